@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_declaration_shows_what_is_inside() {
+    fn a_declaration_shows_its_members() {
         let output = json!({
             "type": "object", "required": ["result"],
             "properties": {"result": {"type": "array", "items": {"type": "string"}}},

@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn invisible_characters_are_gone_from_comments() {
+    fn comments_have_no_invisible_characters() {
         assert_eq!(clean("a\u{200b}b\u{202e}c\u{7}\u{e0041}d", 100), "abcd");
         assert_eq!(clean("one\r\ntwo\u{2028}three\u{85}four", 100), "one\ntwo\nthree\nfour");
     }
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn literals_show_what_is_in_them() {
+    fn literals_show_invisible_characters() {
         assert_eq!(quoted("a\"b\\c\n", Escape::Python), r#""a\"b\\c\n""#);
         assert_eq!(quoted("\u{202e}\u{2028}", Escape::TypeScript), r#""\u202e\u2028""#);
         assert_eq!(quoted("\u{e0041}", Escape::TypeScript), r#""\u{e0041}""#);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_made_of_anything() {
+    fn any_text_becomes_an_identifier() {
         assert_eq!(pascal_case("create-issue_now"), "CreateIssueNow");
         assert_eq!(pascal_case("createIssue"), "CreateIssue");
         assert_eq!(pascal_case("3d model"), "DModel");

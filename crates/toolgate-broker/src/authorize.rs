@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_script_that_nobody_answers_waits_once() {
+    async fn a_script_waits_for_only_one_unanswered_question() {
         let absent = Arc::new(Absent::default());
         let prompt = Arc::clone(&absent) as Arc<dyn ApprovalPrompt>;
         let session = Arc::new(SessionContext::new(Caller::model("local")).with_prompt(prompt));

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn the_draft_is_the_one_declared() {
+    fn the_declared_draft_is_used() {
         // A boolean `exclusiveMinimum` is draft 4; a number is later.
         let four = json!({"$schema": "http://json-schema.org/draft-04/schema#",
             "properties": {"n": {"minimum": 1, "exclusiveMinimum": true}}});
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_schema_is_said_to_be_one() {
+    fn a_broken_schema_is_reported() {
         let broken = json!({"properties": {"id": {"type": "string", "pattern": "("}}});
         insta::assert_snapshot!(check(broken, json!({"id": "1"})).unwrap_err(), @r#"the arguments of `shop_make` cannot be checked, because its schema is broken ("(" is not a "regex"); the server has to mend it, or set `validateArguments: false` for the tool to call it unchecked"#);
         let dangling = json!({"properties": {"id": {"$ref": "#/$defs/Missing"}}});

@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_contested_name_goes_to_nobody() {
+    fn colliding_names_all_get_a_hash() {
         let mut catalog = Catalog::new([unprefixed("one"), unprefixed("two")]);
         catalog.replace_server(&"one".into(), definitions(&["search", "read"]));
         assert_eq!(names(&catalog), ["search", "read"]);
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_made_to_look_like_a_hashed_one_takes_nothing() {
+    fn a_name_that_imitates_a_hashed_name_replaces_no_tool() {
         let mut catalog = Catalog::new([unprefixed("a"), unprefixed("b"), unprefixed("evil")]);
         catalog.replace_server(&"a".into(), definitions(&["pay"]));
         catalog.replace_server(&"b".into(), definitions(&["pay"]));
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_tells_whose_it_may_be() {
+    fn a_name_shows_which_servers_may_own_it() {
         assert!(CatalogServer::named("my-crm").may_own("my_crm_find"));
         assert!(!CatalogServer::named("my-crm").may_own("my_crmfind"));
         assert!(CatalogServer::named("1st").may_own("_1st_find"));

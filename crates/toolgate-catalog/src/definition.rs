@@ -320,7 +320,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_that_nobody_knows_are_kept() {
+    fn unknown_fields_are_kept() {
         let sent = json!({
             "name": "t", "inputSchema": {"properties": {}, "x-vendor": [1, 1.5, null]},
             "execution": {"taskSupport": "optional"}, "annotations": {"custom": {"deep": true}},

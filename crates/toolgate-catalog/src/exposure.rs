@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tools_setting_beats_its_servers_which_beats_the_threshold() {
+    fn settings_of_tools_override_servers_which_override_the_threshold() {
         let mut entry = CatalogServer::named("s");
         entry.defer_loading = Some(true);
         entry.defer_tools.insert("tool_1".into(), false);

@@ -247,14 +247,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_identifier_becomes_one() {
+    fn every_name_becomes_an_identifier() {
         assert_eq!(name("3scale", "list", None), "_3scale_list");
         assert_eq!(name("any", "delete", Some("")), "delete_");
         assert_eq!(name("any", "match", Some("")), "match", "a soft keyword is a fine name");
     }
 
     #[test]
-    fn a_host_name_is_never_given_away() {
+    fn no_tool_gets_the_name_of_a_meta_tool() {
         let given = name("evil", "search_tools", Some(""));
         assert!(given.starts_with("search_tools_"), "{given}");
         assert_eq!(given.len(), "search_tools_".len() + HASH_CHARACTERS);
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn names_given_at_once_are_those_of_the_catalogue() {
+    fn names_computed_together_equal_those_of_the_catalog() {
         let ids = [("b", "pay"), ("a", "pay"), ("a", "get-it"), ("a", "get_it"), ("c", "one")];
         let exposed = |ids: &[(&str, &str)]| {
             expose(ids.iter().map(|(server, tool)| (ToolId::new(*server, *tool), Some(""))))

@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn suggests_nothing_where_nothing_is_like_it() {
+    fn suggests_nothing_if_no_name_is_similar() {
         assert!(nearest("zzzzqqq", NAMES, 3).is_empty());
         assert!(nearest("", NAMES, 3).is_empty());
     }

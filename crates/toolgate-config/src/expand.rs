@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_reference_stays() {
+    fn text_without_references_stays() {
         for text in ["", "$USER", "${", "${USER", "${}", "${a b}", "${x%%.*}", "$$", "${1}", "é${"]
         {
             assert_eq!(expand(text).unwrap(), text);
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_expanded_says_why() {
+    fn a_reference_that_cannot_be_expanded_has_a_reason() {
         assert_eq!(expand("x${NONE}"), Err(Unexpanded::Unset("NONE".to_owned())));
         assert_eq!(expand("${input:key}"), Err(Unexpanded::Editor("${input:key}".to_owned())));
         assert_eq!(expand("${NONE:-${USER}}"), Err(Unexpanded::Nested));
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_cannot_grow_without_end() {
+    fn expansion_is_limited() {
         let mut expander = Expander::new(&environment);
         let grown = (0..1_000).take_while(|_| expander.expand("${BIG}").is_ok()).count();
         assert_eq!(grown, MAX_TOTAL_BYTES / 100_000);

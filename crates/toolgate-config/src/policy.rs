@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_are_those_of_the_policy() {
+    fn the_values_are_those_of_the_policy() {
         agree::<Verdict>();
         agree::<Mode>();
         agree::<Claims>();

@@ -211,14 +211,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_left_alone() {
+    fn values_that_are_not_encoded_text_are_unchanged() {
         let mut views_seen = 0;
         views(&"/+aZ09".repeat(1_000), &mut |_, _| views_seen += 1);
         assert!(views_seen <= 2, "{views_seen}");
     }
 
     #[test]
-    fn a_bomb_of_encodings_is_bounded() {
+    fn nested_encodings_are_bounded() {
         let mut text = SECRET.to_owned();
         for _ in 0..12 {
             text = STANDARD.encode(&text);

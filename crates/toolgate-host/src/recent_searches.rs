@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_found_nothing_were_for_the_next_ones() {
+    fn a_query_that_found_nothing_is_credited_with_the_next_call() {
         let recent = RecentSearches::default();
         recent.searched(vec![asked("older", &[])]);
         recent.searched(vec![asked("other", &["b"])]);

@@ -219,12 +219,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn any_bytes_are_a_message_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = JsonRpcInput::read(&bytes);
         }
 
         #[test]
-        fn what_is_nearly_a_message_is_read_or_refused(text in nearly()) {
+        fn malformed_messages_are_read_or_refused(text in nearly()) {
             let _ = JsonRpcInput::read(text.as_bytes());
         }
     }

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_claimed_is_the_worst() {
+    fn without_annotations_the_worst_is_assumed() {
         for junk in [json!({}), json!({"readOnlyHint": "yes"}), json!(7), json!(null)] {
             for hint in Hint::ALL {
                 assert_eq!(holds(&junk, hint, Claims::All, Trust::Trusted), hint.worst());
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_counts_where_its_server_is_believed() {
+    fn claims_count_only_from_trusted_servers_if_so_configured() {
         let reads = json!({"readOnlyHint": true, "destructiveHint": true});
         assert!(holds(&reads, Hint::ReadOnlyHint, Claims::All, Trust::Unknown));
         assert!(!holds(&reads, Hint::DestructiveHint, Claims::All, Trust::Unknown));

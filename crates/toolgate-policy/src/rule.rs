@@ -343,7 +343,7 @@ mod tests {
     use crate::{ArgumentConditions, Hint, RuleOrigin, Verdict};
 
     #[test]
-    fn a_rule_says_everything_that_it_asks() {
+    fn a_rule_lists_all_its_conditions() {
         let origin = || RuleOrigin::Configured { path: "policy.rules[0]".into(), position: None };
         let rule = |server, tool| {
             Rule::new(RuleTarget::read(server, tool).unwrap(), Verdict::Deny, origin())

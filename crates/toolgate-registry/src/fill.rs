@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn words_come_in_order_and_what_nobody_needs_is_left_out() {
+    fn arguments_are_in_order_and_unset_optional_ones_left_out() {
         let words = filled(json!([
             { "type": "positional", "value": "serve" },
             { "type": "named", "name": "--port", "default": "80" },
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_a_person_knows_is_named() {
+    fn missing_values_are_named() {
         let missing = |described| filled(described).unwrap_err().to_string();
         let folder = json!([{ "type": "positional", "valueHint": "folder", "isRequired": true }]);
         assert_eq!(missing(folder), "the argument `folder`");

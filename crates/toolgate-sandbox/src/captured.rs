@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn of_much_beginning_and_end_are_kept_however_it_is_written() {
+    fn the_beginning_and_the_end_of_long_output_are_kept() {
         let text = "abcdefghijklmnopqrstuvwxyz";
         let one = capture(10, &[text]);
         assert_eq!((one.head.as_str(), one.tail.as_str()), ("abcde", "vwxyz"));

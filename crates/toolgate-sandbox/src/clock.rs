@@ -105,7 +105,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[tokio::test(start_paused = true)]
-    async fn it_stands_still_while_anybody_holds_it() {
+    async fn the_clock_stands_still_while_paused() {
         let clock = RunClock::new();
         advance(SECOND).await;
         let (one, other) = (clock.hold(), clock.hold());
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_moment_is_later_by_as_long_as_it_was_held() {
+    async fn pauses_delay_a_deadline() {
         let clock = RunClock::new();
         let mut reached = std::pin::pin!(clock.clone().reach(3 * SECOND));
         let mut comes = async |after: Duration| {

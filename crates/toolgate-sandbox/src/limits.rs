@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_limit_says_which_it_is_its_value_and_how_to_raise_it() {
+    fn each_limit_names_its_value_and_its_key() {
         let cases = [
             (
                 LimitReached::Cpu { limit: Duration::from_millis(1500) },

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_stands_for_what_is_to_be_done_with_it() {
+    fn a_path_becomes_a_query_for_file_tools() {
         for (text, expected) in [
             ("compare the papers and save the report to notes/papers.md", &["write file"][..]),
             ("read (/srv/logs/today.log), then count the errors", &["read file"]),
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_or_is_all_there_is_stays() {
+    fn a_query_without_a_path_or_with_only_a_path_is_unchanged() {
         for text in [
             "who owns example.com and when did it expire",
             "write a Next.js page that sends people to /login first",
@@ -201,13 +201,13 @@ mod tests {
     }
 
     #[test]
-    fn the_matter_has_no_path_left() {
+    fn the_main_query_contains_no_path() {
         let request = SplitRequest::read("chart the sales of ./data/2024.csv by month").unwrap();
         assert_eq!(request.matter, "chart the sales of by month");
     }
 
     #[test]
-    fn an_aside_comes_near_the_top_and_not_first() {
+    fn hits_for_a_path_rank_near_the_top_but_not_first() {
         let list = |keys: &[&str]| -> Vec<Hit> {
             keys.iter().map(|key| Hit { key: ToolKey::from(*key), score: 1.0 }).collect()
         };

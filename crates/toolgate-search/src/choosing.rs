@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_offered_can_be_chosen_and_once() {
+    fn only_candidates_can_be_chosen_and_only_once() {
         let candidate =
             |name: &str| ChoiceCandidate { name: name.into(), ..ChoiceCandidate::default() };
         let candidates = ["a", "b", "c"].map(candidate).to_vec();

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_found_in_nothing() {
+    fn an_empty_block_has_no_matches() {
         assert_eq!(Column::default().containing(&Finder::new("a")).count(), 0);
         assert_eq!(normalised(" Ä  b\tC "), "ä b c");
     }

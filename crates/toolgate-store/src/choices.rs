@@ -181,7 +181,7 @@ mod tests {
     use crate::Store;
 
     #[test]
-    fn a_change_is_there_for_the_next_reader_and_for_no_other_configuration() {
+    fn changes_are_visible_only_in_their_configuration() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::new(folder.path());
         let file = store.choices("/a/toolgate.json");
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_bounded_and_damage_is_told_and_left_alone() {
+    fn requests_are_bounded_and_a_damaged_file_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let file = Store::new(folder.path()).choices("c");
         for number in 0..MAX_REQUESTS as u64 + 3 {

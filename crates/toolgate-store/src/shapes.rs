@@ -42,7 +42,7 @@ mod tests {
     use crate::Store;
 
     #[test]
-    fn what_was_saved_last_is_there() {
+    fn the_last_saved_shape_is_loaded() {
         let folder = tempfile::tempdir().unwrap();
         let shapes = Store::new(folder.path()).shapes();
         assert_eq!(shapes.load("a/b"), None);
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn too_much_is_left_out_and_harms_nothing() {
+    fn shapes_that_are_too_large_are_left_out() {
         let folder = tempfile::tempdir().unwrap();
         let shapes = Store::new(folder.path()).shapes();
         shapes.save("a", "{}").unwrap();

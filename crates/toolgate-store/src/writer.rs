@@ -129,7 +129,7 @@ mod tests {
     const LONG: Duration = Duration::from_mins(1);
 
     #[test]
-    fn lines_are_written_in_order_and_the_last_words_of_a_flood_are_kept() {
+    fn lines_are_written_in_order_and_the_last_lines_are_kept() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::new(folder.path());
         let writer = LogWriter::start(store.clone());

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_meta_the_trace_alone_is_taken() {
+    fn only_the_trace_is_taken_from_meta() {
         let meta = json!({ "traceparent": "00-a", "tracestate": "x=y", "progressToken": 1 });
         let taken = trace_of(meta.as_object()).unwrap();
         assert_eq!(Value::Object(taken), json!({ "traceparent": "00-a", "tracestate": "x=y" }));
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trace_begins_anew() {
+    fn an_invalid_trace_starts_a_new_one() {
         for text in ["", "00-zz", "00-00000000000000000000000000000000-0000000000000000-01"] {
             let meta = json!({ "traceparent": text });
             assert!(!parent(meta.as_object()).has_active_span(), "{text}");

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_stand_for_what_is_not_said() {
+    fn variables_replace_missing_settings() {
         let environment = [
             (ENDPOINT, "https://collector.example:4318"),
             (HEADERS, "api-key=a%20b, x = y ,nothing"),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_sent_unless_somebody_says_where_to() {
+    fn nothing_is_sent_without_an_endpoint() {
         assert_eq!(TelemetryOptions::default().resolve(variables(&[])), Ok(None));
         let off = [(ENDPOINT, "http://127.0.0.1:1"), (DISABLED, "True")];
         assert_eq!(TelemetryOptions::default().resolve(variables(&off)), Ok(None));

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_is_let_in_until_there_is_a_reason_not_to() {
+    fn there_is_no_queue_until_the_server_asks_for_input() {
         let queue = Arc::new(CallQueue::default());
         let first = enter(&queue, 1).now_or_never().unwrap();
         let second = enter(&queue, 2).now_or_never().unwrap();
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn callers_come_in_the_order_in_which_they_asked() {
+    fn callers_get_their_slots_in_order() {
         let queue = Arc::new(CallQueue::default());
         queue.take_one_caller_at_a_time();
         let first = enter(&queue, 1).now_or_never().unwrap();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn who_stops_waiting_holds_nobody_up() {
+    fn a_caller_that_stops_waiting_blocks_nobody() {
         let queue = Arc::new(CallQueue::default());
         queue.take_one_caller_at_a_time();
         let first = enter(&queue, 1).now_or_never().unwrap();

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_declared_is_not_asked() {
+    fn input_that_was_not_declared_is_not_requested() {
         let can = |capabilities: Value, method: &str, params: Value| {
             let question = InputRequest { method: method.to_owned(), params: Some(params) };
             can_answer(capabilities.as_object().unwrap(), &question)

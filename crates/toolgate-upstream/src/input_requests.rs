@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_goes_to_the_only_caller_there_is() {
+    async fn an_input_request_goes_to_the_only_caller() {
         let state = state();
         assert_eq!(asked(&state, "roots/list", None).await, Ok(json!({ "roots": [] })));
         let (ada, bob) = (person(Some("ada")), person(Some("bob")));
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_may_be_at_work_on_what_was_cancelled() {
+    async fn a_server_may_still_work_on_a_cancelled_call() {
         let state = state();
         let (ada, bob) = (person(Some("ada")), person(Some("bob")));
         call(&state, Some(&ada));
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_waits_long_for_a_person_at_another_client() {
+    async fn callers_do_not_wait_long_for_a_person_at_another_client() {
         let state = state();
         let (nobody, bob) = (person(None), person(Some("bob")));
         state.queue.take_one_caller_at_a_time();
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_is_waited_for_for_ever() {
+    async fn an_input_request_times_out() {
         let state = state();
         let nobody = person(None);
         let (_, pending) = call(&state, Some(&nobody));

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_is_read_or_said_to_be_unreadable() {
+    fn input_requests_are_read_or_refused() {
         assert!(InputRequired::read(&json!({"content": []})).is_none());
         assert!(InputRequired::read(&json!({"resultType": "complete"})).is_none());
         let many: JsonObject =
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_take_the_place_of_those_before() {
+    fn new_answers_replace_earlier_ones() {
         let asked = |state: Option<&str>| InputRequired {
             requests: Vec::new(),
             state: state.map(str::to_owned),

@@ -451,7 +451,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sandbox_has_the_limits_of_a_configuration_without_settings() {
+    fn the_default_limits_of_sandbox_and_configuration_are_equal() {
         let worker = PoolSettings::new("worker", std::iter::empty::<String>());
         let configured = code_settings(&CodeModeConfig::default(), worker.clone());
         assert_eq!(configured.limits, RunLimits::default());

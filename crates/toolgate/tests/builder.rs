@@ -29,7 +29,7 @@ async fn a_server_of_a_text_starts_and_answers() -> Result<(), Box<dyn Error>> {
 }
 
 #[tokio::test]
-async fn what_cannot_be_used_is_an_error() {
+async fn an_unusable_configuration_is_an_error() {
     let missing = HostBuilder::new().config_file("no/such/file.json");
     assert!(missing.is_err());
     let broken = HostBuilder::new().config_text("{", Format::Jsonc).settings();

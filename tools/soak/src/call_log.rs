@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn every_disagreement_is_told() {
+    fn every_difference_is_reported() {
         let endings = [
             ("a", CallEnding::Answered),
             ("b", CallEnding::Answered),

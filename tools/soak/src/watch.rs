@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_without_end_is_a_problem_and_so_are_descriptors() {
+    fn endless_growth_of_memory_or_descriptors_is_a_problem() {
         assert_eq!(judged(|second| 100_000 + 5_000 * second, 60).len(), 1);
         assert_eq!(judged(|_| 100_000, 200).len(), 1);
     }

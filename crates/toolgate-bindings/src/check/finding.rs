@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_characters_and_the_caret_stands_below() {
+    fn columns_count_characters_and_the_caret_is_below() {
         insta::assert_snapshot!(shown("a\nconst ä = \t\"ü\" + oops;\r\nb", 20), @r#"
         2:17 no
           | const ä =  "ü" + oops;

@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fence_is_taken_off_and_lines_stay() {
+    fn a_code_fence_is_removed_and_line_numbers_stay() {
         let text = |source| without_fence(source).into_owned();
         assert_eq!(text("```ts\nreturn 1;\n```\n"), "\nreturn 1;\n\n");
         assert_eq!(text("\n  ```typescript\nreturn 1;\n```"), "\n  \nreturn 1;\n");
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn prose_around_the_only_fence_is_left_out() {
+    fn prose_around_a_single_code_fence_is_removed() {
         let text = within_fence;
         assert_eq!(
             text("Here:\n\n```ts\nreturn 1;\n```\nIt does.\n").unwrap(),
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_nesting_is_seen_and_text_is_not_nesting() {
+    fn brackets_in_strings_are_not_nesting() {
         let deep = "(".repeat(MAX_NESTING + 1);
         let refused =
             |text: String, language| refusal(&text, language).map(|refusal| refusal.offset);

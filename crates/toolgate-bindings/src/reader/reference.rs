@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn percent_signs_that_encode_nothing_stay() {
+    fn invalid_percent_encoding_stays() {
         assert_eq!(percent_decoded("a%20b%zz%"), "a b%zz%");
         assert_eq!(percent_decoded("%e2%82%ac"), "€");
         assert_eq!(percent_decoded("%é"), "%é");

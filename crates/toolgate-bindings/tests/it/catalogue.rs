@@ -51,7 +51,7 @@ fn python_executes_the_stubs_of_every_real_tool() {
 
 #[test]
 #[ignore = "needs TOOLGATE_CATALOGUE"]
-fn nothing_of_a_real_tool_is_left_out() {
+fn declarations_of_real_tools_are_complete() {
     for tool in tools() {
         let text = typescript(&[tool.api()]);
         assert!(!text.contains("Too large to show whole"), "{}", tool.name);

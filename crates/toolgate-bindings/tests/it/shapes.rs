@@ -51,7 +51,7 @@ fn items_of_arrays_are_one_type() {
 }
 
 #[test]
-fn keys_that_are_data_make_a_map() {
+fn keys_that_are_data_become_a_map() {
     let dates = json!({ "2026-11-14": 1, "2026-11-15": 2, "2026-11-16": 3.5 });
     assert_eq!(declared(&[dates]), "{ [key: string]: number }");
     let many: serde_json::Map<String, Value> =

@@ -357,7 +357,7 @@ fn documented_values_and_lines() {
 }
 
 #[test]
-fn texts_that_want_to_break_out() {
+fn texts_cannot_break_out_of_comments_and_literals() {
     let definition = json!({
         "description": "Ends */ here, or \"\"\" there \\",
         "inputSchema": { "properties": {

@@ -151,13 +151,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_fits_is_shown_as_it_is() {
+    fn short_arguments_are_shown_unchanged() {
         let arguments = json!({ "path": "/a", "lines": [1, 2], "options": {} });
         assert_eq!(overview(&arguments, 1_500), arguments.to_string());
     }
 
     #[test]
-    fn nothing_is_pushed_out_of_sight() {
+    fn no_argument_hides_another() {
         let padding = "x".repeat(5_000);
         let many: Vec<u32> = (0..2_000).collect();
         for arguments in [
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_to_be_named_are_counted() {
+    fn arguments_that_do_not_fit_are_counted() {
         let many: serde_json::Map<_, _> =
             (0..2_000).map(|number| (format!("argument{number}"), json!({ "a": 1 }))).collect();
         let text = overview(&Value::Object(many), 1_500);

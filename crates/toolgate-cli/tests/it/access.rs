@@ -268,7 +268,7 @@ async fn with_a_token_other_machines_are_served_until_it_is_revoked() {
 }
 
 #[tokio::test]
-async fn on_this_machine_tokens_are_as_configured() {
+async fn loopback_requires_a_token_if_configured() {
     let open = workplace(&json!({ "maxBodyBytes": 2048, "maxHeaderBytes": 8192 }));
     let served = Served::start(&open, "127.0.0.1:0").await;
     assert_eq!(served.list(None).await, 200);
@@ -285,7 +285,7 @@ async fn on_this_machine_tokens_are_as_configured() {
 }
 
 #[tokio::test]
-async fn an_issuer_of_the_configuration_is_believed() {
+async fn tokens_of_the_configured_issuer_are_accepted() {
     let issuer = Issuer::start().await.unwrap();
     let resource = "https://tools.example.com/mcp";
     let oauth =
@@ -357,7 +357,7 @@ async fn a_rule_names_its_caller() {
 }
 
 #[tokio::test]
-async fn a_clients_token_goes_no_further() {
+async fn servers_do_not_get_the_clients_token() {
     let fixture =
         Fixture::new("far").with_builtins([Builtin::Echo]).with_http(HttpOptions::default());
     let far = fixture.serve_http(([127, 0, 0, 1], 0).into()).await.unwrap();
@@ -407,7 +407,7 @@ async fn listen_in(url: &str) -> (String, Arc<Mutex<Vec<u8>>>) {
 }
 
 #[tokio::test]
-async fn an_address_that_cannot_be_is_told_with_the_way_out() {
+async fn an_invalid_address_is_reported_with_a_hint() {
     let workplace = workplace(&json!({}));
     token(&workplace, &["--name", "a"]).await;
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -3,10 +3,10 @@
 mod data;
 mod late;
 mod model;
+mod ownership;
 mod patterns;
 mod talk;
 mod terminal;
-mod whose;
 
 use std::path::PathBuf;
 

@@ -69,7 +69,7 @@ async fn invalid_json() {
 }
 
 #[tokio::test]
-async fn a_configuration_that_is_not_there() {
+async fn a_missing_configuration() {
     let workplace = Workplace::empty();
     let outcome = workplace.run(&["status", "--config", "nowhere.json"]).await;
     insta::assert_snapshot!(outcome.shown(), @"
@@ -108,7 +108,7 @@ async fn a_configuration_that_is_not_there() {
 }
 
 #[tokio::test]
-async fn the_places_where_a_configuration_is_found() {
+async fn the_locations_of_a_configuration() {
     let workplace = Workplace::empty();
     let config = json!({ "mcpServers": { "notes": entry(&notes()) } }).to_string();
     let check = async || {
@@ -148,7 +148,7 @@ async fn unknown_keys_are_named_and_nothing_else_is_lost() {
 }
 
 #[tokio::test]
-async fn what_may_have_been_meant_is_said() {
+async fn misspelt_names_get_suggestions() {
     let workplace = Workplace::new(&json!({
         "mcpServers": { "notes": entry(&notes()), "git": { "url": "nowhere" } },
         "namespaces": { "work": { "servers": ["notes"] } },

@@ -152,7 +152,7 @@ fn identifier(text: &str) -> String {
 
 #[tokio::test]
 #[ignore = "needs TOOLGATE_CATALOGUE=<folder with captures and replay.py>"]
-async fn every_definition_is_given_as_it_was_sent() {
+async fn definitions_arrive_as_they_were_sent() {
     let catalogue = Catalogue::read();
     let workplace = Workplace::new(&json!({ "mcpServers": catalogue.servers }));
     let mut client = workplace.connect(&["--mode", "direct"]).await;
@@ -205,7 +205,7 @@ async fn names_that_overflow_are_cut_and_hashed() {
 
 #[tokio::test]
 #[ignore = "needs TOOLGATE_CATALOGUE=<folder with captures and replay.py>"]
-async fn names_that_collide_are_hashed_for_all_who_want_them() {
+async fn colliding_names_get_a_hash() {
     let catalogue = Catalogue::read();
     let nothing = String::new();
     let bare = catalogue.named(&vec![&nothing; catalogue.own_names.len()]).await;
@@ -215,7 +215,7 @@ async fn names_that_collide_are_hashed_for_all_who_want_them() {
 
 #[tokio::test]
 #[ignore = "needs TOOLGATE_CATALOGUE=<folder with captures and replay.py>"]
-async fn every_tool_is_callable_or_says_why_not() {
+async fn every_tool_can_be_called_or_reports_why_not() {
     let catalogue = Catalogue::read();
     let workplace = Workplace::new(&json!({ "mcpServers": catalogue.servers }));
     let mut client = workplace.connect(&["--mode", "direct"]).await;
@@ -253,7 +253,7 @@ async fn every_tool_is_callable_or_says_why_not() {
 
 #[tokio::test]
 #[ignore = "needs TOOLGATE_CATALOGUE=<folder with captures and replay.py>"]
-async fn one_crashes_one_is_slow_one_sends_junk_and_the_others_are_unharmed() {
+async fn bad_servers_do_not_harm_the_others() {
     let catalogue = Catalogue::read();
     let mut servers = catalogue.servers.clone();
     let all = catalogue.server_names();

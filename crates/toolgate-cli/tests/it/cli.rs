@@ -37,7 +37,7 @@ async fn run(workplace: &Workplace, arguments: &[&str]) -> Outcome {
 }
 
 #[tokio::test]
-async fn status_of_servers_that_are_well() {
+async fn status_of_servers_that_work() {
     let workplace = workplace();
     let outcome = run(&workplace, &["status"]).await;
     insta::assert_snapshot!(outcome.shown(), @"
@@ -71,7 +71,7 @@ async fn status_of_servers_that_are_well() {
 }
 
 #[tokio::test]
-async fn status_of_servers_that_are_not() {
+async fn status_of_servers_that_fail() {
     let outcome = run(&troubled(), &["status"]).await;
     insta::assert_snapshot!(outcome.shown(), @r#"
     exit code 1
@@ -123,7 +123,7 @@ async fn status_for_a_program() {
 }
 
 #[tokio::test]
-async fn what_a_session_would_get_and_why() {
+async fn status_shows_what_a_session_lists_and_why() {
     let mut lines = Vec::new();
     for (search, arguments) in [
         (json!({}), &["status"][..]),
@@ -260,7 +260,7 @@ async fn config_check_and_schema() {
 }
 
 #[tokio::test]
-async fn secrets_are_in_nothing_that_is_printed_or_kept() {
+async fn secrets_are_neither_printed_nor_stored() {
     let secret = "s3cr3t-value-4711";
     let fixture = Fixture::new("s").with_builtins([Builtin::Echo]);
     let dead = StartupExit { code: 1, message: format!("Error: bad key {secret}") };

@@ -2,8 +2,8 @@
 
 mod consent;
 mod lazy;
+mod namespaces;
 mod registry;
-mod sets;
 mod skills;
 
 use std::path::Path;

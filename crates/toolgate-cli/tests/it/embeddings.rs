@@ -79,7 +79,7 @@ fn notes_fixture_with_other_words() -> Value {
 }
 
 #[tokio::test]
-async fn a_gateway_encodes_aside_and_says_what_has_no_vector_yet() {
+async fn a_gateway_encodes_in_the_background_and_reports_progress() {
     let endpoint = endpoint().await;
     endpoint.next([EmbeddingsFault::Status(429)]);
     let workplace = Workplace::new(&configuration(&asking(&endpoint)));
@@ -98,7 +98,7 @@ async fn a_gateway_encodes_aside_and_says_what_has_no_vector_yet() {
 }
 
 #[tokio::test]
-async fn without_the_endpoint_the_built_in_vectors_rank_and_the_result_says_so() {
+async fn without_the_endpoint_the_table_ranks_and_the_result_says_so() {
     let endpoint = endpoint().await;
     let workplace = Workplace::new(&configuration(&asking(&endpoint)));
     let ask = ["search", "how is the weather today", "--detail", "name"];
@@ -131,7 +131,7 @@ async fn without_the_endpoint_the_built_in_vectors_rank_and_the_result_says_so()
 }
 
 #[tokio::test]
-async fn vectors_of_another_length_are_made_anew() {
+async fn vectors_of_another_length_are_encoded_again() {
     let endpoint = endpoint().await;
     let workplace = Workplace::new(&configuration(&asking(&endpoint)));
     assert_eq!(first_found(&workplace).await.0, "notes_delete_note");
@@ -170,7 +170,7 @@ async fn a_model_in_a_folder() {
 }
 
 #[tokio::test]
-async fn a_folder_that_cannot_be_used_costs_nothing_but_itself() {
+async fn an_unusable_encoder_folder_affects_nothing_else() {
     let workplace = Workplace::new(&configuration(&json!({ "folder": "models/none" })));
     let outcome = run(&workplace, &["search", "weather"]).await;
     assert_eq!(outcome.code, Some(0), "{outcome:?}");

@@ -162,7 +162,7 @@ async fn clients_of_every_older_version() {
 }
 
 #[tokio::test]
-async fn a_client_of_a_version_to_come_gets_one_that_is_known() {
+async fn a_client_of_a_future_version_gets_a_known_version() {
     let mut client = mixed().serve(&[]);
     let params = json!({
         "protocolVersion": "2031-01-01", "capabilities": {},

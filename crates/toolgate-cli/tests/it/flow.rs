@@ -1,7 +1,7 @@
 //! Scripts that try to carry data where it must not go, and scripts that do not: how many of each are
 //! stopped. What is measured here is the table of `docs/security.md`.
 
-mod house;
+mod fixture;
 
 use std::{fmt::Write as _, fs, path::Path};
 
@@ -23,7 +23,7 @@ async fn attacks_are_caught_and_honest_scripts_pass() {
     let mut rows = String::new();
     let mut missed = Vec::new();
     for mode in [FlowMode::Content, FlowMode::Labels] {
-        let host = house::host(mode).await;
+        let host = fixture::host(mode).await;
         let attacks = run_all(&host, "attacks").await;
         let honest = run_all(&host, "honest").await;
         host.shutdown().await;

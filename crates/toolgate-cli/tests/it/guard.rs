@@ -1,5 +1,7 @@
 //! The policy, approvals, grants, definitions and the record, from a shell.
 
+#[cfg(unix)]
+mod audit_log;
 mod callers;
 #[cfg(unix)]
 mod changed;
@@ -8,8 +10,6 @@ mod findings;
 mod hidden;
 mod passthrough;
 mod promises;
-#[cfg(unix)]
-mod record;
 #[cfg(unix)]
 mod trouble;
 
@@ -87,7 +87,7 @@ async fn a_verdict_is_explained() {
 }
 
 #[tokio::test]
-async fn what_is_denied_is_found_by_nobody_but_the_check() {
+async fn denied_tools_are_visible_only_to_policy_check() {
     let workplace =
         workplace(&json!({ "rules": [{ "tool": "records_delete", "verdict": "deny" }] }));
     let found = workplace.run(&["search", "delete a record"]).await;
@@ -107,7 +107,7 @@ async fn what_is_denied_is_found_by_nobody_but_the_check() {
 }
 
 #[tokio::test]
-async fn a_call_waits_is_approved_and_goes_through() {
+async fn a_waiting_call_is_made_after_the_approval() {
     let workplace = workplace(&json!("ask"));
     let mut client = workplace.connect(&["--mode", "deferred"]).await;
     let arguments = json!({ "id": "4711" });
@@ -178,7 +178,7 @@ async fn grants_are_listed_and_revoked() {
 }
 
 #[tokio::test]
-async fn the_record_is_shown_filtered_and_verified() {
+async fn the_audit_log_is_shown_filtered_and_verified() {
     let workplace = workplace(&json!("ask"));
     workplace.run(&["call", "records_list", "{}"]).await;
     workplace.run(&["call", "records_delete", r#"{"id":"1"}"#]).await;
@@ -224,7 +224,7 @@ async fn the_record_is_shown_filtered_and_verified() {
 }
 
 #[tokio::test]
-async fn what_changed_is_held_back_until_it_is_approved() {
+async fn changed_tools_are_held_until_approved() {
     let workplace = workplace(&json!("allow"));
     insta::assert_snapshot!(workplace.run(&["definitions", "approve", "--all"]).await.shown(), @"
     exit code 0

@@ -92,7 +92,7 @@ fn plain(guarded: &Guarded, text: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_login_is_kept_used_shown_and_forgotten() {
+async fn a_login_is_stored_used_shown_and_removed() {
     let guarded = Guarded::start().await;
     let workplace = &guarded.workplace;
     let before = workplace.run(&["status", "--json"]).await.json();
@@ -136,7 +136,7 @@ async fn a_login_is_kept_used_shown_and_forgotten() {
 }
 
 #[tokio::test]
-async fn the_answer_can_be_pasted() {
+async fn the_redirect_url_can_be_pasted() {
     let guarded = Guarded::start().await;
     let mut command = guarded.workplace.command(&["login", "notes", "--no-browser"]);
     let mut waiting = guarded.begin(&mut command).await;
@@ -150,7 +150,7 @@ async fn the_answer_can_be_pasted() {
 }
 
 #[tokio::test]
-async fn the_browser_is_the_one_that_the_person_has() {
+async fn the_users_browser_is_opened() {
     let guarded = Guarded::start().await;
     let (browser, seen) =
         (guarded.workplace.path().join("browser"), guarded.workplace.path().join("seen"));
@@ -167,7 +167,7 @@ async fn the_browser_is_the_one_that_the_person_has() {
 }
 
 #[tokio::test]
-async fn the_key_is_in_the_keychain_or_given() {
+async fn the_key_is_in_the_keychain_or_a_variable() {
     let guarded = Guarded::start().await;
     let folder = guarded.workplace.path().join("bin");
     std::fs::create_dir(&folder).unwrap();
@@ -210,7 +210,7 @@ async fn the_key_is_in_the_keychain_or_given() {
 }
 
 #[tokio::test]
-async fn what_has_no_login_says_so() {
+async fn a_server_without_login_is_reported() {
     let workplace = Workplace::deferred(&json!({
         "child": { "command": "x" },
         "keyed": { "url": "http://127.0.0.1:1/mcp", "headers": { "authorization": "Bearer x" } },
@@ -234,7 +234,7 @@ async fn what_has_no_login_says_so() {
 }
 
 #[tokio::test]
-async fn a_login_that_nobody_ends_ends_itself() {
+async fn an_unfinished_login_times_out() {
     let guarded = Guarded::start().await;
     let arguments = ["login", "notes", "--no-browser", "--timeout", "1"];
     let outcome = guarded.workplace.run(&arguments).await;

@@ -10,6 +10,7 @@ mod access;
 #[cfg(unix)]
 mod asking;
 mod bad_input;
+mod cache;
 mod catalogue;
 mod cli;
 mod clients;
@@ -20,13 +21,13 @@ mod demand;
 mod demo;
 mod embeddings;
 mod eras;
+mod escaping;
 mod fixtures;
 #[cfg(unix)]
 mod flow;
 mod gateway;
 mod guard;
 mod http;
-mod keeping;
 #[cfg(unix)]
 mod logins;
 mod modes;
@@ -38,7 +39,6 @@ mod resources;
 mod serve;
 #[cfg(target_os = "linux")]
 mod soak;
-mod spelled;
 mod subagent;
 mod support;
 #[cfg(unix)]

@@ -17,7 +17,7 @@ fn two_servers(search: &Value) -> Workplace {
 }
 
 #[tokio::test]
-async fn auto_defers_once_any_threshold_is_passed() {
+async fn auto_defers_above_any_threshold() {
     for (search, deferred) in [
         (json!({}), false),
         (json!({ "contextWindow": 1_000, "thresholdPercent": 5 }), true),
@@ -37,7 +37,7 @@ async fn auto_defers_once_any_threshold_is_passed() {
 }
 
 #[tokio::test]
-async fn the_argument_beats_the_configuration() {
+async fn the_mode_argument_overrides_the_configuration() {
     let workplace = two_servers(&json!({ "enabled": false }));
     for mode in ["deferred", "stable", "dynamic"] {
         let mut client = workplace.connect(&["--mode", mode]).await;
@@ -51,7 +51,7 @@ async fn the_argument_beats_the_configuration() {
 }
 
 #[tokio::test]
-async fn direct_gives_every_definition_as_it_was_sent_under_its_exposed_name() {
+async fn direct_lists_definitions_unchanged_under_exposed_names() {
     let servers = json!({ "notes": entry(&notes()), "odd": entry(&odd()), "kit": entry(&kit()) });
     let workplace = Workplace::new(&json!({ "mcpServers": servers }));
     let mut client = workplace.connect(&["--mode", "direct"]).await;
@@ -116,7 +116,7 @@ async fn a_servers_setting_beats_the_threshold_and_a_tools_beats_its_servers() {
 }
 
 #[tokio::test]
-async fn dynamic_appends_what_was_found_in_the_order_found() {
+async fn dynamic_appends_found_tools_in_order() {
     let workplace = two_servers(&json!({ "enabled": true, "deferred": "dynamic" }));
     let mut client = workplace.connect(&[]).await;
     assert_eq!(names(&list(&mut client).await), META);
@@ -154,7 +154,7 @@ The tools found are loaded now: call them by name.
 }
 
 #[tokio::test]
-async fn what_was_found_is_unloaded_on_request_where_it_is_not_kept() {
+async fn found_tools_are_unloaded_on_request() {
     let search = json!({ "enabled": true, "deferred": "dynamic", "keepLoadedTools": false });
     let mut client = two_servers(&search).connect(&[]).await;
     let tools = list(&mut client).await;
@@ -196,7 +196,7 @@ async fn a_changed_server_changes_a_direct_list_and_is_announced() {
 }
 
 #[tokio::test]
-async fn a_changed_server_is_searched_anew_and_a_stable_list_stays() {
+async fn a_changed_server_is_indexed_again_and_a_stable_list_stays() {
     let fixture = Fixture::new("kit").with_builtins([Builtin::ChangeTools]);
     let workplace = Workplace::deferred(&json!({ "kit": entry(&fixture) }));
     let mut client = workplace.connect(&[]).await;
@@ -218,7 +218,7 @@ async fn a_changed_server_is_searched_anew_and_a_stable_list_stays() {
 }
 
 #[tokio::test]
-async fn prefixes_collisions_and_names_of_the_host() {
+async fn prefixes_collisions_and_names_of_meta_tools() {
     let (long, longer) = ("x".repeat(99), "x".repeat(100));
     let all = [
         ("short", Some("s"), vec!["one"]),
@@ -294,7 +294,7 @@ async fn tools_that_are_excluded_or_denied_do_not_exist() {
 }
 
 #[tokio::test]
-async fn what_is_unknown_is_deferred() {
+async fn unknown_tools_are_deferred() {
     let silent = Faults { start_delay_ms: 600_000, ..Faults::default() };
     let servers = json!({ "notes": entry(&notes()), "slow": entry(&kit().with_faults(silent)) });
     let mut client = Workplace::new(&json!({ "mcpServers": servers })).connect(&[]).await;

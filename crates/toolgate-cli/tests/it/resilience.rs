@@ -73,7 +73,7 @@ async fn a_second_start_answers_from_the_cache_while_all_servers_are_starting() 
 }
 
 #[tokio::test]
-async fn the_cache_is_refreshed_when_a_server_has_answered() {
+async fn the_cache_is_refreshed_when_a_server_lists_its_tools() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("fixture");
     let workplace =
@@ -139,7 +139,7 @@ async fn a_crash_names_the_server_repeats_nothing_and_harms_nobody_else() {
 }
 
 #[tokio::test]
-async fn slow_dead_and_mad_servers_beside_good_ones() {
+async fn slow_dead_and_broken_servers_beside_good_ones() {
     let junk = StrayOutput { at_start: true, between_messages: true, long_line_bytes: 100_000 };
     let dead = StartupExit { code: 3, message: "Error: no licence".to_owned() };
     let servers = json!({
@@ -250,7 +250,7 @@ async fn an_interrupted_call_is_cancelled_and_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_before_it_has_said_anything() {
+async fn a_client_that_disconnects_without_a_message() {
     let workplace = Workplace::deferred(&json!({ "kit": entry(&kit()) }));
     for end in ["TERM", "EOF"] {
         let mut client = workplace.serve(&[]);

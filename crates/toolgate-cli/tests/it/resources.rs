@@ -147,7 +147,7 @@ async fn a_link_in_a_result_can_be_followed() {
 }
 
 #[tokio::test]
-async fn a_client_hears_of_what_it_subscribed_to() {
+async fn a_client_gets_updates_of_its_subscriptions() {
     let mut client = connected(&workplace()).await;
     let uri = "toolgate://right/file:///notes";
     ask(&mut client, "resources/subscribe", json!({ "uri": uri })).await;
@@ -170,7 +170,7 @@ async fn a_client_hears_of_what_it_subscribed_to() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_an_error_that_says_so() {
+async fn an_unreadable_resource_is_an_error_with_a_reason() {
     let mut client = connected(&workplace()).await;
     for (uri, code) in [
         ("toolgate://nobody/file:///notes", -32002),
@@ -184,7 +184,7 @@ async fn what_cannot_be_read_is_an_error_that_says_so() {
 }
 
 #[tokio::test]
-async fn servers_words_are_told_from_the_second_start_on() {
+async fn cached_instructions_are_quoted_from_the_second_start() {
     let workplace = workplace();
     leave(connected(&workplace).await).await;
     // What servers say is in the cache by now, so that no client waits for it.
@@ -206,7 +206,7 @@ async fn servers_words_are_told_from_the_second_start_on() {
 }
 
 #[tokio::test]
-async fn a_prefix_goes_for_prompts_and_the_budget_for_words() {
+async fn prompts_have_the_prefix_and_instructions_the_budget() {
     let left = shop("left").with_instructions("Ask the left one first.");
     let workplace = Workplace::new(&json!({
         "mcpServers": { "left": entry_with(&left, json!({ "prefix": "l" })) },

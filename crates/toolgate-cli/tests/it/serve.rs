@@ -29,7 +29,7 @@ async fn an_address_that_cannot_be_listened_on() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_to_be_passed_through() {
+async fn pass_through_of_an_unknown_server() {
     let shown = workplace().run(&["serve", "--passthrough", "nobody"]).await.shown();
     insta::assert_snapshot!(shown, @"
     exit code 2
@@ -62,7 +62,7 @@ async fn one_server_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_passed_through_server_that_ends_takes_the_gateway_with_it() {
+async fn the_gateway_ends_with_its_passed_through_server() {
     let fixture = Fixture::new("kit").with_builtins([Builtin::Crash]);
     let workplace = Workplace::new(&json!({ "mcpServers": { "kit": entry(&fixture) } }));
     let mut client = workplace.serve(&["--passthrough", "kit"]);
@@ -74,7 +74,7 @@ async fn a_passed_through_server_that_ends_takes_the_gateway_with_it() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_is_not_kept_waiting_by_its_calls() {
+async fn open_calls_do_not_delay_a_client_that_disconnects() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("calls");
     let fixture = kit().with_call_log(&log);

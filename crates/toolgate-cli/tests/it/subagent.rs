@@ -26,7 +26,7 @@ async fn search(workplace: &Workplace) -> Outcome {
 }
 
 #[tokio::test]
-async fn a_model_chooses_and_what_it_makes_up_is_dropped() {
+async fn a_model_chooses_and_invented_names_are_dropped() {
     let answer = r#"["weather_current_conditions", "weather_invented", "notes_delete_note"]"#;
     for provider in ["openai", "anthropic"] {
         let model = ModelEndpoint::start(say(answer), Some(KEY)).await.unwrap();
@@ -48,7 +48,7 @@ async fn a_model_chooses_and_what_it_makes_up_is_dropped() {
 }
 
 #[tokio::test]
-async fn where_it_does_not_the_candidates_stand_and_it_is_said() {
+async fn if_the_model_fails_hybrid_ranks_and_the_result_says_so() {
     let model = ModelEndpoint::start(say("[]"), Some(KEY)).await.unwrap();
     let settings = |key: &str, seconds: f64| json!({ "endpoint": model.url(), "model": "small", "apiKey": key, "timeoutSeconds": seconds });
     let (patient, hasty) = (workplace(&settings(KEY, 60.0)), workplace(&settings(KEY, 0.2)));
@@ -102,7 +102,7 @@ async fn a_session_gets_it_too() {
 }
 
 #[tokio::test]
-async fn without_a_model_there_is_an_error_and_a_way_out() {
+async fn without_a_model_there_is_an_error_with_a_hint() {
     let config = json!({
         "mcpServers": { "notes": entry(&notes()) }, "toolSearch": { "strategy": "subagent" },
     });

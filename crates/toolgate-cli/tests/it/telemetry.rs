@@ -97,7 +97,7 @@ async fn without_a_collector_the_clients_trace_reaches_the_server_as_it_was() {
 }
 
 #[tokio::test]
-async fn a_dead_collector_costs_a_line_and_nothing_else() {
+async fn an_unreachable_collector_is_reported_once() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = free.local_addr().unwrap();
     drop(free);

@@ -141,7 +141,7 @@ async fn a_client_in_such_a_folder_gets_the_servers_of_the_user() {
 }
 
 #[tokio::test]
-async fn what_is_trusted_runs_until_it_changes() {
+async fn a_trusted_folder_runs_until_it_changes() {
     let visit = Visit::new().with(".mcp.json", &hostile());
     let refused = visit.trust("n\n").await;
     assert_eq!(refused.code, Some(1), "{refused:?}");
@@ -178,7 +178,7 @@ async fn a_file_named_by_hand_needs_no_trust() {
 }
 
 #[tokio::test]
-async fn a_person_sees_all_of_it_with_defaults_and_what_hides_spelt_out() {
+async fn a_person_sees_everything_with_defaults_and_escapes() {
     let visit = Visit::new().with(
         "toolgate.json",
         &json!({
@@ -249,7 +249,7 @@ async fn the_users_policy_holds_in_a_trusted_folder() {
 }
 
 #[tokio::test]
-async fn trust_is_for_one_place_and_kept_for_its_owner_alone() {
+async fn trust_is_for_one_path_and_readable_only_by_its_owner() {
     let visit = Visit::new().with(".mcp.json", &hostile());
     assert_eq!(visit.trust("yes\n").await.code, Some(0));
     // Another folder with the same file, with a name that differs in case alone.
@@ -291,7 +291,7 @@ async fn a_link_that_points_elsewhere_later_asks_again() {
 }
 
 #[tokio::test]
-async fn a_file_swapped_while_the_person_reads_is_not_what_was_trusted() {
+async fn a_file_that_changes_during_the_question_is_not_trusted() {
     let visit = Visit::new().with(".mcp.json", &json!({ "mcpServers": {} }));
     let mut typist = Typist::run_command(visit.command(&["trust"]));
     typist.sees(QUESTION).await;
@@ -313,7 +313,7 @@ async fn the_users_own_file_needs_no_trust_in_its_own_folder() {
 }
 
 #[tokio::test]
-async fn a_broken_file_of_a_folder_stops_nothing() {
+async fn a_broken_file_of_a_folder_is_ignored() {
     let visit = Visit::new().own(&json!({ "mcpServers": { "kit": entry(&kit()) } }));
     for broken in [&b"{"[..], b"\xff\xfe", b""] {
         fs::write(visit.folder().join("toolgate.json"), broken).unwrap();

@@ -54,7 +54,7 @@ async fn remembered(workplace: &Workplace) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn what_was_called_after_a_search_is_found_first_by_the_next_session() {
+async fn a_called_tool_ranks_first_in_the_next_session() {
     let workplace = Workplace::deferred(&servers());
     use_jot(&workplace).await;
     let mut client = workplace.connect(&[]).await;
@@ -72,7 +72,7 @@ async fn what_was_called_after_a_search_is_found_first_by_the_next_session() {
 }
 
 #[tokio::test]
-async fn a_tool_is_remembered_by_who_it_is() {
+async fn a_tool_is_remembered_by_its_identity() {
     let workplace = Workplace::deferred(&servers());
     use_jot(&workplace).await;
     let renamed = entry_with(&thoughts(), json!({ "prefix": "mind" }));
@@ -91,7 +91,7 @@ async fn a_tool_is_remembered_by_who_it_is() {
 }
 
 #[tokio::test]
-async fn it_can_be_looked_at_and_erased() {
+async fn usage_is_shown_and_erased() {
     let workplace = Workplace::deferred(&servers());
     let outcome = workplace.run(&["usage"]).await;
     insta::assert_snapshot!(outcome.shown(), @r"
@@ -187,7 +187,7 @@ async fn use_jot_again_and_a_note(workplace: &Workplace) {
 }
 
 #[tokio::test]
-async fn off_it_is_neither_written_nor_read() {
+async fn usage_memory_can_be_off() {
     let workplace = Workplace::deferred(&servers());
     use_jot(&workplace).await;
     let file = workplace.path().join("state/usage/usage.jsonl");
@@ -207,7 +207,7 @@ async fn off_it_is_neither_written_nor_read() {
 }
 
 #[tokio::test]
-async fn what_failed_or_was_not_asked_for_or_holds_a_secret_is_not_kept() {
+async fn failed_unsearched_and_secret_queries_are_not_stored() {
     let kit = Fixture::new("kit").with_builtins([Builtin::Echo, Builtin::Fail]);
     let env = json!({ "env": { "TOKEN": "correct horse" } });
     let workplace = Workplace::deferred(&json!({ "kit": entry_with(&kit, env) }));

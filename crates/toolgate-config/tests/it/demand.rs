@@ -10,7 +10,7 @@ use toolgate_policy::{
 use crate::{problems, read};
 
 #[test]
-fn only_a_lazy_server_rests_unless_it_is_said() {
+fn only_lazy_servers_have_an_idle_timeout_by_default() {
     let configuration = read(
         r#"{ "mcpServers": {
             "eager": { "command": "x" },
@@ -42,7 +42,7 @@ fn sources_are_urls_and_paths() {
 }
 
 #[test]
-fn a_source_that_others_could_change_on_the_way_is_left_out() {
+fn a_source_without_https_is_left_out() {
     insta::assert_snapshot!(problems(
         r#"{ "mcpServers": { "a": { "command": "x" } },
             "registry": { "sources": ["http://registry.example", "ftp://x", 3], "cache": 1 } }"#
@@ -66,7 +66,7 @@ fn a_source_that_others_could_change_on_the_way_is_left_out() {
 }
 
 #[test]
-fn a_namespace_has_servers_and_what_differs() {
+fn a_namespace_has_servers_and_its_own_settings() {
     let configuration = read(
         r#"{ "namespaces": {
                 "work": { "servers": ["a", "b", "a"], "mode": "dynamic",
@@ -88,7 +88,7 @@ fn a_namespace_has_servers_and_what_differs() {
 }
 
 #[test]
-fn a_namespace_that_is_not_understood_is_left_out() {
+fn an_invalid_namespace_is_left_out() {
     let text = r#"{ "mcpServers": { "a": { "command": "x" } }, "namespaces": {
         "Upper/Case": { "servers": ["a"] },
         "none": {},
@@ -123,7 +123,7 @@ fn verdicts(settings: &PolicySettings, tools: [&str; 3]) -> [Verdict; 3] {
 }
 
 #[test]
-fn a_policy_of_a_namespace_builds_on_that_of_the_file() {
+fn the_policy_of_a_namespace_extends_that_of_the_file() {
     let configuration = read(
         r#"{ "namespaces": {
                 "silent": { "servers": ["a"] },
@@ -157,7 +157,7 @@ fn a_policy_of_a_namespace_builds_on_that_of_the_file() {
 }
 
 #[test]
-fn a_policy_of_a_namespace_alone_asks_as_one_of_the_file_does() {
+fn a_policy_only_in_a_namespace_has_the_same_default() {
     let configuration = read(
         r#"{ "mcpServers": { "a": { "command": "x" } },
              "namespaces": { "n": { "servers": ["a"], "policy": {} } } }"#,
@@ -167,7 +167,7 @@ fn a_policy_of_a_namespace_alone_asks_as_one_of_the_file_does() {
 }
 
 #[test]
-fn a_policy_of_a_namespace_that_is_not_understood_denies() {
+fn an_invalid_policy_of_a_namespace_denies() {
     let text = r#"{ "mcpServers": { "a": { "command": "x" } },
         "policy": { "rules": [{ "server": "a", "verdict": "allow" }] },
         "namespaces": {

@@ -39,7 +39,7 @@ fn an_endpoint_and_a_folder() {
 }
 
 #[test]
-fn what_is_wrong_costs_the_encoder_and_nothing_else() {
+fn an_invalid_encoder_affects_nothing_else() {
     let told = |body: &str| {
         let configuration = read(&text(body));
         assert_eq!(configuration.tool_search.embeddings, None, "{body}");

@@ -32,7 +32,7 @@ fn all_of_it_is_read() {
 }
 
 #[test]
-fn a_mistake_lets_nobody_in() {
+fn a_mistake_in_the_access_settings_requires_a_token() {
     let mut told = Vec::new();
     for gateway in [
         "true",

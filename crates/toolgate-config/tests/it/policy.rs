@@ -87,7 +87,7 @@ fn a_whole_policy() {
 }
 
 #[test]
-fn servers_and_tools_have_their_say() {
+fn approval_and_labels_of_servers_and_tools_are_read() {
     let configuration = read(
         r#"{ "mcpServers": {
         "github": { "command": "x", "labels": ["private", "untrusted"], "trusted": true,
@@ -105,7 +105,7 @@ fn servers_and_tools_have_their_say() {
 }
 
 #[test]
-fn what_is_not_understood_denies() {
+fn a_mistake_in_the_policy_denies() {
     for policy in [
         "true",
         "\"always\"",
@@ -138,7 +138,7 @@ fn what_is_not_understood_denies() {
 }
 
 #[test]
-fn mistakes_have_their_place_and_a_way_out() {
+fn mistakes_have_a_position_and_a_hint() {
     let problems = |policy: &str| told(&configuration(policy));
     assert_snapshot!(problems("7"), @r#"
     error: toolgate.json:2:1: `policy` must be `allow`, `ask`, `ask-always`, `deny-writes` or `deny` or an object; every call is denied
@@ -219,7 +219,7 @@ fn many_rules_are_read_quickly_and_too_many_are_refused() {
 }
 
 #[test]
-fn how_calls_are_recorded_is_read_on_the_safe_side() {
+fn invalid_audit_settings_are_read_strictly() {
     let audit = |text: &str| read(&format!("{{ \"mcpServers\": {{}}, \"audit\": {text} }}")).audit;
     let said = audit(r#"{ "arguments": true, "required": true }"#);
     assert!(said.enabled && said.arguments && said.required);
@@ -231,7 +231,7 @@ fn how_calls_are_recorded_is_read_on_the_safe_side() {
 }
 
 #[test]
-fn how_much_of_the_record_is_kept_is_read() {
+fn the_limits_of_the_audit_log_are_read() {
     let audit = |text: &str| read(&format!("{{ \"mcpServers\": {{}}, \"audit\": {text} }}")).audit;
     let said = audit(r#"{ "maxMegabytes": 2, "keepFiles": 0 }"#);
     assert_eq!((said.max_megabytes, said.keep_files), (2, 0));
@@ -240,7 +240,7 @@ fn how_much_of_the_record_is_kept_is_read() {
 }
 
 #[test]
-fn where_telemetry_goes_is_read_and_what_is_not_understood_sends_nothing() {
+fn invalid_telemetry_settings_send_nothing() {
     let telemetry =
         |text: &str| read(&format!("{{ \"mcpServers\": {{}}, \"telemetry\": {text} }}")).telemetry;
     let said = telemetry(
@@ -260,7 +260,7 @@ fn where_telemetry_goes_is_read_and_what_is_not_understood_sends_nothing() {
 }
 
 #[test]
-fn of_two_values_none_lets_more_through() {
+fn a_duplicate_key_never_allows_more() {
     for policy in [
         r#""deny", "policy": "allow""#,
         r#"{ "default": "deny", "default": "allow" }"#,
@@ -284,7 +284,7 @@ fn a_misspelt_policy_denies() {
 }
 
 #[test]
-fn a_misspelt_key_that_holds_something_back_is_an_error() {
+fn a_misspelt_approval_or_labels_key_is_an_error() {
     for server in [
         r#""tools": { "send": { "aproval": "deny" } }"#,
         r#""tools": { "send": { "approval": "deny", "approval": "allow" } }"#,

@@ -64,7 +64,7 @@ fn unset_variables() {
 }
 
 #[test]
-fn variables_that_cannot_be() {
+fn invalid_variables() {
     assert_snapshot!(server_problems(r#""command": "x", "cwd": "${workspaceFolder}""#), @"
     error: toolgate.json:2:36: `mcpServers.github.cwd` uses `${workspaceFolder}`, which only the editor it was written for knows
       hint: write the value, or `${NAME}` for an environment variable
@@ -199,7 +199,7 @@ fn keys_written_twice() {
 }
 
 #[test]
-fn settings_that_tune_keep_their_default() {
+fn invalid_tuning_settings_keep_their_default() {
     let body = r#""command": "x", "lazy": "yes", "connectTimeoutSeconds": 0, "prefix": "a-b",
         "maxResultBytes": 1.5, "description": 5, "timeout": "soon""#;
     assert_snapshot!(server_problems(body), @"
@@ -218,7 +218,7 @@ fn settings_that_tune_keep_their_default() {
 }
 
 #[test]
-fn settings_that_hold_back_fail_closed() {
+fn invalid_restrictions_stay_strict() {
     for body in [
         r#""disabled": "yes""#,
         r#""enabled": 0"#,
@@ -356,7 +356,7 @@ fn tool_search() {
 }
 
 #[test]
-fn a_usage_memory_that_is_not_understood_is_off() {
+fn an_invalid_usage_memory_is_off() {
     let configuration = read(
         r#"{ "mcpServers": { "a": { "command": "x" } }, "toolSearch": { "usageMemory": "no" } }"#,
     );

@@ -69,7 +69,7 @@ fn of_equal_keys_the_last_counts() {
 }
 
 #[test]
-fn a_null_is_as_good_as_nothing() {
+fn null_means_not_set() {
     let server = only(read(
         r#"{ "mcpServers": { "a": { "command": "x", "url": null, "type": null, "lazy": null } } }"#,
     ));

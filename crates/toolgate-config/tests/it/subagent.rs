@@ -37,7 +37,7 @@ fn a_model_is_read() {
 }
 
 #[test]
-fn what_is_wrong_costs_the_model_and_says_the_way_out() {
+fn an_invalid_subagent_is_reported_with_a_hint() {
     let mut told = Vec::new();
     for search in [
         r#"{ "strategy": "subagent" }"#,

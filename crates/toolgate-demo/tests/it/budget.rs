@@ -30,7 +30,7 @@ fn three_engineers_went_over_their_travel_budget() {
 }
 
 #[test]
-fn nobody_else_comes_near_even_with_all_categories() {
+fn no_other_engineer_is_near_the_budget() {
     // A model that forgets to filter by category must still find the right three.
     assert_eq!(over_budget(|_| true).len(), 3);
 }

@@ -109,7 +109,7 @@ fn every_tool_can_be_called_and_gives_what_it_declares() {
 }
 
 #[test]
-fn definitions_vary_as_in_the_wild() {
+fn the_definitions_vary_like_real_ones() {
     let count = |test: fn(&Value) -> bool| all().filter(|(_, definition)| test(definition)).count();
     let total = all().count();
     let named = |character: char| {
@@ -123,7 +123,7 @@ fn definitions_vary_as_in_the_wild() {
 }
 
 #[test]
-fn definitions_cost_what_such_sets_cost() {
+fn the_definitions_have_a_realistic_cost() {
     let mut prompt = 0;
     let mut whole = 0;
     for (_, definition) in all() {

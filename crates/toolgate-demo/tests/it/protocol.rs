@@ -83,7 +83,7 @@ fn a_session_from_handshake_to_end() {
 }
 
 #[test]
-fn every_revision_with_a_handshake_is_spoken_and_others_are_countered() {
+fn every_legacy_version_is_accepted_and_others_are_answered_with_one() {
     for server in servers() {
         for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
             let answer = answer(&server.name, "initialize", &json!({ "protocolVersion": version }));
@@ -124,7 +124,7 @@ fn some_servers_can_be_discovered() {
 }
 
 #[test]
-fn self_contained_requests_must_say_what_they_are() {
+fn modern_requests_need_their_meta() {
     let none = answer("logging", "server/discover", &json!({}));
     assert_eq!(none["error"]["code"], -32602);
     let old = answer("logging", "tools/list", &json!({ "_meta": meta("2099-01-01") }));

@@ -12,7 +12,7 @@ fn open(server: &str) -> impl FnMut(&str, Value) -> Value {
 }
 
 #[test]
-fn many_errors_are_a_few_messages_and_become_a_few_issues() {
+fn many_errors_have_few_messages_and_become_few_issues() {
     let errors = call("logging", "getLogs", json!({ "level": "error", "since": "12h" })).unwrap();
     let entries = errors.as_array().unwrap();
     let messages: BTreeSet<&str> =
@@ -34,7 +34,7 @@ fn many_errors_are_a_few_messages_and_become_a_few_issues() {
 }
 
 #[test]
-fn a_time_after_the_demo_is_refused_with_a_way_out() {
+fn a_time_after_the_demo_is_refused_with_a_hint() {
     let arguments = json!({ "since": "2031-01-01T00:00:00.000Z" });
     let error = call("logging", "getLogs", arguments).unwrap_err().to_string();
     assert!(error.contains("give a duration such as 6h"), "{error}");

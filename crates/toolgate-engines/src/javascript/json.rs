@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn half_characters_are_replaced_and_escapes_kept() {
+    fn lone_surrogates_are_replaced_and_escapes_kept() {
         for (text, cleaned) in [
             (r#""plain""#, "\"plain\""),
             (r#""a\ud800b""#, "\"a\u{fffd}b\""),

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn the_earlier_goes_first_and_equals_keep_their_order() {
+    fn timers_fire_in_order_of_time_then_of_creation() {
         let mut timers = Timers::default();
         timers.start("late", 5_000.0, TimerKind::Once);
         timers.start("soon", 1_000.0, TimerKind::Once);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_comes_again_and_lets_others_in_between() {
+    fn an_interval_repeats_and_other_timers_run_between() {
         let mut timers = Timers::default();
         let id = timers.start("tick", 10_000.0, TimerKind::Interval);
         timers.start("between", 15_000.0, TimerKind::Once);
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn the_background_holds_nothing_up() {
+    fn background_timers_do_not_keep_the_script_running() {
         let mut timers = Timers::default();
         timers.start("background", 10.0, TimerKind::Background);
         assert!(timers.lets_end() && !timers.is_empty());

@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_zone_moves_the_date_and_not_the_microseconds() {
+    fn a_time_zone_changes_the_date_and_not_the_microseconds() {
         let unix = Duration::new(1_709_251_199, 500_000);
         let clock = Clock { unix, elapsed: Duration::from_secs(1), seed: 0 };
         let shown = |offset| {

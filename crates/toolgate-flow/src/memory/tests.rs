@@ -24,7 +24,7 @@ fn via(text: &str) -> Option<Via> {
 }
 
 #[test]
-fn copies_in_any_clothes_are_found() {
+fn copies_are_found_in_every_encoding() {
     assert_eq!(via(LETTER), Some(Via::Plain));
     assert_eq!(via(&LETTER[12..48]), Some(Via::Plain));
     assert_eq!(via(&LETTER.to_uppercase()), Some(Via::Plain));
@@ -40,14 +40,14 @@ fn copies_in_any_clothes_are_found() {
 }
 
 #[test]
-fn short_but_telling_words_are_found() {
+fn short_distinctive_words_are_found() {
     let trace = traced(&json!({ "note": "their number is de-4471-9920, thanks" }));
     assert_eq!(trace.matches[0].from, "/account");
     assert_eq!(trace.matches[0].field, "/note");
 }
 
 #[test]
-fn the_evidence_names_both_ends() {
+fn the_evidence_names_the_origin_and_the_argument() {
     let trace = traced(&json!({ "to": "x", "parts": [{ "text": LETTER }] }));
     let found = &trace.matches[0];
     assert_eq!((found.field.as_str(), found.from.as_str()), ("/parts/0/text", "/body"));
@@ -58,7 +58,7 @@ fn the_evidence_names_both_ends() {
 }
 
 #[test]
-fn what_has_nothing_in_common_is_not_found() {
+fn unrelated_text_is_not_found() {
     assert_eq!(via("Please post the quarterly figures to the public site."), None);
     assert_eq!(via("application/json; charset=utf-8"), None);
     assert_eq!(via("2026-11-16T10:00:00Z"), None);
@@ -78,7 +78,7 @@ fn pieces_over_several_calls_are_put_together() {
 }
 
 #[test]
-fn what_the_caller_wrote_is_no_flow() {
+fn text_of_the_caller_is_no_flow() {
     let mut memory = Memory::default();
     memory.knows("await search({ query: 'invoices of the Meridian Freight company in 2025' })");
     let echo = json!({ "query": "invoices of the Meridian Freight company in 2025", "hits": 0 });
@@ -88,7 +88,7 @@ fn what_the_caller_wrote_is_no_flow() {
 }
 
 #[test]
-fn arguments_that_come_from_nowhere_stay_known() {
+fn text_of_the_caller_that_a_tool_echoes_is_no_flow() {
     let mut memory = Memory::default();
     let arguments = json!({ "query": "all open tickets about the broken login page" });
     assert_eq!(memory.trace("tickets_search", &arguments).matches, []);
@@ -100,7 +100,7 @@ fn arguments_that_come_from_nowhere_stay_known() {
 }
 
 #[test]
-fn laundering_through_another_tool_does_not_help() {
+fn data_that_passed_through_another_tool_is_found() {
     let mut memory = memory();
     assert!(!memory.trace("notes_write", &json!({ "text": LETTER })).matches.is_empty());
     memory.learn(DataOrigin::new(2, "notes_write"), &json!({ "saved": LETTER }));
@@ -109,7 +109,7 @@ fn laundering_through_another_tool_does_not_help() {
 }
 
 #[test]
-fn where_room_is_short_the_oldest_is_forgotten_and_that_is_said() {
+fn the_oldest_data_is_forgotten_first_and_this_is_reported() {
     let mut memory = Memory::with_limits(FlowLimits { hashes: 60, ..FlowLimits::default() });
     let private = [Label::Private].into_iter().collect();
     memory.learn(DataOrigin::new(1, "first").with_labels(private), &json!(LETTER));
@@ -169,7 +169,7 @@ proptest! {
 }
 
 #[test]
-fn what_was_sent_before_is_not_found_again_in_what_is_sent_now() {
+fn an_earlier_match_does_not_match_a_harmless_call() {
     let mut memory = Memory::default();
     let note = "owes us 48,200 EUR since the spring of last year";
     memory.learn(DataOrigin::new(1, "crm_get"), &json!({ "note": note }));
@@ -180,7 +180,7 @@ fn what_was_sent_before_is_not_found_again_in_what_is_sent_now() {
 
 /// The same result again and again is remembered once, and so is one of many small parts.
 #[test]
-fn what_says_nothing_new_takes_no_room() {
+fn repeated_data_takes_no_more_memory() {
     let limits = FlowLimits { hashes: 1_000, ..FlowLimits::default() };
     let mut memory = Memory::with_limits(limits);
     let result =

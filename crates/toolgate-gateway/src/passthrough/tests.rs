@@ -304,7 +304,7 @@ fn input_request() -> InputRequest {
 }
 
 #[tokio::test]
-async fn between_legacy_and_legacy_all_passes() {
+async fn everything_passes_between_legacy_peers() {
     let server = Server::new(Era::Legacy);
     let client = Legacy::of(&server).await;
     let greeting =
@@ -339,7 +339,7 @@ async fn between_legacy_and_legacy_all_passes() {
 }
 
 #[tokio::test]
-async fn a_modern_client_at_a_legacy_server() {
+async fn a_modern_client_with_a_legacy_server() {
     let server = Server::new(Era::Legacy);
     let service = open(&server, Era::Modern, None).await;
     let greeting = service.server_info(Era::Modern).await.unwrap().into_discover();
@@ -428,7 +428,7 @@ async fn a_modern_client_listens_at_a_legacy_server() {
 }
 
 #[tokio::test]
-async fn a_legacy_client_at_a_modern_server() {
+async fn a_legacy_client_with_a_modern_server() {
     let server = Server::new(Era::Modern);
     let client = Legacy::of(&server).await;
     let greeting =
@@ -466,7 +466,7 @@ async fn a_legacy_client_at_a_modern_server() {
 }
 
 #[tokio::test]
-async fn between_modern_and_modern_all_passes() {
+async fn everything_passes_between_modern_peers() {
     let server = Server::new(Era::Modern);
     let service = open(&server, Era::Modern, None).await;
     let mut running = modern(&service, json!(1), "odd/method", json!({ "odd": 1 }));

@@ -105,7 +105,7 @@ async fn a_host_for_clients_of_the_modern_era() {
 }
 
 #[tokio::test]
-async fn changes_reach_who_listens() {
+async fn changes_reach_subscribers() {
     let fixture = Fixture::new("kit").with_builtins([Builtin::ChangeTools]);
     let host = host_of([spec("kit", &fixture)]);
     let endpoint = endpoint(&host).await;

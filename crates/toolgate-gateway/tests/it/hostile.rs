@@ -74,7 +74,7 @@ async fn media_types_are_checked() {
 }
 
 #[tokio::test]
-async fn what_begins_at_one_path_is_unknown_at_another() {
+async fn sessions_and_requests_belong_to_their_path() {
     let endpoint = Endpoint::with(|settings| {
         let mut work = settings.namespaces[0].clone();
         work.path = "/mcp/work".to_owned();
@@ -115,7 +115,7 @@ async fn giants_are_refused() {
 }
 
 #[tokio::test]
-async fn what_is_no_message_is_said_to_be_none() {
+async fn invalid_messages_are_refused() {
     let endpoint = Endpoint::start().await;
     let session = endpoint.session().await;
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));

@@ -34,7 +34,7 @@ async fn a_legacy_client_is_asked_on_the_stream_of_its_call() {
 }
 
 #[tokio::test]
-async fn a_legacy_client_that_refuses_is_heard() {
+async fn the_refusal_of_a_legacy_client_reaches_the_server() {
     let endpoint = Endpoint::start().await;
     let session = endpoint.session().await;
     let mut events = session.call(1, "ask").await;
@@ -50,7 +50,7 @@ async fn a_legacy_client_that_refuses_is_heard() {
 }
 
 #[tokio::test]
-async fn a_legacy_client_that_gives_no_answer_is_not_waited_for_forever() {
+async fn an_input_request_to_a_legacy_client_times_out() {
     let endpoint = Endpoint::with(|settings| {
         settings.limits.input_timeout = Duration::from_millis(50);
     })
@@ -65,7 +65,7 @@ async fn a_legacy_client_that_gives_no_answer_is_not_waited_for_forever() {
 }
 
 #[tokio::test]
-async fn a_modern_client_is_asked_by_the_result() {
+async fn a_modern_client_gets_input_requests_in_the_result() {
     let endpoint = Endpoint::start().await;
     let mut answer = body(endpoint.modern("tools/call", json!({ "name": "ask" }))).await;
     for text in ["first", "second"] {
@@ -83,7 +83,7 @@ async fn a_modern_client_is_asked_by_the_result() {
 }
 
 #[tokio::test]
-async fn what_is_asked_together_goes_out_together() {
+async fn simultaneous_input_requests_are_sent_together() {
     let endpoint = Endpoint::start().await;
     let answer = body(endpoint.modern("tools/call", json!({ "name": "ask_both" }))).await;
     let requests = answer["result"]["inputRequests"].as_object().unwrap();
@@ -100,7 +100,7 @@ async fn what_is_asked_together_goes_out_together() {
 }
 
 #[tokio::test]
-async fn a_question_may_come_at_the_end_of_a_stream() {
+async fn an_input_request_can_end_a_stream() {
     let endpoint = Endpoint::start().await;
     let asked = endpoint.modern("tools/call", json!({ "name": "ask_late" })).send().await;
     let messages = Events::new(asked.unwrap()).rest().await;
@@ -113,7 +113,7 @@ async fn a_question_may_come_at_the_end_of_a_stream() {
 }
 
 #[tokio::test]
-async fn a_state_is_good_once_for_its_method() {
+async fn a_request_state_is_valid_once_and_for_its_method() {
     let endpoint = Endpoint::start().await;
     let answer = body(endpoint.modern("tools/call", json!({ "name": "ask" }))).await;
     let state = &answer["result"]["requestState"];
@@ -148,7 +148,7 @@ async fn a_lost_state_is_an_error_and_no_new_call() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_come_back_is_forgotten() {
+async fn a_parked_request_expires() {
     let endpoint = Endpoint::with(|settings| {
         settings.limits.input_timeout = Duration::from_millis(50);
         settings.limits.parked = 1;
@@ -171,7 +171,7 @@ async fn a_client_that_does_not_come_back_is_forgotten() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_taken_back_takes_its_question_back() {
+async fn a_cancelled_call_withdraws_its_input_request() {
     let endpoint = Endpoint::start().await;
     let session = endpoint.session().await;
     let mut events = session.call(1, "ask").await;

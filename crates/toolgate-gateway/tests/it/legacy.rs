@@ -48,7 +48,7 @@ async fn ids_arrive_as_they_were_sent() {
 }
 
 #[tokio::test]
-async fn sessions_are_needed_and_forged_ones_refused() {
+async fn a_session_id_is_required_and_must_exist() {
     let endpoint = Endpoint::start().await;
     let session = endpoint.session().await;
     assert_eq!(refused(endpoint.post(&call(1, "echo"))).await, (400, -32600));
@@ -61,7 +61,7 @@ async fn sessions_are_needed_and_forged_ones_refused() {
 }
 
 #[tokio::test]
-async fn a_stream_begins_with_something_to_come_back_with() {
+async fn a_stream_begins_with_an_event_id() {
     let endpoint = Endpoint::start().await;
     let session = endpoint.session().await;
     let mut events = session.call(1, "progress").await;
@@ -104,7 +104,7 @@ async fn a_call_outlives_its_connection_and_is_resumed() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_resumed_ends_at_once() {
+async fn a_stream_that_cannot_be_resumed_ends_at_once() {
     let endpoint = Endpoint::start().await;
     let (session, other) = (endpoint.session().await, endpoint.session().await);
     let mut events = session.call(1, "echo").await;
@@ -117,7 +117,7 @@ async fn what_cannot_be_resumed_ends_at_once() {
 }
 
 #[tokio::test]
-async fn what_belongs_to_no_request_goes_to_the_open_stream() {
+async fn messages_without_a_request_go_to_the_get_stream() {
     let endpoint = Endpoint::start().await;
     let session = endpoint.session().await;
     let outlet = endpoint.probe.channel.lock().clone().unwrap();
@@ -141,7 +141,7 @@ async fn what_belongs_to_no_request_goes_to_the_open_stream() {
 }
 
 #[tokio::test]
-async fn a_client_takes_its_request_back() {
+async fn a_client_cancels_its_request() {
     let endpoint = Endpoint::start().await;
     let session = endpoint.session().await;
     let events = session.call(5, "wait").await;
@@ -155,7 +155,7 @@ async fn a_client_takes_its_request_back() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_session_cancels_what_is_under_way() {
+async fn the_end_of_a_session_cancels_its_requests() {
     let endpoint = Endpoint::start().await;
     let session = endpoint.session().await;
     let events = session.call(5, "wait").await;
@@ -181,7 +181,7 @@ async fn a_batch_is_answered_on_one_stream() {
 }
 
 #[tokio::test]
-async fn versions_have_to_be_known_and_to_agree() {
+async fn the_version_header_must_be_known_and_match() {
     let endpoint = Endpoint::start().await;
     let session = endpoint.session().await;
     let unknown = session.post(&call(1, "echo")).header("mcp-protocol-version", "2031-01-01");
@@ -196,7 +196,7 @@ async fn versions_have_to_be_known_and_to_agree() {
 }
 
 #[tokio::test]
-async fn many_clients_at_once_get_each_their_own() {
+async fn many_clients_at_once_get_their_own_responses() {
     let endpoint = Endpoint::start().await;
     let client = async |number: u64| {
         let session = endpoint.session().await;

@@ -30,7 +30,7 @@ async fn sessions_are_counted() {
 }
 
 #[tokio::test]
-async fn sessions_that_nobody_uses_end() {
+async fn unused_sessions_end() {
     // Long enough to begin all sessions and to use two of them.
     let idle = scaled(Duration::from_secs(1));
     let endpoint = Endpoint::with(|settings| settings.limits.session_idle = idle).await;
@@ -51,7 +51,7 @@ async fn sessions_that_nobody_uses_end() {
 }
 
 #[tokio::test]
-async fn requests_under_way_are_counted() {
+async fn open_requests_are_limited() {
     let endpoint = Endpoint::with(|settings| settings.limits.in_flight = 2).await;
     let session = endpoint.session().await;
     let _calls = (session.call(1, "wait").await, session.call(2, "wait").await);
@@ -83,7 +83,7 @@ async fn an_id_is_used_once_at_a_time() {
 }
 
 #[tokio::test]
-async fn a_silent_stream_shows_that_it_lives() {
+async fn a_silent_stream_sends_keep_alives() {
     let alive = Duration::from_millis(20);
     let endpoint = Endpoint::with(|settings| settings.limits.keep_alive = alive).await;
     let session = endpoint.session().await;
@@ -94,7 +94,7 @@ async fn a_silent_stream_shows_that_it_lives() {
 }
 
 #[tokio::test]
-async fn who_speaks_too_slowly_is_not_listened_to() {
+async fn a_slow_request_is_refused() {
     let arrival = Duration::from_millis(100);
     let endpoint = Endpoint::with(|settings| settings.limits.io_timeout = arrival).await;
     let host = endpoint.address;
@@ -113,7 +113,7 @@ async fn who_speaks_too_slowly_is_not_listened_to() {
 }
 
 #[tokio::test]
-async fn who_reads_nothing_keeps_no_place() {
+async fn a_client_that_does_not_read_is_disconnected() {
     let endpoint = Endpoint::with(|settings| {
         settings.limits.io_timeout = Duration::from_millis(200);
         settings.limits.connections = 1;

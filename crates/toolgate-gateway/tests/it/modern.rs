@@ -31,7 +31,7 @@ async fn a_client_discovers_and_calls_without_a_session() {
 }
 
 #[tokio::test]
-async fn what_is_said_before_the_end_makes_a_stream() {
+async fn messages_before_the_result_make_a_stream() {
     let endpoint = Endpoint::start().await;
     let response = endpoint.modern("tools/call", json!({ "name": "progress" })).send().await;
     let messages = Events::new(response.unwrap()).rest().await;
@@ -41,7 +41,7 @@ async fn what_is_said_before_the_end_makes_a_stream() {
 }
 
 #[tokio::test]
-async fn whoever_leaves_takes_the_request_back() {
+async fn closing_the_connection_cancels_a_modern_request() {
     let endpoint = Endpoint::start().await;
     let request = endpoint.modern("tools/call", json!({ "name": "wait" }));
     let asking = tokio::spawn(request.send());
@@ -67,7 +67,7 @@ fn asking(endpoint: &Endpoint, headers: &[(&str, &str)], body: &Value) -> reqwes
 }
 
 #[tokio::test]
-async fn headers_say_what_the_body_says() {
+async fn headers_must_match_the_body() {
     let endpoint = Endpoint::start().await;
     let version = ("mcp-protocol-version", "2026-07-28");
     let method = ("mcp-method", "tools/call");
@@ -103,7 +103,7 @@ async fn headers_say_what_the_body_says() {
 }
 
 #[tokio::test]
-async fn arguments_are_repeated_where_a_tool_wants_it() {
+async fn arguments_must_be_repeated_in_headers_if_the_tool_requires_it() {
     let endpoint = Endpoint::start().await;
     let call = |arguments: Value| {
         endpoint.modern("tools/call", json!({ "name": "annotated", "arguments": arguments }))
@@ -123,7 +123,7 @@ async fn arguments_are_repeated_where_a_tool_wants_it() {
 }
 
 #[tokio::test]
-async fn there_are_no_sessions_streams_batches_or_answers() {
+async fn modern_clients_have_no_sessions_get_streams_or_batches() {
     let endpoint = Endpoint::start().await;
     let modern = |request: reqwest::RequestBuilder| {
         request.header("mcp-protocol-version", "2026-07-28").header("accept", "text/event-stream")

@@ -113,7 +113,7 @@ async fn a_modern_client_calls_and_is_asked() {
 }
 
 #[tokio::test]
-async fn what_is_no_message_is_answered_and_it_goes_on() {
+async fn an_invalid_line_gets_an_error_and_the_session_continues() {
     let mut client = Client::start();
     client.say(&initialize("2025-11-25")).await;
     client.hear().await;
@@ -130,7 +130,7 @@ async fn what_is_no_message_is_answered_and_it_goes_on() {
 }
 
 #[tokio::test]
-async fn the_end_comes_soon_after_the_last_word() {
+async fn the_gateway_ends_soon_after_its_client() {
     let mut client = Client::start();
     client.say(&initialize("2025-11-25")).await;
     client.hear().await;

@@ -19,7 +19,7 @@ fn listen(endpoint: &Endpoint) -> RequestBuilder {
 }
 
 #[tokio::test]
-async fn streams_of_the_legacy_era_end_and_calls_are_told_why() {
+async fn open_legacy_calls_get_an_error_and_streams_end_at_the_stop() {
     let mut endpoint = Endpoint::start().await;
     let (open, waiting) = {
         let session = endpoint.session().await;
@@ -38,7 +38,7 @@ async fn streams_of_the_legacy_era_end_and_calls_are_told_why() {
 }
 
 #[tokio::test]
-async fn a_call_of_the_modern_era_is_told_why() {
+async fn open_modern_calls_get_an_error_at_the_stop() {
     let mut endpoint = Endpoint::start().await;
     let waiting = tokio::spawn(endpoint.modern("tools/call", json!({ "name": "wait" })).send());
     reaches(&endpoint.probe.waiting, 1).await;
@@ -82,7 +82,7 @@ async fn a_subscription_to_one_server_ends_with_its_result() {
 }
 
 #[tokio::test]
-async fn on_lines_everything_gets_its_last_word() {
+async fn open_requests_on_stdio_get_a_response_at_the_stop() {
     let host = host_of([spec("kit", &fixture(FixtureEra::Legacy))]);
     let mut client = Client::of(Arc::new(AggregateFactory::new(host.clone())), Arc::default());
     let params = modern(json!({ "notifications": { "toolsListChanged": true } }));

@@ -401,7 +401,7 @@ mod tests {
     };
 
     #[test]
-    fn that_a_call_was_sent_is_known_before_it_is_and_outlives_every_resumption() {
+    fn a_call_is_recorded_before_it_is_sent_and_stays_recorded() {
         let folder = tempfile::tempdir().unwrap();
         let journal = Arc::new(Store::new(folder.path().to_owned()).journal().unwrap());
         let arguments = arguments();

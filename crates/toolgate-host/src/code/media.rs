@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn data_goes_away_and_comes_back() {
+    fn media_becomes_a_handle_and_back() {
         let media = Media::default();
         let mut block = image("aGVsbG8=");
         media.put_away(&mut block);
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn media_in_a_value_becomes_content_and_a_word() {
+    fn media_in_a_value_becomes_content_and_a_note() {
         let media = Media::default();
         let mut block = image("aGVsbG8=");
         media.put_away(&mut block);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_media_stays() {
+    fn values_that_look_like_media_stay() {
         let media = Media::default();
         let mut value = json!([
             {"type": "image", "url": "x"}, {"type": "text", "text": "y"},

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_much_is_kept_and_ids_differ() {
+    fn outputs_are_bounded_and_ids_differ() {
         let outputs = OutputStore::default();
         let me = session("me");
         let outputs = outputs.of(&me);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_its_owners() {
+    fn outputs_belong_to_their_caller() {
         let outputs = OutputStore::default();
         let (me, them) = (session("me"), session("them"));
         let (mine, theirs) = (outputs.of(&me), outputs.of(&them));

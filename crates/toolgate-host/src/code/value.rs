@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_sdk_wrapped_is_unwrapped() {
+    fn a_wrapped_result_is_unwrapped() {
         let unwrap = |structured: Value| {
             let result = json!({ "structuredContent": structured });
             of_result(result, Wrapping::Result, &Media::default()).unwrap()

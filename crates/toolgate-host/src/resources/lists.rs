@@ -411,14 +411,14 @@ mod tests {
     }
 
     #[test]
-    fn a_million_entries_are_ten_thousand() {
+    fn at_most_ten_thousand_entries_are_listed() {
         let list = take_all((0..1_000_000).map(|number| json!({ "uri": format!("x:{number}") })));
         assert_eq!(list.items.len(), MAX_ITEMS);
         assert!(list.cut.unwrap().contains("too many"));
     }
 
     #[test]
-    fn what_is_too_large_or_no_entry_costs_itself_alone() {
+    fn an_invalid_entry_leaves_the_others() {
         let long = "x".repeat(1_000_000);
         let list = take_all([
             json!({ "uri": format!("x:{long}") }),

@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_that_we_never_gave_is_none() {
+    fn an_unknown_cursor_is_refused() {
         for text in ["", "x", "!", "WyJhIl0", &BASE64.encode("[\"a\", -1]")] {
             assert_eq!(ListCursor::read(text), None, "{text}");
         }

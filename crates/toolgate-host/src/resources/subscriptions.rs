@@ -508,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_hears_of_the_first_and_of_the_last() {
+    fn only_the_first_and_the_last_subscriber_reach_the_server() {
         let (all, server) = (Subscriptions::default(), ServerName::from("s"));
         let (one, two) = (subscriber(&all), subscriber(&all));
         assert_eq!(all.add(&server, "x:1", one), Ok(true));
@@ -520,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_told_to_who_subscribed_to_the_whole() {
+    fn updates_below_a_uri_reach_its_subscribers() {
         let (all, server) = (Subscriptions::default(), ServerName::from("s"));
         let (one, two) = (subscriber(&all), subscriber(&all));
         all.add(&server, "file:///a", one).unwrap();
@@ -533,7 +533,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_subscribes_to_everything() {
+    fn subscriptions_are_limited() {
         let (all, server) = (Subscriptions::default(), ServerName::from("s"));
         let greedy = subscriber(&all);
         for number in 0..MAX_PER_SUBSCRIBER {
@@ -548,7 +548,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_subscriber_gets_what_is_for_it() {
+    async fn a_subscriber_gets_only_its_updates() {
         let events = EventBus::new();
         let mut feed = events.feed(SubscriberId(1));
         events.send(updated(SubscriberId(2), "other"));
@@ -565,7 +565,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_slow_reader_is_told_that_everything_may_have_changed() {
+    async fn a_slow_subscriber_learns_that_everything_may_have_changed() {
         let events = EventBus::new();
         let mut feed = events.feed(SubscriberId(1));
         for _ in 0..=QUEUED_EVENTS {

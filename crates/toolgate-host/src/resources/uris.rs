@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_cannot_speak_for_another() {
+    fn no_server_can_write_the_uri_of_another() {
         for uri in ["toolgate://other/x", "/../other/x", "@other/x", "\\..\\other", "%2e%2e/other"]
         {
             assert_eq!(resource(&ours(&name("evil"), uri)).unwrap().0, name("evil"), "{uri}");
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_has_instructions_uri_its_own() {
+    fn the_instructions_have_their_own_uri() {
         assert_eq!(
             theirs(&instructions_uri(&name("a b"))),
             Some((name("a b"), UriTarget::Instructions))
@@ -337,7 +337,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ours_is_a_uri_that_leads_back(server in ".{0,12}", uri in any_uri()) {
+        fn every_client_uri_leads_back_to_the_server_uri(server in ".{0,12}", uri in any_uri()) {
             let given = ours(&name(&server), &uri);
             prop_assert_eq!(resource(&given), Some((name(&server), uri)));
             let parsed = url::Url::parse(&given);
@@ -358,7 +358,7 @@ mod tests {
         }
 
         #[test]
-        fn what_a_client_expands_is_what_the_server_would(
+        fn a_client_expands_a_template_like_the_server(
             server in ".{0,8}",
             parts in proptest::collection::vec(
                 ("[a-z:/? ö%#0-9.]{0,6}", prop_oneof![Just("{v}"), Just("{+v}"), Just("{w}")]), 0..4),
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn links_get_their_owner_and_all_else_stays() {
+    fn links_get_the_name_of_their_server() {
         let mut result = json!({
             "content": [
                 {"type": "text", "text": "file:///a"},
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_handed_what_it_wrote() {
+    fn a_uri_becomes_what_the_server_wrote() {
         let mut arguments = json!({
             "uri": "toolgate://s/file:///a", "other": "toolgate://b/file:///a", "s": "toolgate://s",
             "all": [{"x": "toolgate://s?a%20b"}], "text": "see toolgate://s/file:///a", "n": 1,
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn prompts_and_resources_have_their_own_places() {
+    fn uris_are_found_in_prompts_and_resources() {
         let link = json!({"type": "resource_link", "uri": "x:1"});
         let ours = json!({"type": "resource_link", "uri": "toolgate://s/x:1"});
         let mut prompt =

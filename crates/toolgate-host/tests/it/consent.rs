@@ -11,7 +11,7 @@ fn yes() -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn who_agrees_sees_all_of_it_and_is_asked_once() {
+async fn a_person_sees_everything_and_consents_once() {
     let place = Place::new().await;
     let (host, person) = (place.host(), Person::who_says(yes()));
     let session = host.session();
@@ -49,7 +49,7 @@ async fn who_agrees_sees_all_of_it_and_is_asked_once() {
 }
 
 #[tokio::test]
-async fn anything_but_an_outright_yes_is_a_no() {
+async fn only_an_explicit_allow_is_a_consent() {
     for answer in [
         json!({ "action": "decline" }),
         json!({ "action": "cancel" }),
@@ -75,7 +75,7 @@ async fn anything_but_an_outright_yes_is_a_no() {
 }
 
 #[tokio::test]
-async fn without_anybody_to_ask_it_waits_for_the_shell() {
+async fn if_the_client_cannot_ask_the_server_waits_for_the_shell() {
     let place = Place::new().await;
     let host = place.host();
     let session = host.session();
@@ -116,7 +116,7 @@ async fn without_anybody_to_ask_it_waits_for_the_shell() {
 }
 
 #[tokio::test]
-async fn nobody_elsewhere_agrees_or_disables_for_others() {
+async fn remote_callers_neither_consent_nor_disable_servers() {
     let place = Place::new().await;
     let (host, person) = (place.host(), Person::who_says(yes()));
     let elsewhere = Caller::model("token ci 0a1b").remote();
@@ -144,7 +144,7 @@ async fn nobody_elsewhere_agrees_or_disables_for_others() {
 }
 
 #[tokio::test]
-async fn what_a_person_changes_at_a_shell_holds_in_conversations_under_way() {
+async fn changes_in_a_shell_apply_in_open_sessions() {
     let place = Place::new().await;
     let (host, person) = (place.host(), Person::who_says(yes()));
     let session = host.session();
@@ -187,7 +187,7 @@ async fn a_changed_entry_asks_again() {
 }
 
 #[tokio::test]
-async fn a_consent_that_was_tampered_with_is_none() {
+async fn a_changed_consent_file_is_no_consent() {
     let place = Place::new().await;
     let (host, person) = (place.host(), Person::who_says(yes()));
     enable(&host.session(), Some(&person)).await;
@@ -204,7 +204,7 @@ async fn a_consent_that_was_tampered_with_is_none() {
 }
 
 #[tokio::test]
-async fn what_only_a_person_knows_is_not_asked_of_a_model() {
+async fn missing_values_are_not_requested_from_the_model() {
     let place = Place::new().await;
     place.registry.replace(vec![json!({
         "name": NAME, "version": "1.0.0",

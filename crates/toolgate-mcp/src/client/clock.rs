@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn time_in_which_somebody_is_asked_does_not_count() {
+    async fn time_for_a_person_does_not_count() {
         let open_requests = OpenInputRequests::default();
         assert_eq!(took(&open_requests, async {}).await, 10);
         let once = async {
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_time_for_a_person_has_an_end() {
+    async fn the_time_for_a_person_is_limited() {
         let open_requests = OpenInputRequests::default();
         let _open = open_requests.open();
         assert_eq!(took(&open_requests, async {}).await, 70);

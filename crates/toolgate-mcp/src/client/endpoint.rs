@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_url_holds_is_hidden() {
+    fn secrets_of_urls_are_hidden() {
         let url = "https://user:pass%20word1@example.com/mcp?key=abc%2Fdefgh&mode=fast";
         let endpoint = Endpoint::Http(HttpEndpoint::new(url));
         let shown = endpoint.redactor().clean(&format!("{url} abc/defgh pass word1"));

@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn log_lines_are_no_messages() {
+    fn log_lines_are_not_messages() {
         let (exchange, _received, responder, _answers) = exchange();
         for stray in [
             json!({ "hello": 1 }),
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_asks_without_end_is_not_listened_to() {
+    async fn input_requests_of_a_server_are_limited() {
         let (exchange, mut received, responder, mut answers) = exchange();
         for id in 0..MAX_INPUT_REQUESTS + 10 {
             receive(&exchange, json!({ "id": id, "method": "later" }), None, &responder);
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_comes_is_about_what_it_says_or_the_only_request_there_is() {
+    async fn an_input_request_belongs_to_its_request_or_the_only_open_one() {
         let (exchange, mut received, responder, _answers) = exchange();
         let meta = json!({ "_meta": { "progressToken": [1] } });
         let first = exchange.begin(json!("a"), "tools/call", Some(&meta));
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn answers_end_their_request_however_odd_they_are() {
+    async fn unusual_responses_end_their_request() {
         let (exchange, _received, responder, _answers) = exchange();
         for (message, good) in [
             (json!({ "result": null }), true),

@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_that_may_not_be_read_has_no_command() {
+    fn a_command_in_an_unreadable_folder_is_not_found() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("there"), "").unwrap();
         let path = folder.path().display().to_string();
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_that_says_most_is_repeated() {
+    fn the_most_informative_line_is_quoted() {
         let lines =
             ["TypeError: no key", "    at main (x.js:1)", "", "Node.js v22"].map(str::to_owned);
         assert_eq!(with_last_output("it ended".to_owned(), &lines), "it ended: TypeError: no key");

@@ -310,7 +310,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_server_that_offers_our_version_is_asked_again() {
+    fn only_a_server_with_a_supported_version_is_asked_again() {
         let refusal = |code, versions: Value| {
             offers_modern(&ErrorObject::new(code, "no", Some(json!({ "supported": versions }))))
         };

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_whose_marks_cannot_be_followed_is_left_out_alone() {
+    fn only_the_tool_with_invalid_header_marks_is_left_out() {
         let tool = |name: &str, mark: &str| {
             let marked = json!({ "type": "string", "x-mcp-header": mark });
             json!({ "name": name, "inputSchema": { "properties": { "region": marked } } })
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_header_cannot_hold_is_encoded() {
+    fn values_that_a_header_cannot_contain_are_encoded() {
         let region = |text: &str| headers_of(&json!({ "region": text }))[0].1.clone();
         assert_eq!(region("Zürich"), "=?base64?WsO8cmljaA==?=");
         assert_eq!(region(" x"), "=?base64?IHg=?=");
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn sound_marks_are_names_of_plain_properties() {
+    fn valid_header_marks_are_names_of_plain_properties() {
         for kind in ["string", "integer", "boolean"] {
             let schema = json!({ "properties": { "a": marked(kind, &json!("A-1")), "b": {} } });
             assert!(are_sound(&schema), "{schema}");
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_header_can_be_made_of_is_unsound() {
+    fn header_marks_with_bad_names_or_types_are_invalid() {
         let marks = [json!(""), json!("a b"), json!("a:b"), json!("é"), json!("a\tb"), json!(1)];
         for mark in marks {
             assert!(!are_sound(&json!({ "properties": { "a": marked("string", &mark) } })));
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_where_there_may_be_no_value_is_unsound() {
+    fn a_header_mark_outside_of_plain_properties_is_invalid() {
         let mark = marked("string", &json!("A"));
         for schema in [
             mark.clone(),

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_hidden_wherever_they_stand() {
+    fn secrets_are_hidden_everywhere_in_a_text() {
         let redactor = Redactor::new(["Bearer abcdefgh12".into(), "true".into()]);
         assert_eq!(redactor.clean("sent Bearer abcdefgh12"), "sent [hidden]");
         assert_eq!(redactor.clean("token=abcdefgh12 ok=true"), "token=[hidden] ok=true");
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_becomes_known_later_is_hidden_by_all() {
+    fn secrets_added_later_are_hidden_by_all_clones() {
         let (tokens, headers) = (Redactor::default(), Redactor::new(["headersecret".into()]));
         let both = headers.with(&tokens);
         let clone = both.clone();
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_leaves_no_half_of_a_secret() {
+    fn a_cut_text_contains_no_part_of_a_secret() {
         let redactor = Redactor::new(["abcdefgh12".into()]);
         let line = redactor.line(&format!("{}\u{1b}abcdefgh12", "x".repeat(MAX_SHOWN - 5)));
         assert!(line.ends_with("[hid") && !line.contains("abc"), "{line}");

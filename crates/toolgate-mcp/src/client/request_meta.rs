@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_modern_server_is_told_who_speaks_by_the_request_or_for_it() {
+    fn a_modern_request_names_its_client() {
         let request_meta = request_meta(Era::Modern);
         let introduced = json!({ "_meta": {
             PROTOCOL_VERSION: versions::MODERN,

@@ -38,7 +38,7 @@ async fn both_apis_are_spoken() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_is_told_without_the_key_or_the_url() {
+async fn errors_contain_neither_the_key_nor_the_url() {
     let elsewhere = ModelEndpoint::start(ModelScript::Say("x".into()), None).await.unwrap();
     let away = ModelScript::Redirect(format!("{}/chat/completions", elsewhere.url()));
     for (script, expected) in [

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_plain_words_is_unclear() {
+    fn a_command_line_with_shell_syntax_is_unclear() {
         for line in [
             "git status; rm -rf x",
             "git status;rm -rf x",

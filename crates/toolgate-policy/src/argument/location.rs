@@ -349,7 +349,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_certainly_inside_stays_inside_however_it_is_joined(
+        fn a_path_that_is_certainly_inside_stays_inside_when_joined(
             parts in proptest::collection::vec(prop_oneof![Just(".."), Just("."), Just("a"), Just("")], 0..12)
         ) {
             // Compare with the standard library, which walks the components itself.

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_values_one_is_enough_to_deny_and_all_are_needed_to_allow() {
+    fn one_value_denies_and_all_values_allow() {
         let conditions = json!({ "to.*": { "matches": ".*@example[.]com" } });
         let mixed = json!({ "to": ["a@example.com", "b@evil.test"] });
         assert!(!applies(&conditions, &mixed, Verdict::Allow));
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_way_cannot_be_followed_in_counts_against_the_call() {
+    fn an_argument_path_that_cannot_be_followed_counts_against_the_call() {
         let mails = json!({ "to.*.mail": { "matches": ".*@example[.]com" } });
         let ada = json!({ "mail": "ada@example.com" });
         assert!(applies(&mails, &json!({ "to": [ada] }), Verdict::Allow));
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_has_its_place() {
+    fn mistakes_have_a_position() {
         let told = |value: &Value| {
             let error = ArgumentConditions::from_value(value).unwrap_err();
             format!("{}: {error}", error.path.join(" > "))
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_kept_as_they_were_written() {
+    fn conditions_are_stored_as_written() {
         let text = r#"{"path":{"under":"/srv"},"n":{"less":3,"greater":1}}"#;
         let read: ArgumentConditions = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&read).unwrap(), text);

@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_regular_expression_is_about_the_whole_text_unless_it_is_said() {
+    fn a_regular_expression_is_anchored_by_default() {
         assert_eq!(judge(&json!({"matches": "a|ab"}), &json!("ab")), Truth::Yes);
         assert_eq!(judge(&json!({"matches": "a"}), &json!("ab")), Truth::No);
         assert_eq!(judge(&json!({"matches": "a"}), &json!("a\n")), Truth::No);
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_of_names_is_the_one_that_is_read() {
+    fn the_table_of_operator_names_is_complete() {
         for name in OPERATORS {
             let body = json!({ *name: {} });
             let problem = read(body.as_object().unwrap()).err().map(|(_, problem)| problem);

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_has_names_and_an_end() {
+    fn argument_paths_are_read_and_limited() {
         for wrong in ["", "/", "a..b", "a.", &"a.".repeat(40), &"a".repeat(1_025)] {
             assert_eq!(ArgumentPath::new(wrong), None, "{wrong}");
         }

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_is_an_operator_of_rules() {
+    fn typed_conditions_use_the_operators_of_rules() {
         let found = [
             source(&["path=src/*"]),
             source(&["path=/*", "depth less 3", "depth greater 0"]),
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_nothing_is_refused() {
+    fn conditions_without_meaning_are_refused() {
         let found = [
             source(&[]),
             source(&["path"]),

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hosts_own_names_are_guarded() {
+    fn names_of_meta_tools_are_protected() {
         assert_eq!(found(&[("x", "searchTools")]), ["x/searchTools Spelling search_tools"]);
     }
 
@@ -275,7 +275,7 @@ mod shadow_index_tests {
     }
 
     #[test]
-    fn who_is_first_in_the_order_of_trust_is_shadowed_whenever_they_come() {
+    fn the_more_trusted_tool_is_the_imitated_one() {
         let mut index = ShadowIndex::default();
         let late = ToolId::new("late", "send_emaiI");
         assert!(index.replace(&"late".into(), 1, vec![late.clone()]).is_empty());
@@ -291,7 +291,7 @@ mod shadow_index_tests {
     }
 
     #[test]
-    fn the_same_name_is_common_and_the_hosts_names_are_guarded() {
+    fn equal_names_are_common_and_names_of_meta_tools_are_protected() {
         let mut index = ShadowIndex::default();
         index.replace(&"a".into(), 0, tools("a", &["search"]));
         index.replace(&"b".into(), 1, tools("b", &["search", "Search", "searchTools"]));

@@ -21,7 +21,7 @@ fn the_mode() {
 }
 
 #[test]
-fn a_rule_and_those_that_lost() {
+fn the_deciding_rule_and_the_other_matching_rules() {
     let winner =
         Rule { reason: Some("Issues are public".into()), ..rule(1, None, Some("github_*"), Ask) };
     let rules = vec![

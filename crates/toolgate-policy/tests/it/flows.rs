@@ -47,13 +47,13 @@ fn what_toolgate_brings() {
 }
 
 #[test]
-fn an_allowed_tool_is_still_asked_for_when_data_would_leave() {
+fn an_allowed_tool_needs_an_approval_if_it_sends_private_data() {
     let allowed = vec![rule(0, None, Some("slack_post"), Allow)];
     assert_eq!(post(FlowMode::Content, allowed, &[seen(Label::Private, Contact::Carried)]), Ask);
 }
 
 #[test]
-fn any_rule_of_the_configuration_beats_those_that_toolgate_brings() {
+fn configured_rules_override_the_built_in_rules() {
     let fine = about(Label::Private.into(), LabelSet::EMPTY, rule(0, Some("slack"), None, Allow));
     let private = seen(Label::Private, Contact::Carried);
     assert_eq!(post(FlowMode::Content, vec![fine.clone()], std::slice::from_ref(&private)), Allow);
@@ -74,7 +74,7 @@ fn a_stricter_call_stays_strict() {
 }
 
 #[test]
-fn a_person_is_told_of_every_concern_and_agrees_to_all_of_them() {
+fn a_question_names_every_concern() {
     let mut seen_before = vec![seen(Label::Private, Contact::Carried); 40];
     seen_before.push(seen(Label::Untrusted, Contact::Steered));
     let decision = decision(FlowMode::Content, vec![], &seen_before);

@@ -65,7 +65,7 @@ fn scopes() {
 }
 
 #[test]
-fn a_grant_for_one_call_is_used_by_that_run_alone() {
+fn only_the_run_that_asked_uses_a_grant_for_one_call() {
     let (tool, arguments) = (tool(), json!({}));
     let asked = request(&tool, &arguments);
     let once = || grant("a", GrantScope::Once);
@@ -78,7 +78,7 @@ fn a_grant_for_one_call_is_used_by_that_run_alone() {
 }
 
 #[test]
-fn a_yes_is_for_who_asked_and_for_the_server_that_it_was_about() {
+fn a_grant_is_for_its_caller_and_server() {
     let (tool, arguments) = (tool(), json!({}));
     let asked = request(&tool, &arguments);
     let elsewhere = Fingerprint::of(&json!("elsewhere"));
@@ -123,7 +123,7 @@ fn arguments() {
 }
 
 #[test]
-fn a_grant_covers_the_data_that_its_giver_was_told_of() {
+fn a_grant_covers_only_the_data_of_its_question() {
     let (tool, arguments) = (tool(), json!({}));
     let carries = GrantRequest { labels: Label::Private.into(), ..request(&tool, &arguments) };
     assert!(!covered(grant("a", GrantScope::Always), &carries));
@@ -140,7 +140,7 @@ fn a_grant_covers_the_data_that_its_giver_was_told_of() {
 }
 
 #[test]
-fn one_call_uses_up_what_was_for_one_call() {
+fn a_grant_for_one_call_is_used_once() {
     let (tool, arguments) = (tool(), json!({}));
     let asked = request(&tool, &arguments);
     let mut grants = Grants::default();
@@ -158,7 +158,7 @@ fn one_call_uses_up_what_was_for_one_call() {
 }
 
 #[test]
-fn there_is_an_end_to_grants() {
+fn grants_expire() {
     let mut grants = Grants::default();
     for number in 0..MAX_GRANTS {
         let tool = ToolId::new("s", format!("t{number}"));

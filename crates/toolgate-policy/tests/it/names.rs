@@ -31,7 +31,7 @@ fn decide(policy: &Policy, tool: &Tool) -> Verdict {
 }
 
 #[test]
-fn a_collision_slips_out_of_no_denial_and_into_no_permission() {
+fn a_collision_neither_escapes_a_denial_nor_gains_a_permission() {
     let alone = beside("delete_repo", &[]);
     let contested = beside("delete_repo", &["repo"]);
     assert_eq!(alone.name.as_str(), "github_delete_repo");
@@ -54,7 +54,7 @@ fn a_collision_slips_out_of_no_denial_and_into_no_permission() {
 }
 
 #[test]
-fn a_name_that_is_cut_or_a_keyword_is_denied_by_what_it_stands_for() {
+fn shortened_and_keyword_names_are_denied_by_their_full_name() {
     let long = format!("delete_{}", "x".repeat(60));
     let tool = beside(&long, &[]);
     let whole = format!("github_{long}");
@@ -95,7 +95,7 @@ fn other_case_and_letters_that_look_alike_are_denied_and_not_allowed() {
 }
 
 #[test]
-fn a_changed_prefix_is_no_way_out_of_a_rule_by_identity() {
+fn a_changed_prefix_does_not_escape_a_rule_by_identity() {
     let entry = CatalogServer { prefix: Some("gh".to_owned()), ..CatalogServer::named("github") };
     let mut catalog = Catalog::new([entry]);
     catalog.replace_server(&"github".into(), definitions(&["delete_repo"]));
@@ -108,7 +108,7 @@ fn a_changed_prefix_is_no_way_out_of_a_rule_by_identity() {
 }
 
 #[test]
-fn labels_follow_a_tool_through_its_names() {
+fn labels_apply_to_all_names_of_a_tool() {
     let target = RuleTarget::read(None, Some("github_delete_*")).expect("sound");
     let labels = vec![(target, Label::Private.into())];
     let policy = Policy::new(PolicySettings { labels, ..PolicySettings::default() });

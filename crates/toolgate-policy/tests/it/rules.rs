@@ -26,7 +26,7 @@ fn without_rules_the_mode_decides() {
 }
 
 #[test]
-fn the_more_specific_rule_decides_wherever_it_stands() {
+fn the_more_specific_rule_decides_in_any_order() {
     let claimed = Rule {
         target: RuleTarget {
             annotations: vec![(Hint::DestructiveHint, true)],
@@ -58,7 +58,7 @@ fn the_more_specific_rule_decides_wherever_it_stands() {
 }
 
 #[test]
-fn of_equals_the_later_decides_and_a_denial_always_does() {
+fn among_equal_rules_the_later_decides_and_a_denial_always_wins() {
     let wide = |verdict| rule(0, None, Some("github_*"), verdict);
     let narrow = |verdict| rule(1, None, Some("*_create_*"), verdict);
     assert_eq!(verdict(Mode::Deny, vec![wide(Allow), narrow(Ask)]), Ask);
@@ -109,7 +109,7 @@ fn an_approval_is_a_rule_for_one_tool_and_comes_first() {
 }
 
 #[test]
-fn claims_count_where_they_are_believed() {
+fn claims_count_only_if_trusted() {
     let decide = |claims, trust, mode| {
         let server = ServerPolicy { trust, ..ServerPolicy::default() };
         let servers = BTreeMap::from([("notes".into(), server)]);
@@ -147,7 +147,7 @@ fn arguments_decide() {
 }
 
 #[test]
-fn what_can_never_be_called_is_hidden() {
+fn always_denied_tools_are_hidden() {
     let hidden = |mode, rules| create_issue(&policy(mode, rules)).is_hidden();
     let sometimes =
         |verdict| with_arguments(rule(1, None, TOOL, verdict), &json!({ "x": { "equals": 1 } }));
@@ -202,7 +202,7 @@ fn verdicts_are_words() {
 }
 
 #[test]
-fn a_call_is_repeatable_where_its_server_is_believed() {
+fn repeatable_calls_need_a_trusted_claim() {
     let repeatable = |claims, trust, hint: &str| {
         let server = ServerPolicy { trust, ..ServerPolicy::default() };
         let servers = BTreeMap::from([("notes".into(), server)]);

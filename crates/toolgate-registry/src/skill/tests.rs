@@ -11,7 +11,7 @@ fn read(text: &str) -> Result<Skill, SkillError> {
 }
 
 #[test]
-fn what_people_write_is_understood() {
+fn common_front_matter_is_read() {
     let skill = read(concat!(
         "---\nname: quarterly-report  # short\ndescription: >\n  Write the report\n  of a quarter.\n",
         "license: MIT\nmetadata:\n  a: b\n  c:\n    - d\nmcp-servers:\n  - crm\n  - \"io.github.acme/sheets\"\n",

@@ -156,7 +156,7 @@ async fn anything_that_differs_is_another_fingerprint() {
 }
 
 #[tokio::test]
-async fn what_is_missing_is_named_and_nothing_else() {
+async fn only_missing_values_are_named() {
     let mut npm = package("npm", "crm");
     npm["environmentVariables"] = json!([
         { "name": "KEY", "isRequired": true, "isSecret": true },

@@ -27,7 +27,7 @@ fn names(known: &RegistryServers) -> Vec<String> {
 const DAY: Duration = Duration::from_hours(24);
 
 #[tokio::test]
-async fn all_pages_are_read_once_and_kept() {
+async fn all_pages_are_read_once_and_cached() {
     let servers: Vec<Value> = (0..5).map(|number| server(&format!("a/{number}"), "1")).collect();
     let endpoint = RegistryEndpoint::start(servers).await.unwrap();
     let cache = tempfile::tempdir().unwrap();
@@ -45,7 +45,7 @@ async fn all_pages_are_read_once_and_kept() {
 }
 
 #[tokio::test]
-async fn without_an_answer_the_cache_is_used_and_its_age_told() {
+async fn without_a_response_the_cache_is_used_and_its_age_shown() {
     let endpoint = RegistryEndpoint::start(vec![server("a/b", "1")]).await.unwrap();
     let cache = tempfile::tempdir().unwrap();
     let before = registry(at(&endpoint), Some(cache.path()), DAY);
@@ -68,7 +68,7 @@ async fn without_an_answer_the_cache_is_used_and_its_age_told() {
 }
 
 #[tokio::test]
-async fn a_registry_that_misbehaves_costs_itself() {
+async fn a_bad_registry_affects_no_other() {
     let endpoint = RegistryEndpoint::start(Vec::new()).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("own.json"), server("own/one", "1").to_string()).unwrap();
@@ -112,7 +112,7 @@ async fn another_version_is_asked_for_by_name() {
 }
 
 #[tokio::test]
-async fn files_are_read_anew_and_the_first_source_counts() {
+async fn files_are_read_again_and_the_first_source_wins() {
     let folder = tempfile::tempdir().unwrap();
     let place = |name: &str| folder.path().join(name);
     std::fs::create_dir_all(place("servers/deep")).unwrap();

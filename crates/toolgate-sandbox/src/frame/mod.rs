@@ -391,7 +391,7 @@ mod decoder_tests {
     }
 
     #[test]
-    fn what_was_handed_out_does_not_stay() {
+    fn decoded_bytes_are_released() {
         let mut decoder = Decoder::new(1024);
         let mut frame = 1000_u32.to_le_bytes().to_vec();
         frame.extend([9; 1000]);

@@ -94,7 +94,7 @@ fn from_worker() -> impl Strategy<Value = FromWorker> {
 
 proptest! {
     #[test]
-    fn what_a_worker_says_arrives_however_it_is_split(
+    fn frames_of_a_worker_arrive_however_they_are_split(
         frames in vec(from_worker(), 0..6),
         pieces in 1_usize..40,
     ) {
@@ -137,7 +137,7 @@ proptest! {
     }
 
     #[test]
-    fn what_the_host_says_arrives(
+    fn frames_of_the_host_arrive(
         id in any::<u64>(),
         text in any::<String>(),
         value in json_text(),

@@ -14,12 +14,9 @@ use std::{
     time::Duration,
 };
 
-use tokio_util::sync::CancellationToken;
-
 use self::spawner::Spawner;
 pub(crate) use self::worker::Worker;
-use super::journal::SandboxScript;
-use crate::{limits::RunLimits, lockdown::LockdownReport, report::RunReport, run, tools::Tools};
+use crate::{lockdown::LockdownReport, run};
 
 /// How to start workers, and how many.
 #[derive(Debug, Clone)]
@@ -89,19 +86,6 @@ impl Pool {
     /// The number of workers that wait for a script.
     pub fn waiting(&self) -> usize {
         self.spawner.waiting()
-    }
-
-    /// Runs a script to its end, to a limit, or until it is cancelled.
-    ///
-    /// Dropping the future ends the run as well, without a report.
-    pub async fn run(
-        &self,
-        script: SandboxScript,
-        limits: &RunLimits,
-        tools: Arc<dyn Tools>,
-        cancel: CancellationToken,
-    ) -> RunReport {
-        run::run(self, script, limits, tools, cancel).await
     }
 
     /// Starts a worker and returns its lockdown report.

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_terminal_s_signals_are_not_for_it() {
+    fn signals_of_the_terminal_do_not_reach_a_worker() {
         let settings = PoolSettings::new("cat", std::iter::empty::<String>());
         let (reaper, _burials) = mpsc::channel();
         let worker = Worker::spawn(&settings, reaper).unwrap();

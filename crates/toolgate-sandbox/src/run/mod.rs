@@ -26,45 +26,57 @@ use crate::{
 /// more than that is no accident.
 const ATTEMPTS: usize = 4;
 
-/// Runs a script in a worker of its own.
-pub(crate) async fn run(
-    pool: &Pool,
-    script: SandboxScript,
-    limits: &RunLimits,
-    tools: Arc<dyn Tools>,
-    cancel: CancellationToken,
-) -> RunReport {
-    let started = Instant::now();
-    let clock = tools.clock();
-    clock.start();
-    let _slot = match pool.enter() {
-        Ok(slot) => slot,
-        Err(limit) => {
-            return never_began(started, RunOutcome::Stopped(LimitReached::Runs { limit }));
-        }
-    };
-    let mut why = String::new();
-    for _ in 0..ATTEMPTS {
-        let taken = tokio::select! {
-            taken = pool.take() => taken,
-            () = cancel.cancelled() => return never_began(started, RunOutcome::Cancelled),
-            () = clock.clone().reach(limits.wall) => {
-                let stop = LimitReached::Wall { limit: limits.wall };
-                return never_began(started, RunOutcome::Stopped(stop));
+impl Pool {
+    /// Runs a script in a worker of its own: to its end, to a limit, or until it is cancelled.
+    ///
+    /// Dropping the future ends the run as well, without a report.
+    pub async fn run(
+        &self,
+        script: SandboxScript,
+        limits: &RunLimits,
+        tools: Arc<dyn Tools>,
+        cancel: CancellationToken,
+    ) -> RunReport {
+        let started = Instant::now();
+        let clock = tools.clock();
+        clock.start();
+        let _slot = match self.enter() {
+            Ok(slot) => slot,
+            Err(limit) => {
+                return never_began(started, RunOutcome::Stopped(LimitReached::Runs { limit }));
             }
         };
-        let driver = taken.and_then(|worker| {
-            RunDriver::new(worker, &script, limits, Arc::clone(&tools), &cancel, started, &clock)
-        });
-        match driver {
-            Ok(driver) => match driver.run_to_the_end().await {
-                Ok(report) => return report,
-                Err(ended) => why = ended.to_string(),
-            },
-            Err(error) => why = error.to_string(),
+        let mut why = String::new();
+        for _ in 0..ATTEMPTS {
+            let taken = tokio::select! {
+                taken = self.take() => taken,
+                () = cancel.cancelled() => return never_began(started, RunOutcome::Cancelled),
+                () = clock.clone().reach(limits.wall) => {
+                    let stop = LimitReached::Wall { limit: limits.wall };
+                    return never_began(started, RunOutcome::Stopped(stop));
+                }
+            };
+            let driver = taken.and_then(|worker| {
+                RunDriver::new(
+                    worker,
+                    &script,
+                    limits,
+                    Arc::clone(&tools),
+                    &cancel,
+                    started,
+                    &clock,
+                )
+            });
+            match driver {
+                Ok(driver) => match driver.run_to_the_end().await {
+                    Ok(report) => return report,
+                    Err(ended) => why = ended.to_string(),
+                },
+                Err(error) => why = error.to_string(),
+            }
         }
+        never_began(started, RunOutcome::Crashed(format!("the worker does not start: {why}")))
     }
-    never_began(started, RunOutcome::Crashed(format!("the worker does not start: {why}")))
 }
 
 /// Waits until a new worker is ready and returns its lockdown report.

@@ -11,7 +11,7 @@ use toolgate_sandbox::{LimitReached, Pool, RunLimits, RunOutcome};
 use crate::support::{TestTools, assert_unharmed, broken, ending, limits, pool, run, settings};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hundred_runs_wait_for_no_other() {
+async fn a_hundred_runs_do_not_wait_for_each_other() {
     const RUNS: usize = 100;
     let pool = Arc::new(pool());
     // Nobody's call ends before all have called.
@@ -54,7 +54,7 @@ async fn thousands_of_calls_at_once_fill_no_pipe() {
 }
 
 #[tokio::test]
-async fn a_run_that_spins_holds_up_no_other() {
+async fn a_busy_run_does_not_delay_others() {
     let pool = Arc::new(pool());
     let spinning = {
         let pool = Arc::clone(&pool);

@@ -141,7 +141,7 @@ async fn a_worker_that_ignores_requests_is_killed() {
 
 #[tokio::test]
 #[cfg(target_os = "linux")]
-async fn what_is_in_force_is_said() {
+async fn the_lockdown_report_is_complete() {
     let report = pool().probe().await.unwrap();
     for kind in [
         MeasureKind::ParentDeath,

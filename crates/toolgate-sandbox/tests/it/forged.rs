@@ -21,7 +21,7 @@ fn call(id: u64, name: &str, arguments: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_frame_that_is_none_ends_the_run() {
+async fn an_invalid_frame_ends_the_run() {
     const INVALID: &str = "a frame with an invalid body";
     let long_name = format!(r#"{{"Describe":["{}"]}}"#, "x".repeat(5_000));
     let describe = json(r#"{"Describe":["echo"]}"#);
@@ -79,7 +79,7 @@ async fn a_frame_that_is_none_ends_the_run() {
 }
 
 #[tokio::test]
-async fn what_comes_after_the_end_is_not_heard() {
+async fn frames_after_the_end_are_ignored() {
     let pool = pool();
     let tools = TestTools::new();
     let bytes = json(r#"{"Done":{"Value":1}}"#) + &call(0, "echo", "{}");
@@ -92,7 +92,7 @@ async fn what_comes_after_the_end_is_not_heard() {
 }
 
 #[tokio::test]
-async fn half_a_frame_is_no_frame() {
+async fn half_a_frame_is_not_used() {
     let pool = pool();
     let script = broken(&["print before", "raw 10000000", "exit 0"]);
     let report = run(&pool, script, &limits()).await;
@@ -117,7 +117,7 @@ async fn an_error_of_any_size_is_cut() {
 }
 
 #[tokio::test]
-async fn calls_without_end_that_nobody_awaits_are_bounded() {
+async fn calls_that_are_not_awaited_are_bounded() {
     let pool = pool();
     // It never reads an answer, so it is not listened to any more after a while.
     let limits =

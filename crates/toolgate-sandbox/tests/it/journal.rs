@@ -165,7 +165,7 @@ async fn the_same_again(code: &str, language: Language) {
 }
 
 #[tokio::test]
-async fn a_script_that_is_told_the_same_does_the_same() {
+async fn a_script_with_the_same_input_does_the_same() {
     the_same_again(TYPESCRIPT, Language::TypeScript).await;
 }
 
@@ -175,7 +175,7 @@ async fn so_does_python() {
 }
 
 #[tokio::test]
-async fn a_run_is_suspended_once_nothing_else_can_be_done() {
+async fn a_run_is_suspended_when_only_waiting_calls_are_left() {
     let code = "const slow = echo({ n: 0 });\nconst held = echo({ n: 1 });\nconst a = await slow;\nconst b = await echo({ n: 2 });\nconsole.log('before');\nconst c = await held;\nreturn [a, b, c].length;";
     let recorder = Arc::new(JournalRecorder { withheld: vec![1], ..JournalRecorder::default() });
     let report = run(SandboxScript::new(code, Language::TypeScript), &recorder).await;
@@ -192,7 +192,7 @@ async fn a_run_is_suspended_once_nothing_else_can_be_done() {
 }
 
 #[tokio::test]
-async fn another_script_is_told_that_it_is_another() {
+async fn a_script_that_makes_other_calls_is_refused() {
     let recorder = Arc::new(JournalRecorder::default());
     let code = "await echo({ a: 1 }); return 1";
     run(SandboxScript::new(code, Language::TypeScript), &recorder).await;
@@ -218,7 +218,7 @@ async fn another_script_is_told_that_it_is_another() {
 }
 
 #[tokio::test]
-async fn a_call_whose_end_is_unknown_is_handed_over_again() {
+async fn a_call_of_unknown_outcome_reaches_the_tools_again() {
     let code = "return [await echo({ a: 1 }), await echo({ b: 1 })].length";
     let recorder = Arc::new(JournalRecorder::default());
     run(SandboxScript::new(code, Language::TypeScript), &recorder).await;
@@ -236,7 +236,7 @@ async fn a_call_whose_end_is_unknown_is_handed_over_again() {
 }
 
 #[tokio::test]
-async fn what_failed_may_be_done_in_another_way() {
+async fn a_failed_call_may_be_replaced() {
     let code = "await echo({ a: 1 }); await fail({ b: 1 }); return 1";
     let recorder = Arc::new(JournalRecorder::default());
     let report = run(SandboxScript::new(code, Language::TypeScript), &recorder).await;
@@ -259,7 +259,7 @@ async fn what_failed_may_be_done_in_another_way() {
 }
 
 #[tokio::test]
-async fn what_comes_after_a_call_that_is_replaced_is_told_again() {
+async fn results_after_a_replaced_call_are_delivered_again() {
     let code = "try { await fail({ a: 1 }) } catch {} await echo({ b: 1 }); throw new Error('x')";
     let recorder = Arc::new(JournalRecorder::default());
     let report = run(SandboxScript::new(code, Language::TypeScript), &recorder).await;

@@ -103,7 +103,7 @@ async fn workers_die_with_a_host_that_is_killed() {
 }
 
 #[tokio::test]
-async fn a_program_that_is_no_worker_is_named() {
+async fn a_program_that_is_not_a_worker_is_named() {
     for (program, expected) in [
         (PathBuf::from("/nonexistent/program"), "No such file"),
         (PathBuf::from("/bin/true"), "the worker ended before the script did"),

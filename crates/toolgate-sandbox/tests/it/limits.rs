@@ -149,7 +149,7 @@ async fn arguments_that_are_too_large_are_not_sent() {
 }
 
 #[tokio::test]
-async fn a_value_that_is_too_large_is_named() {
+async fn a_value_that_is_too_large_is_reported() {
     let pool = pool();
     let limits = RunLimits { result_bytes: 1024, ..limits() };
     let report = run(&pool, broken(&["print a", "long-value 5000"]), &limits).await;
@@ -179,7 +179,7 @@ async fn much_output_is_cut_and_the_script_runs_on() {
 }
 
 #[tokio::test]
-async fn a_flood_of_output_ends_the_run() {
+async fn too_much_output_ends_the_run() {
     let pool = pool();
     let limits = RunLimits { output_bytes: 64 * 1024, ..limits() };
     let report = run(&pool, broken(&["print first", "flood abcdefgh"]), &limits).await;
@@ -194,7 +194,7 @@ async fn a_flood_of_output_ends_the_run() {
 }
 
 #[tokio::test]
-async fn a_flood_of_content_ends_the_run() {
+async fn too_much_content_ends_the_run() {
     let pool = pool();
     let limits = RunLimits { result_bytes: 10_000, ..limits() };
     let script = broken(&["flood-emit {\"type\":\"text\",\"text\":\"again\"}"]);
@@ -205,7 +205,7 @@ async fn a_flood_of_content_ends_the_run() {
 }
 
 #[tokio::test]
-async fn a_flood_of_calls_ends_with_the_time() {
+async fn endless_calls_end_at_the_time_limit() {
     let pool = pool();
     let limits = RunLimits { wall: Duration::from_millis(500), ..short() };
     let report = run(&pool, broken(&["flood-calls {}"]), &limits).await;
@@ -215,7 +215,7 @@ async fn a_flood_of_calls_ends_with_the_time() {
 }
 
 #[tokio::test]
-async fn a_script_that_cannot_go_on_is_named() {
+async fn a_script_that_waits_for_ever_is_reported() {
     let pool = pool();
     let report = run(&pool, broken(&["print a", "stall nobody is left"]), &limits()).await;
     assert_eq!(

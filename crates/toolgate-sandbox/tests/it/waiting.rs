@@ -100,7 +100,7 @@ async fn run(script: SandboxScript, limits: &RunLimits) -> RunReport {
 }
 
 #[tokio::test]
-async fn the_time_of_a_person_is_neither_taken_from_the_script_nor_seen_by_it() {
+async fn the_time_of_a_person_does_not_count_for_the_script() {
     let limits = RunLimits { wall: wall(), ..limits() };
     let late = (wall() / 2).as_millis();
     let code = format!(
@@ -117,7 +117,7 @@ async fn the_time_of_a_person_is_neither_taken_from_the_script_nor_seen_by_it() 
 }
 
 #[tokio::test]
-async fn after_the_answer_the_clock_goes_on() {
+async fn the_clock_continues_after_the_answer() {
     let limits = RunLimits { wall: wall(), ..limits() };
     let report = run(typescript("await ask({}); await never({});"), &limits).await;
     assert!(
@@ -129,7 +129,7 @@ async fn after_the_answer_the_clock_goes_on() {
 }
 
 #[tokio::test]
-async fn computing_meanwhile_is_limited_as_ever() {
+async fn the_cpu_limit_applies_while_a_person_decides() {
     let limits = RunLimits { cpu: Duration::from_millis(200), ..limits() };
     let code = "const asked = ask({}); await quick({});
         let turns = 0; while (turns >= 0) turns += 1;

@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn filler_is_on_it_and_verbs_of_tools_are_not() {
+    fn stop_words_contain_no_verbs_of_tools() {
         for word in ["the", "please", "how", "could", "you", "don"] {
             assert!(is_stop_word(word), "{word}");
         }

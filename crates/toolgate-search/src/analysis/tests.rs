@@ -30,7 +30,7 @@ fn identifiers_are_split_and_short_ones_kept_whole() {
 }
 
 #[test]
-fn sentences_lose_their_filler() {
+fn stop_words_are_removed_from_sentences() {
     insta::assert_snapshot!(terms("Could you please show me the user's open issues?"), @"show user open issu");
     insta::assert_snapshot!(terms("I'd like what isn't here, don’t you"), @"");
     insta::assert_snapshot!(terms("e.g. real-time data. Next"), @"real time (realtim) data next");
@@ -66,7 +66,7 @@ fn scripts_without_blanks_become_pairs() {
 }
 
 #[test]
-fn what_is_too_long_for_a_word_is_left_out() {
+fn words_that_are_too_long_are_left_out() {
     let blob = "x".repeat(MAX_WORD_CHARACTERS + 1);
     assert_eq!(terms(&format!("first {blob} left_{blob}_right")), "first left right");
     let edge = "x".repeat(MAX_WORD_CHARACTERS);

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn compaction_keeps_the_living_and_frees_the_rest() {
+    fn compaction_keeps_live_documents_and_frees_the_others() {
         let mut index = Inverted::default();
         let first = insert(&mut index, &["read", "file"]);
         let second = insert(&mut index, &["write", "file"]);

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_becomes_harmless() {
+    fn invalid_parameters_become_valid() {
         let nonsense = Bm25Parameters {
             saturation: f32::NAN,
             length_discount: 7.0,

@@ -13,7 +13,7 @@ fn put(index: &mut Bm25Index, server: &str, tools: usize) {
 }
 
 #[test]
-fn what_is_gone_never_takes_more_than_a_quarter() {
+fn removed_documents_take_at_most_a_quarter() {
     let mut index = Bm25Index::default();
     for round in 0..200 {
         put(&mut index, ["a", "b", "c"][round % 3], round % 17);

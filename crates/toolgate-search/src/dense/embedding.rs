@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_known_how_much_of_a_text_was_understood() {
+    fn the_share_of_known_words_is_reported() {
         let table = built_in().unwrap();
         assert!((embed(table, "delete a file").known - 1.0).abs() < 1e-6);
         assert!((embed(table, "delete qwrtzpsdfg").known - 0.5).abs() < 1e-6);

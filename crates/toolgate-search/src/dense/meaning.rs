@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_texts_have_in_common_is_nearer_to_their_like() {
+    fn the_common_vector_of_texts_is_similar_to_like_texts() {
         let mut common = CommonMeaning::default();
         let [file, document, rain] =
             ["delete a file", "remove the document", "will it rain tomorrow"].map(Meaning::of);

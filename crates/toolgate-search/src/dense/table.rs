@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_damaged_is_refused() {
+    fn a_damaged_table_is_refused() {
         let whole = bytes();
         assert!((0..whole.len()).all(|end| Table::parse(&whole[..end]).is_err()));
         for place in [0, 4, 8, 12, 16, whole.len() - 1] {

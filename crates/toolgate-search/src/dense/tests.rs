@@ -51,7 +51,7 @@ fn a_tool_without_a_vector_stays_to_be_found() {
 }
 
 #[test]
-fn vectors_of_another_length_are_as_good_as_none() {
+fn vectors_of_another_length_are_ignored() {
     let mut index = index(&[("rain", "Weather ahead"), ("mail", "Send a letter")]);
     let other = UnitVector::new(vec![1.0, 2.0]).unwrap();
     let tools = vec![(ToolKey::from("mail"), other)];
@@ -63,7 +63,7 @@ fn vectors_of_another_length_are_as_good_as_none() {
 }
 
 #[test]
-fn the_order_of_tools_and_vectors_is_of_no_account() {
+fn the_order_of_tools_and_vectors_does_not_matter() {
     let tools: Vec<String> = (0..40).map(|place| format!("tool{place:02}")).collect();
     let mut answers = Vec::new();
     for turn in [0, 13, 27] {
@@ -86,7 +86,7 @@ fn the_order_of_tools_and_vectors_is_of_no_account() {
 }
 
 #[test]
-fn bytes_lose_next_to_nothing_in_any_dimension() {
+fn rounding_to_bytes_keeps_the_ranking_in_any_dimension() {
     for dimensions in [3_usize, 384, 1_536, 8_192] {
         let number = |seed: usize| {
             #[expect(clippy::cast_precision_loss, reason = "any number does")]

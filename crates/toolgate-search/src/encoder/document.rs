@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tool_is_its_name_in_words_and_what_it_says() {
+    fn the_text_of_a_tool_is_its_name_and_its_description() {
         let tool = ToolText {
             name: "getHTTPResponse_now",
             title: Some("Fetch"),

@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_direction_is_none() {
+    fn a_zero_vector_is_refused() {
         for numbers in [
             vec![],
             vec![0.0, 0.0],

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_that_nothing_can_find_are_named() {
+    fn labels_that_are_not_in_the_corpus_are_named() {
         let tool = LabelledTool { id: "a".into(), ..LabelledTool::default() };
         let needs = vec![vec!["a".into(), "x".into()], vec!["x".into()]];
         let query = LabelledQuery { labels: needs, ..LabelledQuery::default() };

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_averages_too() {
+    fn an_empty_set_has_averages() {
         assert_eq!(Summary::of(&[]), Summary::default());
     }
 }

@@ -14,7 +14,7 @@ fn lifted(memory: &UsageMemory, query: &str, list: &[(&str, f32)]) -> Vec<String
 }
 
 #[test]
-fn what_helped_before_is_lifted_for_queries_like_it_and_no_others() {
+fn a_useful_tool_moves_up_for_similar_queries_only() {
     let mut memory = UsageMemory::default();
     memory.record("book a table at a restaurant", &key("dining_reserve"));
     let list = [("calendar_create", 0.9), ("dining_reserve", 0.5), ("dining_list", 0.4)];
@@ -23,7 +23,7 @@ fn what_helped_before_is_lifted_for_queries_like_it_and_no_others() {
 }
 
 #[test]
-fn what_is_new_is_not_drowned() {
+fn a_new_tool_keeps_its_rank() {
     let mut memory = UsageMemory::default();
     for round in 0..500 {
         memory.record(&format!("send a message to room {round}"), &key("chat_send"));
@@ -49,7 +49,7 @@ impl KnownTools for Capitals {
 }
 
 #[test]
-fn what_was_of_use_is_brought_in_under_the_name_that_it_has_now() {
+fn a_useful_tool_is_added_under_its_current_name() {
     let mut memory = UsageMemory::default();
     memory.record("book a table for two", &key("DINING"));
     memory.record("book a table for two", &key("GONE"));
@@ -72,7 +72,7 @@ fn other_scripts_are_remembered_too() {
 }
 
 #[test]
-fn it_is_bounded_and_the_least_recent_go() {
+fn the_memory_is_bounded_and_removes_the_oldest() {
     let mut memory = UsageMemory::default();
     for number in 0..UsageMemory::MAX_FOR_TOOL + 5 {
         memory.record(&format!("query number{number}x"), &key("tool"));
@@ -92,7 +92,7 @@ fn it_is_bounded_and_the_least_recent_go() {
 }
 
 #[test]
-fn it_can_be_kept_looked_at_and_erased() {
+fn the_memory_is_stored_listed_and_erased() {
     let mut memory = UsageMemory::default();
     memory.record("  list my files ", &key("b"));
     memory.record("delete a file", &key("a"));
@@ -127,7 +127,7 @@ fn an_edited_file_cannot_break_the_bounds() {
 }
 
 #[test]
-fn nothing_to_lift_is_no_trouble() {
+fn an_empty_list_of_hits_stays_empty() {
     let memory = UsageMemory::default();
     assert!(memory.lift("x", Vec::new(), &()).is_empty());
     assert_eq!(lifted(&memory, "", &[("a", 2.0), ("b", 1.0)]), ["a", "b"]);

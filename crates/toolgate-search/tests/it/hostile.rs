@@ -9,7 +9,7 @@ use toolgate_search::{
 use crate::catalogue::{Server, index_of, keys};
 
 #[test]
-fn a_huge_description_neither_hides_nor_wins() {
+fn a_huge_description_has_no_advantage() {
     let stuffed = "deploy ".repeat(150_000);
     let index = index_of(&[Server::new(
         "host",
@@ -66,7 +66,7 @@ fn two_servers_with_one_key_are_still_in_a_fixed_order() {
 }
 
 #[test]
-fn parameters_without_sense_still_give_numbers() {
+fn invalid_parameters_still_give_finite_scores() {
     let parameters = Bm25Parameters {
         saturation: f32::NAN,
         length_discount: f32::INFINITY,

@@ -101,7 +101,7 @@ fn a_hint_moves_tools_up_and_brings_none_in() {
 }
 
 #[test]
-fn what_a_server_says_of_itself_finds_its_tools() {
+fn the_description_of_a_server_finds_its_tools() {
     let hits = search("milestones");
     assert_eq!(hits.len(), 3);
     assert!(hits.iter().all(|key| key.starts_with("tracker_")));
@@ -118,7 +118,7 @@ fn a_filter_leaves_out_other_servers_even_by_name() {
 }
 
 #[test]
-fn inflections_accents_and_scripts_meet() {
+fn inflections_and_accents_match() {
     assert_eq!(search("downloading a log")[0], "github_get_job_logs");
     assert_eq!(search("stadte")[0], "mcp-server-wetter_warnings");
     assert_eq!(search("天气预报")[0], "mcp-server-wetter_forecast");
@@ -158,7 +158,7 @@ fn no_match_and_no_words_give_nothing() {
 }
 
 #[test]
-fn several_queries_share_the_places() {
+fn several_queries_share_the_ranks() {
     let index = catalogue();
     let queries = [Query::new("list issues", 5), Query::new("weather warnings", 5)];
     let hits = index.search_many(&queries, 2).unwrap();
@@ -190,7 +190,7 @@ fn one_query_that_is_refused_refuses_the_call() {
 }
 
 #[test]
-fn what_is_called_by_name_stays_before_what_was_of_use() {
+fn a_tool_named_in_the_query_ranks_before_useful_tools() {
     let mut memory = UsageMemory::default();
     let key = ToolKey::from("github_get_job_logs");
     for query in ["call list_issues", "list_issues of a repository", "list issues and logs"] {

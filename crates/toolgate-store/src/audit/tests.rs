@@ -47,7 +47,7 @@ fn what_was_appended_is_read_and_in_order() {
 }
 
 #[test]
-fn whatever_is_done_to_a_line_shows() {
+fn every_change_of_a_line_is_found() {
     let change = |edit: &dyn Fn(&mut Vec<String>)| {
         let (_folder, log) = log_of(&["a", "b", "c", "d"]);
         let text = fs::read_to_string(log.path()).unwrap();
@@ -72,7 +72,7 @@ fn whatever_is_done_to_a_line_shows() {
 }
 
 #[test]
-fn writing_on_does_not_hide_what_was_cut_off() {
+fn a_truncated_log_is_reported_after_further_writes() {
     let (_folder, log) = log_of(&["a", "b", "c"]);
     let text = fs::read_to_string(log.path()).unwrap();
     let shorter: Vec<&str> = text.lines().take(2).collect();
@@ -82,7 +82,7 @@ fn writing_on_does_not_hide_what_was_cut_off() {
 }
 
 #[test]
-fn half_a_line_of_a_killed_process_is_told_and_harms_nothing_else() {
+fn half_a_line_is_reported_and_affects_no_other_line() {
     let (_folder, log) = log_of(&["a"]);
     let mut file = files::private_options().append(true).open(log.path()).unwrap();
     file.write_all(b"{\"number\":2,\"ti").unwrap();
@@ -119,7 +119,7 @@ fn aside(log: &AuditLog) -> Vec<std::path::PathBuf> {
 }
 
 #[test]
-fn the_chain_goes_on_in_the_next_file_and_is_verified_across() {
+fn the_chain_continues_in_the_next_file() {
     let (_folder, log) = log_of(&[]);
     let (one, other) = (tiny(&log, 10), tiny(&log, 10));
     for tool in ["a", "b", "c", "d"] {
@@ -142,7 +142,7 @@ fn the_chain_goes_on_in_the_next_file_and_is_verified_across() {
 }
 
 #[test]
-fn only_so_many_files_are_kept_and_that_is_no_gap() {
+fn removed_old_files_are_no_gap() {
     let (_folder, log) = log_of(&[]);
     let tiny = tiny(&log, 2);
     for number in 0..6 {
@@ -157,7 +157,7 @@ fn only_so_many_files_are_kept_and_that_is_no_gap() {
 }
 
 #[test]
-fn a_file_that_is_gone_is_not_hidden_by_writing_on() {
+fn a_missing_file_is_reported_after_further_writes() {
     let (_folder, log) = log_of(&["a", "b"]);
     fs::remove_file(log.path()).unwrap();
     AuditLog::new(log.path().to_owned()).append(&record("c")).unwrap();
@@ -165,7 +165,7 @@ fn a_file_that_is_gone_is_not_hidden_by_writing_on() {
 }
 
 #[test]
-fn many_writers_roll_and_none_of_it_is_lost() {
+fn rotation_with_many_writers_loses_nothing() {
     let (_folder, log) = log_of(&[]);
     let path = log.path().to_owned();
     let writers: Vec<_> = (0..4)
@@ -185,7 +185,7 @@ fn many_writers_roll_and_none_of_it_is_lost() {
 }
 
 #[test]
-fn lines_without_their_head_show_and_writing_on_does_not_hide_it() {
+fn a_missing_head_file_is_reported_after_further_writes() {
     for remove in [true, false] {
         let (_folder, log) = log_of(&["a", "b", "c"]);
         let text = fs::read_to_string(log.path()).unwrap();
@@ -246,7 +246,7 @@ fn a_full_disk_leaves_no_half_line() {
 }
 
 #[test]
-fn a_log_whose_folder_is_gone_is_missed() {
+fn a_missing_folder_of_the_log_is_reported() {
     let (_folder, log) = log_of(&["a"]);
     fs::remove_dir_all(log.path().parent().unwrap()).unwrap();
     assert_eq!(seen(&log).1, [AuditProblem::Gone]);

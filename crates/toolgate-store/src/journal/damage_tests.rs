@@ -132,7 +132,7 @@ fn after(original: &Path, counts: &Counts, damage: &dyn Fn(&Path)) -> Option<usi
 }
 
 #[test]
-fn nothing_is_done_twice_whichever_page_is_cut_or_flipped() {
+fn no_effect_is_repeated_whichever_page_is_damaged() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state");
     let counts = killed(&state);
@@ -169,7 +169,7 @@ fn nothing_is_done_twice_whichever_page_is_cut_or_flipped() {
 }
 
 #[test]
-fn a_damaged_line_beside_the_database_changes_nothing() {
+fn a_damaged_line_of_journal_sent_is_ignored() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state");
     let counts = killed(&state);
@@ -187,7 +187,7 @@ fn a_damaged_line_beside_the_database_changes_nothing() {
 }
 
 #[test]
-fn a_person_may_have_what_was_lost_done_again() {
+fn a_person_can_repeat_lost_calls() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state");
     killed(&state);
@@ -208,7 +208,7 @@ fn a_person_may_have_what_was_lost_done_again() {
 }
 
 #[test]
-fn a_run_whose_end_cannot_be_written_is_over_all_the_same() {
+fn a_run_whose_end_cannot_be_written_does_not_count_as_running() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
     let journal = Journal::open(&path).unwrap();

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_who_wait_at_the_same_time_share_one_sync() {
+    fn calls_that_wait_at_the_same_time_share_one_sync() {
         let (group, syncs) = (Arc::new(GroupSync::default()), Arc::new(AtomicUsize::new(0)));
         let (begun, first_begun) = mpsc::channel();
         let (go, may_end) = mpsc::channel::<()>();

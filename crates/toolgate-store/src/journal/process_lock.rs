@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_life_ends_with_its_holder() {
+    fn a_process_lock_ends_with_its_process() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("lives");
         let (one, other) = (ProcessLocks::new(place.clone()), ProcessLocks::new(place));

@@ -87,7 +87,7 @@ fn a_run_is_resumed_by_one() {
 }
 
 #[test]
-fn an_unknown_end_can_be_forgotten_and_a_result_cannot() {
+fn an_unknown_outcome_can_be_reset_and_a_result_cannot() {
     let (_folder, journal) = journal();
     journal.begin_run(&run("r1")).unwrap();
     for number in 0..2 {
@@ -116,7 +116,7 @@ fn an_unknown_end_can_be_forgotten_and_a_result_cannot() {
 }
 
 #[test]
-fn what_is_old_or_too_much_is_forgotten_and_what_waits_is_not() {
+fn old_runs_are_removed_and_waiting_ones_are_not() {
     let (_folder, journal) = journal();
     for id in ["a", "b", "c", "w"] {
         journal.begin_run(&run(id)).unwrap();
@@ -136,7 +136,7 @@ fn what_is_old_or_too_much_is_forgotten_and_what_waits_is_not() {
 }
 
 #[test]
-fn no_more_than_so_many_bytes_are_kept() {
+fn the_size_of_the_journal_is_limited() {
     let (_folder, journal) = journal();
     let large = "x".repeat(1 << 20);
     for id in ["a", "b", "c", "d"] {
@@ -186,7 +186,7 @@ fn a_question_is_asked_once_and_answered_once() {
 }
 
 #[test]
-fn grants_expire_and_are_taken_back() {
+fn grants_expire_and_are_revoked() {
     let (_folder, journal) = journal();
     let grant =
         |id: &str, expires| GrantRow { id: id.into(), created: 1, expires, text: "{}".into() };
@@ -200,7 +200,7 @@ fn grants_expire_and_are_taken_back() {
 }
 
 #[test]
-fn what_is_no_journal_is_an_error_and_is_left_alone() {
+fn a_file_that_is_no_journal_is_an_error_and_stays() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
     std::fs::write(&path, "this is not a database, and somebody may need it ".repeat(100)).unwrap();

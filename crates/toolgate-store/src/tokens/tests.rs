@@ -81,7 +81,7 @@ fn every_change_is_seen() {
 }
 
 #[test]
-fn what_cannot_be_read_opens_nothing_and_is_not_overwritten() {
+fn a_damaged_token_file_accepts_no_token_and_is_not_overwritten() {
     let (folder, tokens) = place();
     tokens.create(&named("a"), NOW).unwrap();
     let path = folder.path().join("access/tokens.json");
@@ -110,7 +110,7 @@ fn time_and_place_limit_it() {
 }
 
 #[test]
-fn uses_are_told_by_the_hour_and_forgotten_with_the_token() {
+fn the_last_use_is_shown_by_the_hour() {
     let (_folder, tokens) = place();
     let (record, _) = tokens.create(&named("a"), NOW).unwrap();
     assert_eq!(tokens.last_use(record.hash), None);

@@ -23,7 +23,7 @@ fn what_was_added_comes_back_merged_and_in_order() {
 }
 
 #[test]
-fn what_cannot_be_kept_is_left_out() {
+fn entries_that_cannot_be_stored_are_left_out() {
     let folder = tempfile::tempdir().unwrap();
     let log = Store::new(folder.path()).usage();
     log.append(&[past("s", &"t".repeat(600), "long name", 1), past("s", "t", " \n ", 1)]).unwrap();
@@ -35,7 +35,7 @@ fn what_cannot_be_kept_is_left_out() {
 }
 
 #[test]
-fn damaged_lines_cost_themselves_alone() {
+fn damaged_lines_do_not_affect_others() {
     let folder = tempfile::tempdir().unwrap();
     let log = Store::new(folder.path()).usage();
     log.append(&[past("s", "t", "first", 1)]).unwrap();
@@ -61,7 +61,7 @@ fn the_latest_are_kept() {
 }
 
 #[test]
-fn the_file_does_not_grow_for_ever() {
+fn the_size_of_the_file_is_limited() {
     let folder = tempfile::tempdir().unwrap();
     let log = Store::new(folder.path()).usage();
     let batch: Vec<_> =

@@ -46,7 +46,7 @@ fn only_the_owner_can_read_the_files() {
 }
 
 #[test]
-fn a_secret_is_good_under_its_own_name_alone() {
+fn a_secret_is_valid_only_under_its_own_name() {
     let folder = tempfile::tempdir().unwrap();
     let vault = vault(folder.path());
     vault.save("mine", "for me").unwrap();
@@ -61,7 +61,7 @@ fn a_secret_is_good_under_its_own_name_alone() {
 }
 
 #[test]
-fn with_another_key_nothing_is_read_and_everything_can_be_kept_anew() {
+fn another_key_reads_nothing_and_can_store_again() {
     let folder = tempfile::tempdir().unwrap();
     let given = |letter: &str| {
         Vault::new(folder.path().to_owned(), VaultKey::Given(letter.repeat(VaultKey::SHORTEST)))
@@ -79,7 +79,7 @@ fn with_another_key_nothing_is_read_and_everything_can_be_kept_anew() {
 }
 
 #[test]
-fn a_damaged_file_is_told_and_replaced() {
+fn a_damaged_file_is_reported_and_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let vault = vault(folder.path());
     vault.save("name", "secret").unwrap();
@@ -98,7 +98,7 @@ fn a_damaged_file_is_told_and_replaced() {
 }
 
 #[test]
-fn nothing_is_lost_where_many_write_at_once() {
+fn concurrent_writes_lose_nothing() {
     let folder = tempfile::tempdir().unwrap();
     thread::scope(|scope| {
         for number in 0..8 {

@@ -15,7 +15,7 @@ fn has(cache: &VectorCache, texts: &[&str]) -> Vec<bool> {
 }
 
 #[test]
-fn what_was_put_comes_back_to_other_processes_too() {
+fn stored_vectors_are_visible_to_other_processes() {
     let folder = tempfile::tempdir().unwrap();
     let (one, two) = (cache(&folder), cache(&folder));
     assert_eq!(has(&one, &["a"]), [false]);
@@ -31,7 +31,7 @@ fn what_was_put_comes_back_to_other_processes_too() {
 }
 
 #[test]
-fn vectors_of_another_length_take_the_place_of_the_others() {
+fn vectors_of_another_length_replace_the_others() {
     let folder = tempfile::tempdir().unwrap();
     let (one, two) = (cache(&folder), cache(&folder));
     put(&one, &["a"], &[1.0, 0.0]);
@@ -44,7 +44,7 @@ fn vectors_of_another_length_take_the_place_of_the_others() {
 }
 
 #[test]
-fn damage_costs_what_is_damaged() {
+fn damage_affects_only_the_damaged_vectors() {
     let folder = tempfile::tempdir().unwrap();
     let texts = ["a", "b", "c", "d"];
     put(&cache(&folder), &texts, &[1.0, 0.5]);
@@ -76,7 +76,7 @@ fn damage_costs_what_is_damaged() {
 }
 
 #[test]
-fn a_full_file_forgets_its_older_half() {
+fn a_full_file_removes_its_older_half() {
     let folder = tempfile::tempdir().unwrap();
     let reader = cache(&folder);
     let writer = VectorCache { most: 16 + 10 * record_bytes(4) as u64, ..cache(&folder) };
@@ -90,7 +90,7 @@ fn a_full_file_forgets_its_older_half() {
 }
 
 #[test]
-fn only_so_many_encoders_are_remembered() {
+fn the_number_of_encoders_is_limited() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::new(folder.path());
     for number in 0..MAX_ENCODERS + 3 {

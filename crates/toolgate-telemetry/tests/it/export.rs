@@ -104,7 +104,7 @@ async fn a_request_a_run_and_its_calls_are_one_trace() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_client_does_not_want_traced_is_not() {
+async fn an_unsampled_trace_is_not_exported() {
     let collector = Collector::start().await.unwrap();
     let telemetry = Telemetry::start(&settings(collector.url())).unwrap();
     let unsampled = meta(&format!("00-{TRACE}-00f067aa0ba902b7-00"));
@@ -122,7 +122,7 @@ async fn what_the_client_does_not_want_traced_is_not() {
 /// A port where nobody listens costs a call nothing, and the end a bounded time; what is lost is
 /// counted, and so is what does not fit into the queue.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dead_collector_holds_up_nothing() {
+async fn an_unreachable_collector_delays_nothing() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = free.local_addr().unwrap();
     drop(free);
@@ -138,7 +138,7 @@ async fn a_dead_collector_holds_up_nothing() {
 
 /// One that takes the connection and never answers, too.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_silent_collector_holds_up_nothing() {
+async fn a_silent_collector_delays_nothing() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap();
     let telemetry = Telemetry::start(&settings(&format!("http://{address}"))).unwrap();
@@ -150,7 +150,7 @@ async fn a_silent_collector_holds_up_nothing() {
 }
 
 #[test]
-fn what_is_off_makes_nothing() {
+fn disabled_telemetry_creates_nothing() {
     let telemetry = Telemetry::off();
     let mut meta = None;
     let call = telemetry.call(Some(("crm", "crm_find")), "s_1", None, None);

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn repeating_cursors_lead_nowhere() {
+    fn repeating_cursors_return_the_same_page() {
         let engine = paged(Cursors::Repeating);
         let (first, next) = page(&engine, &Value::Null).unwrap();
         assert_eq!(page(&engine, &json!(next)).unwrap(), (first, next));

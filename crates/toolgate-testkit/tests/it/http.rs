@@ -88,7 +88,7 @@ async fn events_carry_what_belongs_to_the_request() {
 }
 
 #[tokio::test]
-async fn the_get_stream_has_the_rest() {
+async fn other_messages_are_on_the_get_stream() {
     let running = serve(fixture()).await;
     let client = HttpClient::new(running.url()).initialize().await;
     // Queued until somebody listens.
@@ -154,7 +154,7 @@ async fn modern_requests_need_no_session_but_matching_headers() {
 }
 
 #[tokio::test]
-async fn a_modern_client_cancels_by_hanging_up() {
+async fn a_modern_client_cancels_by_disconnecting() {
     for http in [HttpOptions::default(), sse()] {
         let running = serve(fixture().with_era(FixtureEra::Modern).with_http(http)).await;
         let sleeper = modern(&running, "tools/call").with_header("mcp-name", "sleep");

@@ -58,7 +58,7 @@ async fn legacy_refuses_the_probe_and_early_requests_then_serves() {
 }
 
 #[tokio::test]
-async fn modern_is_discovered_and_wants_meta_on_each_request() {
+async fn a_modern_server_requires_meta_in_each_request() {
     let fixture = Fixture::new("new").with_era(FixtureEra::Modern).with_builtins([Builtin::Add]);
     let mut client = start(&fixture);
     let answer = client.request("server/discover", modern()).await.unwrap();
@@ -103,7 +103,7 @@ async fn both_eras_share_a_connection() {
 }
 
 #[tokio::test]
-async fn the_odd_ones_are_silent_or_die() {
+async fn faulty_servers_are_silent_or_exit() {
     let mut silent = start(&Fixture::new("silent").with_era(FixtureEra::SilentOnProbe));
     let probe = silent.begin("server/discover", modern()).await.unwrap();
     // The answer to a later request shows that the probe was passed over.
@@ -126,7 +126,7 @@ async fn the_odd_ones_are_silent_or_die() {
 }
 
 #[tokio::test]
-async fn modern_subscribers_hear_of_changes() {
+async fn modern_subscribers_get_changes() {
     let fixture =
         Fixture::new("new").with_era(FixtureEra::Modern).with_builtins([Builtin::ChangeTools]);
     let mut client = start(&fixture);
@@ -164,7 +164,7 @@ async fn malformed_definitions_are_listed_as_given() {
 }
 
 #[tokio::test]
-async fn what_is_no_message_gets_an_error() {
+async fn an_invalid_message_gets_an_error() {
     let mut client = start(&Fixture::new("strict"));
     client.send_line("hello").await.unwrap();
     assert!(client.line().await.unwrap().contains("-32700"));

@@ -95,7 +95,7 @@ async fn log_messages_come_before_the_answer_and_the_client_is_known() {
 }
 
 #[tokio::test]
-async fn methods_of_no_protocol_show_what_arrives() {
+async fn unknown_methods_echo_what_arrived() {
     let fixture = Fixture::new("odd")
         .with_method("resources/list", json!({ "resources": [], "odd": 1 }))
         .with_capability("resources", json!({ "subscribe": true }));

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_public_server_cannot_point_inside() {
+    fn a_public_server_cannot_name_private_addresses() {
         let server = "https://mcp.example.com/mcp";
         assert!(allowed(server, "https://login.example.org/token"));
         for inside in [
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_inside_can_point_to_its_own_kind() {
+    fn a_private_server_can_name_private_addresses() {
         assert!(allowed("http://127.0.0.1:8000/mcp", "http://localhost:9000/token"));
         assert!(allowed("http://127.0.0.1:8000/mcp", "https://login.example.org/token"));
         assert!(!allowed("http://127.0.0.1:8000/mcp", "http://login.example.org/token"));
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_name_stands_for_is_looked_at_before_it_is_connected_to() {
+    async fn host_names_are_resolved_and_checked_before_connecting() {
         let guarded = GuardedClient::new(&Url::parse("https://203.0.113.9/mcp").unwrap()).unwrap();
         // The system resolves this name to a loopback address; the guard does not know it by heart.
         let name = "localhost".parse::<Name>().unwrap();

@@ -160,7 +160,7 @@ mod tests {
     const LONG: Duration = Duration::from_hours(1);
 
     #[tokio::test]
-    async fn a_call_holds_the_connection_and_its_end_lets_go() {
+    async fn a_call_keeps_the_connection_in_use_until_it_ends() {
         let demand = Demand::new();
         let call = demand.call();
         assert!(demand.is_wanted());
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_was_woken_is_not_put_to_rest_before_it_has_answered() {
+    async fn a_woken_server_is_not_stopped_before_it_has_answered() {
         let demand = Demand::new();
         demand.wake();
         assert!(demand.is_wanted());

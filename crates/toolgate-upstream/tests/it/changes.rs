@@ -33,7 +33,7 @@ async fn a_change_is_noticed_in_both_eras_over_every_transport() {
 }
 
 #[tokio::test]
-async fn a_change_during_calls_is_noticed_without_being_asked_for() {
+async fn a_change_during_calls_is_noticed() {
     let faults = Faults { list_changed_after_calls: Some(2), ..Faults::default() };
     let fixture = Fixture::new("growing").with_builtins([Builtin::Echo]).with_faults(faults);
     let gate = Gate::ready(stdio(&fixture)).await;

@@ -13,7 +13,7 @@ fn counter() -> Fixture {
 }
 
 #[tokio::test]
-async fn a_crash_in_flight_is_told_and_the_call_is_not_repeated() {
+async fn a_crash_during_a_call_is_reported_and_the_call_is_not_repeated() {
     for era in [FixtureEra::Legacy, FixtureEra::Modern] {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("calls");
@@ -57,7 +57,7 @@ async fn every_call_in_flight_ends_with_the_server() {
 }
 
 #[tokio::test]
-async fn an_http_server_that_breaks_off_is_not_asked_twice() {
+async fn a_call_is_not_repeated_after_a_broken_http_response() {
     for over in Over::HTTP {
         for era in [FixtureEra::Legacy, FixtureEra::Modern] {
             let (spec, running) = serve(counter().with_era(era), over).await;
@@ -93,7 +93,7 @@ async fn an_http_server_that_is_gone_is_noticed_by_the_next_call() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_comes_back_is_told_of_and_not_hurried() {
+async fn a_server_that_never_restarts_is_reported_with_back_off() {
     let folder = tempfile::tempdir().unwrap();
     let (starts, first) = (folder.path().join("starts"), folder.path().join("first"));
     let prelude = format!(
@@ -139,7 +139,7 @@ async fn a_child_that_only_closes_its_output_is_ended_and_started_again() {
 }
 
 #[tokio::test]
-async fn a_process_that_left_the_group_holds_nothing_up() {
+async fn a_process_that_left_the_group_delays_nothing() {
     let folder = tempfile::tempdir().unwrap();
     // It keeps the server's pipes open for longer than the test has patience.
     let prelude = "setsid sh -c 'echo $$ >> \"$0\"; exec sleep 120' \"$ESCAPED\" &";

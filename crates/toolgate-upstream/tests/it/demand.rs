@@ -49,7 +49,7 @@ fn add_up() -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn who_is_not_called_is_stopped_and_started_by_the_next_call() {
+async fn an_idle_server_is_stopped_and_started_by_the_next_call() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("started");
     let gate = Gate::start(vec![ServerSpec { rest_after: Some(millis(50)), ..on_demand(&log) }]);
@@ -93,7 +93,7 @@ async fn a_call_keeps_the_connection_however_long_it_takes() {
 }
 
 #[tokio::test]
-async fn who_dies_while_nobody_needs_it_stays_down_until_the_next_call() {
+async fn a_lazy_server_that_ends_stays_stopped_until_the_next_call() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("started");
     let rest_after = Some(Duration::from_hours(1));

@@ -41,7 +41,7 @@ async fn legacy_modern_and_both_over_every_transport() {
 }
 
 #[tokio::test]
-async fn every_refusal_of_the_probe_leads_to_the_older_handshake() {
+async fn every_refusal_of_discovery_leads_to_initialize() {
     for over in Over::ALL {
         for refusal in [
             ProbeRefusal::MethodNotFound,
@@ -56,7 +56,7 @@ async fn every_refusal_of_the_probe_leads_to_the_older_handshake() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_silent_on_the_probe_is_not_waited_for_long() {
+async fn a_server_that_ignores_discovery_delays_little() {
     for over in Over::ALL {
         let (spec, _running) = serve(echo(FixtureEra::SilentOnProbe), over).await;
         let spec = with_limits(spec, |limits| limits.probe = millis(200));
@@ -82,7 +82,7 @@ async fn a_silent_child_is_not_started_again() {
 }
 
 #[tokio::test]
-async fn a_child_that_dies_of_the_probe_is_started_again_without_it() {
+async fn a_process_that_dies_of_discovery_is_started_without_it() {
     for era in [FixtureEra::DiesOfProbe, FixtureEra::SilentThenDies] {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("starts");
@@ -133,7 +133,7 @@ async fn a_wrong_remembered_era_is_corrected_in_the_same_attempt() {
 }
 
 #[tokio::test]
-async fn a_remembered_era_that_is_met_with_silence_is_asked_for_next_time() {
+async fn a_remembered_era_that_fails_is_negotiated_next_time() {
     let mut spec = crate::support::stdio(&echo(FixtureEra::SilentOnProbe));
     spec.remembered_era = Some(Era::Modern);
     let spec = with_limits(spec, |limits| {
@@ -146,7 +146,7 @@ async fn a_remembered_era_that_is_met_with_silence_is_asked_for_next_time() {
 }
 
 #[tokio::test]
-async fn a_late_answer_to_the_probe_is_not_taken_for_another() {
+async fn a_late_response_to_discovery_is_not_taken_for_another() {
     for (offered, expected) in [
         (FixtureEra::Legacy, Era::Legacy),
         (FixtureEra::Both, Era::Legacy),

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use toolgate_upstream::CallError;
 
 use crate::{
-    line::{self, Call},
+    raw_connection::{self, Call},
     support::{Gate, url, with_limits},
 };
 
@@ -67,17 +67,17 @@ fn routed(list: List, headers: &HeaderMap, message: &Value) -> Response {
 }
 
 #[tokio::test]
-async fn arguments_that_a_server_wants_in_headers_are_there() {
+async fn marked_arguments_are_in_headers() {
     for list in [List::Json, List::Events] {
         let handler = move |headers: HeaderMap, Json(message): Json<Value>| async move {
             routed(list, &headers, &message)
         };
         let spec = url(&serve(Router::new().route("/mcp", post(handler))).await);
-        let (line, _heard) = line::open(&spec).await;
+        let (connection, _heard) = raw_connection::open(&spec).await;
         let query = json!({ "name": "query", "arguments": { "region": "eu" } });
-        line.ask("tools/call", query.clone()).await.unwrap_err();
-        line.ask("tools/list", json!({})).await.unwrap();
-        line.ask("tools/call", query).await.unwrap();
+        connection.ask("tools/call", query.clone()).await.unwrap_err();
+        connection.ask("tools/list", json!({})).await.unwrap();
+        connection.ask("tools/call", query).await.unwrap();
         let gate = Gate::ready(spec).await;
         gate.call("query", json!({ "region": "eu" })).await.unwrap();
         gate.call("query", json!({})).await.unwrap();
@@ -88,7 +88,7 @@ async fn arguments_that_a_server_wants_in_headers_are_there() {
 }
 
 #[tokio::test]
-async fn an_answer_without_end_is_not_read_to_the_end() {
+async fn an_endless_response_is_cut() {
     for content_type in ["application/json", "text/event-stream"] {
         let handler = move || async move {
             let piece = Bytes::from(format!("data: {}", "x".repeat(10_000)));
@@ -104,7 +104,7 @@ async fn an_answer_without_end_is_not_read_to_the_end() {
 }
 
 #[tokio::test]
-async fn a_server_that_answers_the_probe_with_a_bare_status_gets_the_older_handshake() {
+async fn a_bare_http_status_to_discovery_leads_to_initialize() {
     for status in
         [StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND, StatusCode::INTERNAL_SERVER_ERROR]
     {
@@ -163,16 +163,16 @@ fn taken_up(headers: &HeaderMap) -> Response {
 }
 
 #[tokio::test]
-async fn an_answer_over_a_line_is_taken_up_where_it_broke_off() {
+async fn a_broken_stream_is_resumed() {
     let handler = post(|Json(message): Json<Value>| async move { broken_off(&message) })
         .get(|headers: HeaderMap| async move { taken_up(&headers) });
     let spec = url(&serve(Router::new().route("/mcp", handler)).await);
-    let (line, heard) = line::open(&spec).await;
-    assert_eq!(line.ask("begin", json!({})).await.unwrap(), json!({ "whole": true }));
+    let (connection, heard) = raw_connection::open(&spec).await;
+    assert_eq!(connection.ask("begin", json!({})).await.unwrap(), json!({ "whole": true }));
     for method in ["notifications/first", "notifications/second"] {
         let (about, (told, _)) = heard.next_notification().await;
         assert_eq!((about, told.as_str()), (Some(json!("key")), method));
     }
-    let error = line.ask("begin without an id", json!({})).await.unwrap_err();
+    let error = connection.ask("begin without an id", json!({})).await.unwrap_err();
     assert_eq!(error.to_string(), "the server ended its answer before it was there");
 }

@@ -33,7 +33,7 @@ async fn slow_and_dead_servers_do_not_hold_up_the_others() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_exist_is_an_error_and_after_the_end_all_are() {
+async fn unknown_and_stopped_servers_are_an_error() {
     let gate = Gate::ready(stdio(&Fixture::new("good").with_builtins([Builtin::Add]))).await;
     let missing = gate.upstream.call(&"missing".into(), "add", None, CallOptions::default()).await;
     assert!(matches!(missing, Err(CallError::UnknownServer(_))), "{missing:?}");

@@ -29,7 +29,7 @@ async fn cancellation_arrives(gate: &Gate) {
 }
 
 #[tokio::test]
-async fn a_call_without_answer_or_progress_ends_and_the_server_is_told() {
+async fn a_call_without_response_or_progress_times_out() {
     for over in Over::ALL {
         let (spec, _running) = serve(slow(), over).await;
         let gate = Gate::ready(with_limits(spec, |limits| limits.idle = millis(500))).await;
@@ -44,7 +44,7 @@ async fn a_call_without_answer_or_progress_ends_and_the_server_is_told() {
 }
 
 #[tokio::test]
-async fn progress_is_a_sign_of_life() {
+async fn progress_extends_the_idle_timeout() {
     let gate = Gate::ready(with_limits(stdio(&slow()), |limits| limits.idle = millis(2000))).await;
     let arguments = json!({ "steps": 10, "intervalMs": 300 });
     gate.call("progress", arguments).await.unwrap();
@@ -84,7 +84,7 @@ async fn progress_comes_whole_in_order_and_before_the_result() {
 }
 
 #[tokio::test]
-async fn a_reader_that_does_not_keep_up_loses_steps_and_not_the_result() {
+async fn a_slow_reader_loses_progress_but_not_the_result() {
     let gate = Gate::ready(stdio(&slow())).await;
     let (sender, mut steps) = mpsc::channel(1);
     let options = CallOptions { progress: Some(sender), ..CallOptions::default() };
@@ -114,7 +114,7 @@ async fn a_cancellation_reaches_the_server() {
 }
 
 #[tokio::test]
-async fn who_stops_waiting_cancels() {
+async fn a_dropped_call_is_cancelled() {
     for over in Over::ALL {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("calls");
@@ -129,7 +129,7 @@ async fn who_stops_waiting_cancels() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_cancelled_already_is_not_made() {
+async fn a_cancelled_call_is_not_sent() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("calls");
     let gate = Gate::ready(stdio(&slow().with_call_log(&log))).await;
@@ -142,7 +142,7 @@ async fn a_call_that_is_cancelled_already_is_not_made() {
 }
 
 #[tokio::test]
-async fn an_oversized_result_ends_its_call_alone() {
+async fn an_oversized_result_ends_only_its_call() {
     for over in Over::ALL {
         for era in [FixtureEra::Legacy, FixtureEra::Modern] {
             let (spec, _running) = serve(slow().with_era(era), over).await;

@@ -40,7 +40,7 @@ async fn definitions_are_what_the_server_sent() {
 }
 
 #[tokio::test]
-async fn malformed_tools_are_told_of_and_skipped() {
+async fn malformed_tools_are_reported_and_skipped() {
     for over in Over::ALL {
         let fixture = Fixture::new("malformed")
             .with_tools(malformed::all())
@@ -76,7 +76,7 @@ async fn pages_are_followed_to_the_end() {
 }
 
 #[tokio::test]
-async fn a_cursor_that_leads_back_ends_the_list() {
+async fn a_repeated_cursor_ends_the_list() {
     let gate = Gate::ready(stdio(&paged(5, Cursors::Repeating))).await;
     assert_eq!(gate.told.tools_of(NAME), ["tool_0", "tool_1"]);
     let problems = gate.state(NAME).problems;
@@ -93,7 +93,7 @@ async fn a_list_without_end_is_cut() {
 }
 
 #[tokio::test]
-async fn a_list_that_never_comes_is_a_failure_with_a_name() {
+async fn a_missing_list_is_a_failure_with_a_reason() {
     let cases = [
         (Over::Stdio, AnswerFault::Silence),
         (Over::HttpJson, AnswerFault::Silence),
@@ -152,7 +152,7 @@ async fn stray_output_changes_nothing() {
 }
 
 #[tokio::test]
-async fn questions_right_after_the_handshake_are_answered() {
+async fn input_requests_right_after_the_handshake_are_answered() {
     for over in Over::ALL {
         let faults = Faults { asks_after_handshake: true, ..Faults::default() };
         let fixture = Fixture::new("curious")

@@ -32,7 +32,7 @@ async fn notifications_arrive_as_they_were_sent() {
 }
 
 #[tokio::test]
-async fn changes_of_resources_and_prompts_are_told_in_both_eras() {
+async fn changes_of_resources_and_prompts_are_notified_in_both_eras() {
     for over in Over::ALL {
         for era in [FixtureEra::Legacy, FixtureEra::Modern] {
             let fixture = Fixture::new("changing")

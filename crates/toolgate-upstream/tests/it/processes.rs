@@ -77,7 +77,7 @@ async fn dropping_the_upstream_ends_its_children() {
 }
 
 #[tokio::test]
-async fn a_shutdown_that_is_given_up_still_ends_them() {
+async fn a_dropped_shutdown_still_ends_the_processes() {
     let folder = tempfile::tempdir().unwrap();
     let faults = Faults { ignores_shutdown: true, ..Faults::default() };
     let (gate, pids) = start(&family().with_faults(faults), folder.path(), json!({})).await;
@@ -88,7 +88,7 @@ async fn a_shutdown_that_is_given_up_still_ends_them() {
 }
 
 #[test]
-fn the_end_of_the_runtime_ends_them_and_the_upstream_can_be_dropped_after_it() {
+fn the_end_of_the_runtime_ends_the_servers() {
     let folder = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let (gate, pids) = runtime.block_on(start(&family(), folder.path(), json!({})));
@@ -129,7 +129,7 @@ async fn hold_an_upstream() {
 }
 
 #[tokio::test]
-async fn killing_the_process_that_holds_them_ends_them() {
+async fn killing_toolgate_ends_its_servers() {
     kill_the_holder_of("processes::hold_an_upstream").await;
 }
 
@@ -190,7 +190,7 @@ async fn a_shutdown_ends_daemons_even_without_their_variables() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_server_that_dies_takes_its_daemons_along() {
+async fn daemons_end_with_a_crashed_server() {
     let folder = tempfile::tempdir().unwrap();
     let (_gate, pids) = start_with_daemons(folder.path(), &[""]).await;
     let killed = Command::new("kill").args(["-KILL", &pids[0]]).status().unwrap();
@@ -209,7 +209,7 @@ async fn hold_daemons() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn killing_the_process_that_holds_them_ends_daemons_too() {
+async fn killing_toolgate_ends_daemons_too() {
     kill_the_holder_of("processes::hold_daemons").await;
 }
 

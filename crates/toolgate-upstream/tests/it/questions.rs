@@ -171,7 +171,7 @@ async fn every_kind_of_question_in_both_eras_over_every_transport() {
 }
 
 #[tokio::test]
-async fn servers_are_told_what_can_be_asked() {
+async fn servers_get_the_input_capabilities() {
     for over in Over::ALL {
         for era in [FixtureEra::Legacy, FixtureEra::Modern] {
             let (spec, _running) = serve(asking().with_era(era), over).await;
@@ -202,7 +202,7 @@ async fn servers_are_told_what_can_be_asked() {
 }
 
 #[tokio::test]
-async fn nobody_is_asked_what_they_cannot_answer() {
+async fn clients_get_only_input_requests_that_they_support() {
     for over in Over::ALL {
         let (spec, _running) = serve(asking(), over).await;
         let gate = Gate::ready(spec).await;
@@ -220,7 +220,7 @@ async fn nobody_is_asked_what_they_cannot_answer() {
 }
 
 #[tokio::test]
-async fn a_modern_server_that_cannot_be_answered_ends_the_call_with_what_it_asked() {
+async fn an_unanswered_modern_input_request_is_in_the_error() {
     let (spec, _running) = serve(asking().with_era(FixtureEra::Modern), Over::HttpJson).await;
     let gate = Gate::ready(spec).await;
     let error = gate.call("ask_form", json!({})).await.unwrap_err();
@@ -232,7 +232,7 @@ async fn a_modern_server_that_cannot_be_answered_ends_the_call_with_what_it_aske
 }
 
 #[tokio::test]
-async fn a_question_that_may_be_anothers_is_asked_of_nobody() {
+async fn an_input_request_of_an_unknown_call_is_refused() {
     let (ada, bob) = (Arc::new(Person::new("ada")), Arc::new(Person::new("bob")));
     // A call that nobody answers for is another's too.
     for others in [by(&bob), CallOptions::default()] {
@@ -286,7 +286,7 @@ async fn the_calls_of_a_server_that_asks_come_from_one_caller_at_a_time() {
 }
 
 #[tokio::test]
-async fn over_http_each_is_asked_on_the_stream_of_its_call() {
+async fn over_http_an_input_request_belongs_to_its_stream() {
     let (spec, _running) = serve(asking(), Over::HttpSse).await;
     let gate = Gate::ready(spec).await;
     let held = Arc::new(Notify::new());
@@ -326,7 +326,7 @@ async fn a_person_has_more_time_than_a_server() {
 }
 
 #[tokio::test]
-async fn a_cancellation_reaches_whoever_is_being_asked() {
+async fn a_cancellation_withdraws_the_input_request() {
     for over in Over::ALL {
         for era in [FixtureEra::Legacy, FixtureEra::Modern] {
             let (spec, _running) = serve(asking().with_era(era), over).await;
@@ -346,7 +346,7 @@ async fn a_cancellation_reaches_whoever_is_being_asked() {
 }
 
 #[tokio::test]
-async fn a_server_that_asks_without_end_is_not_answered_for_ever() {
+async fn endless_input_requests_end_the_call() {
     for era in [FixtureEra::Legacy, FixtureEra::Modern] {
         let (spec, _running) = serve(asking().with_era(era), Over::Stdio).await;
         let gate = Gate::ready(spec).await;

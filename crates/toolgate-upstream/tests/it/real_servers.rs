@@ -7,8 +7,8 @@ use toolgate_testkit::{RawClient, real_servers};
 use toolgate_upstream::{CallOptions, Endpoint};
 
 use crate::{
-    line::{self, Call},
     questions::{Person, by},
+    raw_connection::{self, Call},
     support::{Gate, NAME, command, within},
 };
 
@@ -49,7 +49,7 @@ async fn they_connect_and_list() {
 }
 
 #[tokio::test]
-async fn one_that_asks_gets_its_answers() {
+async fn a_real_server_gets_answers_to_its_input_requests() {
     let servers = real_servers().unwrap_or_else(|error| panic!("{error}"));
     let entry = servers.everything().entry;
     let args: Vec<&str> = entry.args.iter().map(String::as_str).collect();
@@ -73,14 +73,14 @@ async fn one_that_asks_gets_its_answers() {
 }
 
 #[tokio::test]
-async fn a_line_shows_what_the_server_itself_would() {
+async fn a_raw_connection_shows_the_same_as_the_server() {
     let servers = real_servers().unwrap_or_else(|error| panic!("{error}"));
     let entry = servers.everything().entry;
     let args: Vec<&str> = entry.args.iter().map(String::as_str).collect();
-    let (line, _heard) = line::open(&command(&entry.command, &args)).await;
+    let (connection, _heard) = raw_connection::open(&command(&entry.command, &args)).await;
     let mut raw = RawClient::spawn(&entry).unwrap();
     let greeting = raw.initialize().await.unwrap();
-    assert_eq!(*line.handshake(), greeting["result"]);
+    assert_eq!(*connection.handshake(), greeting["result"]);
     let prompt = json!({ "type": "ref/prompt", "name": "completable-prompt" });
     let argument = json!({ "name": "department", "value": "E" });
     for (method, params) in [
@@ -96,8 +96,8 @@ async fn a_line_shows_what_the_server_itself_would() {
         ),
     ] {
         let expected = raw.request(method, params.clone()).await.unwrap();
-        let got = line.ask(method, params).await.unwrap();
+        let got = connection.ask(method, params).await.unwrap();
         assert_eq!(got, expected["result"], "{method}");
     }
-    within("the end", line.close()).await;
+    within("the end", connection.close()).await;
 }

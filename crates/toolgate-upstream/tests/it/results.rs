@@ -69,7 +69,7 @@ async fn media_survives_every_transport_alike() {
 }
 
 #[tokio::test]
-async fn the_callers_meta_reaches_the_server_except_what_is_ours() {
+async fn the_callers_meta_reaches_the_server_except_connection_keys() {
     for era in [FixtureEra::Legacy, FixtureEra::Modern] {
         let fixture = Fixture::new("meta").with_builtins([Builtin::Echo]).with_era(era);
         let gate = Gate::ready(stdio(&fixture)).await;
@@ -88,7 +88,7 @@ async fn the_callers_meta_reaches_the_server_except_what_is_ours() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_passed_on_with_its_code() {
+async fn an_error_is_passed_on_with_its_code() {
     for over in Over::ALL {
         let fixture = Fixture::new("refusing").with_builtins([Builtin::RpcError]);
         let (spec, _running) = serve(fixture, over).await;
@@ -102,7 +102,7 @@ async fn a_refusal_is_passed_on_with_its_code() {
 }
 
 #[tokio::test]
-async fn an_answer_that_cannot_be_read_ends_its_call_alone() {
+async fn an_unreadable_response_ends_only_its_call() {
     for over in Over::ALL {
         for fault in [
             AnswerFault::Garbage,

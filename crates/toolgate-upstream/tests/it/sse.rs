@@ -11,7 +11,7 @@ use toolgate_upstream::{
 };
 
 use crate::{
-    line::{Call, answering, open, try_open},
+    raw_connection::{Call, answering, open, try_open},
     support::{Gate, NAME, definition, millis, url, with_limits, within},
 };
 
@@ -26,7 +26,7 @@ fn declared(address: &str) -> ServerSpec {
 }
 
 #[tokio::test]
-async fn it_is_spoken_where_it_is_declared_and_where_nothing_else_is() {
+async fn sse_is_used_if_declared_or_if_nothing_else_works() {
     let odd = json!({ "content": [{ "type": "hologram", "volume": 3 }], "extra": { "x": null } });
     let fixture = Fixture::new("old")
         .with_builtins([Builtin::Echo, Builtin::Counter])
@@ -76,7 +76,7 @@ async fn messages_are_posted_to_no_other_origin() {
 }
 
 #[tokio::test]
-async fn a_stream_that_says_nothing_ends_the_attempt() {
+async fn a_silent_stream_ends_the_attempt() {
     let server = serve(Fixture::new("old"), PostAddress::Missing).await;
     let within = |spec, time| with_limits(spec, |limits| limits.connect = millis(time));
     let (_gate, failure) = Gate::failure(within(declared(server.url()), 600)).await;
@@ -104,7 +104,7 @@ async fn an_event_over_the_limit_ends_the_stream_and_not_the_server() {
 }
 
 #[tokio::test]
-async fn a_guarded_stream_asks_for_a_login() {
+async fn a_protected_stream_requires_a_login() {
     let authorization = AuthorizationServer::start(AuthorizationOptions::default()).await.unwrap();
     let fixture = Fixture::new("old");
     let address = ([127, 0, 0, 1], 0).into();
@@ -116,7 +116,7 @@ async fn a_guarded_stream_asks_for_a_login() {
 }
 
 #[tokio::test]
-async fn a_line_goes_over_it_with_all_that_is_said() {
+async fn a_raw_connection_over_sse_passes_everything() {
     let odd = json!({ "content": [{ "type": "hologram", "volume": 3 }], "extra": { "x": null } });
     let fixture = Fixture::new("old")
         .with_builtins([Builtin::AskForm, Builtin::Progress, Builtin::Client])
@@ -125,40 +125,40 @@ async fn a_line_goes_over_it_with_all_that_is_said() {
     let server = serve(fixture, PostAddress::Path).await;
     for spec in [declared(server.url()), url(server.url())] {
         let answer = json!({ "action": "accept", "content": { "name": "ada" } });
-        let (line, heard) = answering(&spec, Ok(answer.clone())).await;
-        assert_eq!(line.era(), Era::Legacy);
+        let (connection, heard) = answering(&spec, Ok(answer.clone())).await;
+        assert_eq!(connection.era(), Era::Legacy);
         let call = |tool: &str| json!({ "name": tool, "arguments": {} });
-        assert_eq!(line.ask("tools/call", call("odd")).await.unwrap(), odd);
-        let asked = line.ask("tools/call", call("ask_form")).await.unwrap();
+        assert_eq!(connection.ask("tools/call", call("odd")).await.unwrap(), odd);
+        let asked = connection.ask("tools/call", call("ask_form")).await.unwrap();
         assert_eq!(asked["structuredContent"]["answers"][0]["form"], answer, "{asked}");
         assert_eq!(heard.next_question().await.1.method, "elicitation/create");
         let progress = json!({ "name": "progress", "arguments": { "steps": 1 },
                                "_meta": { "progressToken": "t" } });
-        line.ask("tools/call", progress).await.unwrap();
+        connection.ask("tools/call", progress).await.unwrap();
         let (about, (method, params)) = heard.next_notification().await;
         assert_eq!((about, method.as_str()), (Some(json!("key")), "notifications/progress"));
         assert_eq!(params.unwrap()["progressToken"], "t");
-        line.notify("notifications/odd", Some(json!({ "x": 1 }))).await.unwrap();
-        let told = line.ask("fixture/heard", json!({})).await.unwrap();
+        connection.notify("notifications/odd", Some(json!({ "x": 1 }))).await.unwrap();
+        let told = connection.ask("fixture/heard", json!({})).await.unwrap();
         let last = told["heard"].as_array().unwrap().last().unwrap();
         assert_eq!(*last, json!({ "method": "notifications/odd", "params": { "x": 1 } }));
-        line.close().await;
-        within("the end", line.closed()).await;
+        connection.close().await;
+        within("the end", connection.closed()).await;
     }
 }
 
 #[tokio::test]
-async fn a_line_ends_with_its_stream() {
+async fn a_raw_connection_ends_with_its_stream() {
     let server = serve(Fixture::new("old").with_builtins([Builtin::Echo]), PostAddress::Path).await;
-    let (line, _heard) = open(&declared(server.url())).await;
+    let (connection, _heard) = open(&declared(server.url())).await;
     server.shutdown().await;
-    within("the end", line.closed()).await;
-    let lost = line.ask("tools/list", json!({})).await.unwrap_err();
+    within("the end", connection.closed()).await;
+    let lost = connection.ask("tools/list", json!({})).await.unwrap_err();
     assert!(matches!(lost, RequestError::Transport { .. }), "{lost}");
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_line_is_told() {
+async fn failures_of_a_raw_connection_over_sse_are_reported() {
     let elsewhere = PostAddress::Elsewhere("http://127.0.0.1:1/messages".to_owned());
     let server = serve(Fixture::new("old"), elsewhere).await;
     let failure = try_open(&declared(server.url()), None).await.unwrap_err();

@@ -54,7 +54,7 @@ async fn the_client_uses_the_server_in_the_newer_protocol() {
 }
 
 #[tokio::test]
-async fn a_client_that_asks_for_what_is_not_there_fails() {
+async fn a_client_that_calls_a_missing_tool_fails() {
     let (_server, url) = server().await;
     let mut command = program();
     command.args(["client", &url]);

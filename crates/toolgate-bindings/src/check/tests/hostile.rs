@@ -14,7 +14,7 @@ fn numbered(count: usize, line: impl Fn(usize) -> String) -> String {
 const LANGUAGES: [Language; 2] = [Language::TypeScript, Language::Python];
 
 #[test]
-fn thousands_of_names_that_nobody_knows() {
+fn thousands_of_unknown_names() {
     for language in LANGUAGES {
         let source = numbered(30_000, |index| format!("await nobody_knows{index}()\n"));
         let mut fake = Fake::new();
@@ -80,7 +80,7 @@ fn long_chains_and_long_lists() {
 }
 
 #[test]
-fn what_is_too_large_or_too_deep_is_said_so() {
+fn scripts_that_are_too_large_or_too_deep_are_reported() {
     for language in LANGUAGES {
         let large = Fake::new().check(language, &"a = 1\n".repeat(MAX_SOURCE_BYTES / 6 + 1));
         assert_eq!(large.findings.len(), 1);

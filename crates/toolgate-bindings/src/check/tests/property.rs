@@ -138,7 +138,7 @@ proptest! {
 
     /// The broker's word is the last: what it takes is never an error here.
     #[test]
-    fn what_the_validator_takes_is_no_error(
+    fn valid_arguments_are_no_error(
         schema in tool_schema(),
         arguments in object_of(value()),
     ) {
@@ -159,7 +159,7 @@ proptest! {
 
 /// Not a promise, but the reason for all of this: most of what would be refused is found.
 #[test]
-fn most_of_what_the_validator_refuses_is_found() {
+fn most_invalid_arguments_are_found() {
     let mut runner = TestRunner::deterministic();
     let (mut taken, mut refused, mut found) = (0, 0, 0);
     for _ in 0..3000 {
@@ -325,12 +325,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_typescript_is_too_strange(source in soup(TYPESCRIPT)) {
+    fn any_text_can_be_checked_as_typescript(source in soup(TYPESCRIPT)) {
         check_anything(Language::TypeScript, &source)?;
     }
 
     #[test]
-    fn no_python_is_too_strange(source in soup(PYTHON)) {
+    fn any_text_can_be_checked_as_python(source in soup(PYTHON)) {
         check_anything(Language::Python, &source)?;
     }
 

@@ -19,7 +19,7 @@ print(json.dumps(exceeded))
 "#;
 
 #[test]
-fn what_is_right_gives_no_finding() {
+fn correct_scripts_have_no_findings() {
     let fine: &[&str] = &[
         BUDGET,
         "issues = await github_list_issues('a', 'b')\nlen(issues)",
@@ -219,7 +219,7 @@ fn arguments_that_do_not_fit() {
 }
 
 #[test]
-fn coroutines_that_nobody_awaits() {
+fn coroutines_that_are_not_awaited() {
     let dropped: &[&str] = &["1 the call of `notes_list` is never awaited"];
     let taken: &[&str] = &["1 this is the coroutine of `notes_list`, not its result"];
     cases(&[
@@ -277,7 +277,7 @@ fn coroutines_that_nobody_awaits() {
 }
 
 #[test]
-fn tools_and_their_parameters_are_given_back() {
+fn the_check_returns_the_tools_and_their_parameters() {
     let mut fake = Fake::new();
     let source = "x = list(map(get_expenses, [1]))\nawait notes_list()\nprint(x)";
     let checked = fake.check(Language::Python, source);

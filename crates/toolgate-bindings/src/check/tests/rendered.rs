@@ -216,7 +216,7 @@ fn python_syntax() {
 }
 
 #[test]
-fn there_is_an_end_to_findings() {
+fn findings_are_limited() {
     let source = "nope();\n".repeat(3) + &"notes_list({ limit: 'x' });\n".repeat(100);
     let checked = Fake::new().check(Language::TypeScript, &source);
     assert_eq!(checked.findings.len(), crate::check::MAX_FINDINGS);

@@ -104,7 +104,7 @@ fn classes_keep_what_runs() {
 }
 
 #[test]
-fn lines_that_types_kept_apart_stay_apart() {
+fn statements_stay_separate_when_types_are_removed() {
     for source in [
         "const a = 1\ntype X = number\n;(a as any)\n[1].map(x => x)",
         "let a = [1] as number[]\n(console).log(a)",

@@ -8,7 +8,7 @@ fn cases(cases: &[(&str, &[&str])]) {
 }
 
 #[test]
-fn what_is_right_gives_no_finding() {
+fn correct_scripts_have_no_findings() {
     let fine: &[&str] = &[
         "const issues = await github_list_issues({ owner: 'a', repo: 'b' });\nreturn issues.length;",
         "const x: number = 1; return x",
@@ -283,7 +283,7 @@ fn arguments_that_do_not_fit() {
 }
 
 #[test]
-fn promises_that_nobody_awaits() {
+fn promises_that_are_not_awaited() {
     let dropped: &[&str] = &["1 the call of `notes_list` is never awaited"];
     let taken: &[&str] = &["1 this is the promise of `notes_list`, not its result"];
     let named: &[&str] = &["1 `p` is the promise of `notes_list`, not its result"];
@@ -322,7 +322,7 @@ fn promises_that_nobody_awaits() {
 }
 
 #[test]
-fn tools_and_their_parameters_are_given_back() {
+fn the_check_returns_the_tools_and_their_parameters() {
     let mut fake = Fake::new();
     let source = "await notes_list(); return [1].map(get_expenses) && tools.notes_clear && tools.get_team_members({department: 'x'});";
     let checked = fake.check(Language::TypeScript, source);

@@ -14,7 +14,7 @@ use crate::{
 
 /// A customer file, the web, a mail that can be sent, a translator, and something that can be deleted;
 /// the first call of `gate_open` is asked for, so that a run waits there.
-fn house() -> Workplace {
+fn labelled_workplace() -> Workplace {
     let free = json!({ "text": { "type": "string" } });
     let says = |text: &str| json!({ "content": [{ "type": "text", "text": text }] });
     let reads = |name: &str, text: &str| {
@@ -94,7 +94,7 @@ async fn asked_after_resuming(
     code: &str,
     elsewhere: bool,
 ) -> Vec<String> {
-    let workplace = house();
+    let workplace = labelled_workplace();
     let start = async || Talk::start(&workplace, Way::StdioLegacy, Manners::ALONE).await.0;
     let mut client = start().await;
     if let Some(tool) = read_first {
@@ -114,7 +114,7 @@ async fn asked_after_resuming(
 }
 
 #[tokio::test]
-async fn private_data_read_before_a_run_waited_is_known_after_it() {
+async fn private_data_is_known_after_a_run_waited() {
     let code = "const file = await crm_get({});
         await gate_open({});
         await mail_send({ text: 'By the way: ' + JSON.stringify(file).slice(10, 70) });";
@@ -131,7 +131,7 @@ async fn private_data_read_before_a_run_waited_is_known_after_it() {
 }
 
 #[tokio::test]
-async fn what_carried_private_data_is_private_after_a_run_waited() {
+async fn results_of_private_data_stay_private_after_a_run_waited() {
     let code = "const file = await crm_get({});
         const other = await words_translate({ text: JSON.stringify(file) });
         await gate_open({});
@@ -149,7 +149,7 @@ async fn what_carried_private_data_is_private_after_a_run_waited() {
 }
 
 #[tokio::test]
-async fn what_a_model_read_before_it_wrote_a_script_is_known_in_another_session() {
+async fn data_that_a_model_read_before_a_script_is_known_in_other_sessions() {
     let delete = "await gate_open({}); await store_delete({ text: 'all' });";
     let here = asked_after_resuming(Some("web_get"), delete, false).await;
     insta::assert_debug_snapshot!(here, @r#"
@@ -174,8 +174,8 @@ async fn what_a_model_read_before_it_wrote_a_script_is_known_in_another_session(
 }
 
 #[tokio::test]
-async fn what_a_tool_returned_is_known_when_the_tool_is_gone() {
-    let workplace = house();
+async fn results_are_known_after_their_tool_is_gone() {
+    let workplace = labelled_workplace();
     // A script that names it would be told so before it runs.
     let code = "const name = ['crm', 'get'].join('_');
         const file = await call_tool({ name, arguments: {} });
@@ -196,8 +196,8 @@ async fn what_a_tool_returned_is_known_when_the_tool_is_gone() {
 }
 
 #[tokio::test]
-async fn a_run_goes_on_in_its_own_namespace_alone() {
-    let workplace = house();
+async fn a_run_continues_only_in_its_namespace() {
+    let workplace = labelled_workplace();
     let run = waited(&workplace, "await gate_open({}); return 'done';").await;
     let mut client = workplace.serve(&["--namespace", "dev"]);
     let initialize = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
@@ -213,8 +213,8 @@ async fn a_run_goes_on_in_its_own_namespace_alone() {
 }
 
 #[tokio::test]
-async fn what_corrected_code_says_by_itself_was_written_after_reading() {
-    let workplace = house();
+async fn new_text_in_corrected_code_counts_as_written_after_reading() {
+    let workplace = labelled_workplace();
     let code = "const file = await crm_get({}); await gate_open({});";
     let run = waited(&workplace, code).await;
     let words = "Ada Lovelace owes us 48,200 EUR since the spring of last year";
@@ -223,7 +223,7 @@ async fn what_corrected_code_says_by_itself_was_written_after_reading() {
     assert!(evidence[0].starts_with("/text has data of crm/get"), "{evidence:?}");
 
     // Nor is a call one that nobody was led to, whoever wrote it where.
-    let workplace = house();
+    let workplace = labelled_workplace();
     let code = "const page = await web_get({}); await gate_open({});";
     let run = waited(&workplace, code).await;
     let corrected = format!("{code} await store_delete({{ text: 'all' }});");
@@ -236,12 +236,12 @@ async fn what_corrected_code_says_by_itself_was_written_after_reading() {
 }
 
 #[tokio::test]
-async fn pictures_of_a_run_are_known_after_it_waited() {
+async fn images_of_a_run_are_known_after_it_waited() {
     let data: String = (0..600_u32)
         .map(|at| char::from(b"abcdefghijklmnopqrstuvwxyz"[(at * at * 7 + at / 3) as usize % 26]))
         .collect();
     let picture = json!({ "type": "image", "mimeType": "image/png", "data": data });
-    let workplace = house();
+    let workplace = labelled_workplace();
     let config = std::fs::read_to_string(workplace.config()).unwrap();
     let mut config: Value = serde_json::from_str(&config).unwrap();
     let camera = Fixture::new("camera")

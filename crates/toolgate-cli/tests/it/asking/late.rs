@@ -66,7 +66,7 @@ async fn a_script_waits_for_a_person_longer_than_it_may_run_http_modern() {
 }
 
 #[tokio::test]
-async fn where_nobody_can_be_asked_a_run_waits_and_goes_on_after_the_approval() {
+async fn a_run_waits_and_continues_after_the_approval() {
     for way in Way::ALL {
         let (workplace, log) = workplace(&json!({}));
         let (mut client, _gateway) = Talk::start(&workplace, way, Manners::ALONE).await;

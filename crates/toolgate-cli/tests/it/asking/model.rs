@@ -18,7 +18,7 @@ async fn commands(workplace: &Workplace) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn no_script_leads_to_an_approval() {
+async fn a_script_cannot_approve() {
     let (workplace, log) = workplace(&json!({}));
     let (mut client, _gateway) = Talk::start(&workplace, Way::StdioLegacy, Manners::ALONE).await;
     let code = "return await kit_counter({})";

@@ -13,7 +13,7 @@ const EXTENT: &str = "or only where (such as path=src/*)? ";
 const CALL: [&str; 3] = ["call", "kit_counter", "{}"];
 
 #[tokio::test]
-async fn a_yes_at_the_terminal_makes_the_call_and_a_no_does_not() {
+async fn the_answer_at_the_terminal_decides() {
     let (workplace, log) = workplace(&json!({}));
     let mut typist = Typist::start(&workplace, &CALL);
     typist.sees(PROMPT).await.types("perhaps\n").sees(PROMPT).await.types("yes\n");
@@ -43,7 +43,7 @@ async fn a_yes_at_the_terminal_makes_the_call_and_a_no_does_not() {
 }
 
 #[tokio::test]
-async fn always_at_the_terminal_holds_as_far_as_it_was_said() {
+async fn always_at_the_terminal_covers_only_the_given_arguments() {
     let (workplace, log) = workplace(&json!({}));
     let call = |tag: &str| json!({ "tag": tag }).to_string();
     let mut typist = Typist::start(&workplace, &["call", "kit_counter", &call("a-1")]);
@@ -81,7 +81,7 @@ async fn always_at_the_terminal_holds_as_far_as_it_was_said() {
 }
 
 #[tokio::test]
-async fn interrupted_at_the_terminal_nothing_is_called() {
+async fn an_interrupted_question_makes_no_call() {
     let (workplace, log) = workplace(&json!({}));
     let mut typist = Typist::start(&workplace, &CALL);
     typist.sees(PROMPT).await;

@@ -109,7 +109,7 @@ async fn a_wrong_url() {
 }
 
 #[tokio::test]
-async fn a_port_where_nobody_listens() {
+async fn a_closed_port() {
     let port = {
         // Nobody gets it again while this test runs: the system hands out others first.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -130,7 +130,7 @@ async fn a_port_where_nobody_listens() {
 }
 
 #[tokio::test]
-async fn a_server_that_wants_authorization_or_is_no_mcp_server() {
+async fn a_server_that_requires_a_login_and_a_web_server() {
     let options = HttpOptions { bearer: Some("right".to_owned()), ..HttpOptions::default() };
     let http = kit().with_http(options).serve_http(([127, 0, 0, 1], 0).into()).await.unwrap();
     let port = http.url().split([':', '/']).nth(4).unwrap().to_owned();
@@ -196,7 +196,7 @@ async fn a_schema_that_does_not_compile() {
 }
 
 #[tokio::test]
-async fn costs_that_are_not_complete() {
+async fn costs_of_servers_that_did_not_connect() {
     let workplace = beside_a_good_one(&json!({ "command": "no-such-command-anywhere" }));
     insta::assert_snapshot!(workplace.run(&["tokens"]).await.shown(), @"
     exit code 1

@@ -45,7 +45,7 @@ async fn strategies_side_by_side() {
 }
 
 #[tokio::test]
-async fn a_refused_query_is_counted_and_a_label_of_nothing_is_named() {
+async fn refused_queries_are_counted_and_unknown_labels_named() {
     let workplace = with_file(&set().replace("[[\"disk_remove\"]]", "[[\"disk_gone\"]]"));
     let outcome = run(&workplace, &["eval", "set.json", "--strategy", "regex"]).await;
     assert!(outcome.stdout.contains("1 refused"), "{}", outcome.stdout);
@@ -53,7 +53,7 @@ async fn a_refused_query_is_counted_and_a_label_of_nothing_is_named() {
 }
 
 #[tokio::test]
-async fn what_is_no_set_is_an_error_that_says_why() {
+async fn an_invalid_labelled_set_is_an_error_with_a_reason() {
     for (content, reason) in [
         ("{\"corpus\": [", "is not JSON"),
         ("{\"corpus\": [{\"id\": 7}]}", "is not a labelled set"),

@@ -64,7 +64,7 @@ async fn json_has_all_of_it() {
 }
 
 #[tokio::test]
-async fn the_doctor_says_what_is_in_force() {
+async fn doctor_shows_what_confines_scripts() {
     let outcome = Workplace::empty().run(&["doctor"]).await;
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     let told = Workplace::empty().run(&["doctor", "--json"]).await.json();

@@ -28,7 +28,7 @@ pub(super) fn shown(result: &Value) -> String {
 }
 
 #[tokio::test]
-async fn a_failed_run_goes_on_with_corrected_code_and_repeats_nothing() {
+async fn a_failed_run_continues_with_corrected_code_and_repeats_nothing() {
     let mut client = workplace(&json!({})).connect(&[]).await;
     let code = "const a = await kit_counter({});\nconst b = await kit_counter({});\nreturn a.counts + b.oops.x;";
     let failed = run(&mut client, code).await;
@@ -53,7 +53,7 @@ async fn a_failed_run_goes_on_with_corrected_code_and_repeats_nothing() {
 }
 
 #[tokio::test]
-async fn another_course_is_refused_and_leaves_the_run_as_it_was() {
+async fn code_that_makes_other_calls_is_refused_and_changes_nothing() {
     let mut client = workplace(&json!({})).connect(&[]).await;
     let failed = run(&mut client, "await kit_add({ a: 1, b: 1 }); throw new Error('x')").await;
     let id = id_of(&failed).to_owned();
@@ -125,7 +125,7 @@ async fn a_run_that_runs_is_not_run_twice() {
 }
 
 #[tokio::test]
-async fn content_and_media_are_given_again() {
+async fn a_resumed_run_emits_content_and_media_again() {
     let workplace = workplace(&json!({}));
     let mut client = workplace.connect(&[]).await;
     let code = "blocks = await kit_media()\nfor block in blocks:\n    if block.get('type') == 'image':\n        await emit(block)\nprint(len(blocks))\nawait kit_counter()\nFAILS";
@@ -147,7 +147,7 @@ async fn content_and_media_are_given_again() {
 }
 
 #[tokio::test]
-async fn a_run_waits_for_a_person_and_goes_on_once_they_said_yes() {
+async fn a_run_waits_for_a_person_and_continues_after_the_approval() {
     let settings = json!({ "tools": { "counter": { "approval": "ask" } } });
     let workplace = Workplace::new(&json!({
         "mcpServers": { "kit": entry_with(&kit(), settings) }, "toolSearch": { "enabled": true },
@@ -178,7 +178,7 @@ async fn a_run_waits_for_a_person_and_goes_on_once_they_said_yes() {
 }
 
 #[tokio::test]
-async fn a_run_of_somebody_else_is_not_there() {
+async fn runs_of_other_callers_are_unknown() {
     let workplace = workplace(&json!({}));
     let code = "await kit_add({ a: 1, b: 1 }); throw new Error('x')";
     let failed = workplace.run_with_input(&["run", "-", "--json"], code).await.json();
@@ -199,7 +199,7 @@ async fn a_run_of_somebody_else_is_not_there() {
 }
 
 #[tokio::test]
-async fn without_a_journal_nothing_is_called() {
+async fn no_call_is_made_without_a_journal() {
     let place = Workplace::empty();
     let log = place.path().join("calls.log");
     place.rewrite(

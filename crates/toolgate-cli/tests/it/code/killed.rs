@@ -55,7 +55,7 @@ const POINTS: u64 = 200;
 const TOGETHER: usize = 8;
 
 #[tokio::test]
-async fn each_effect_happens_once_or_is_told_as_unknown_at_200_points() {
+async fn each_effect_happens_once_or_is_reported_as_unknown_at_200_points() {
     killed().await;
 }
 
@@ -243,7 +243,7 @@ impl Chance {
 const FRAME: u64 = 4_096 + 24;
 
 #[tokio::test]
-async fn no_effect_is_repeated_after_the_tail_of_the_journal_was_cut() {
+async fn no_effect_is_repeated_if_the_end_of_the_journal_is_missing() {
     let (workplace, log) = workplace();
     let script = workplace.path().join("effects.ts").display().to_string();
     std::fs::write(&script, SCRIPT).unwrap();

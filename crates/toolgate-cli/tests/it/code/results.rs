@@ -6,7 +6,7 @@ use super::{durable::shown, python, run, workplace};
 use crate::support::{call, text};
 
 #[tokio::test]
-async fn a_script_calls_tools_and_only_its_answer_comes_back() {
+async fn a_script_calls_tools_and_only_its_value_is_returned() {
     let mut client = workplace(&json!({})).connect(&[]).await;
     let answer = run(
         &mut client,
@@ -32,7 +32,7 @@ async fn a_script_calls_tools_and_only_its_answer_comes_back() {
 }
 
 #[tokio::test]
-async fn discovery_and_composition_fit_in_one_run() {
+async fn one_run_searches_and_calls() {
     let mut client = workplace(&json!({})).connect(&[]).await;
     let answer = run(
         &mut client,
@@ -107,7 +107,7 @@ async fn a_failed_call_is_an_exception_that_can_be_caught() {
 }
 
 #[tokio::test]
-async fn an_uncaught_error_says_where_and_what_has_already_happened() {
+async fn an_uncaught_error_shows_its_line_and_the_calls_made() {
     let mut client = workplace(&json!({})).connect(&[]).await;
     let answer = run(
         &mut client,

@@ -9,7 +9,7 @@ use super::{run, workplace};
 use crate::support::{META, call, list, names, notification, text, until};
 
 #[tokio::test]
-async fn limits_have_names_and_output_survives() {
+async fn errors_name_the_limit_and_keep_the_output() {
     // A script that waits meets the limit of time, and no other script is to meet it.
     let waits = json!({ "timeoutSeconds": scaled(Duration::from_secs(5)).as_secs_f64() });
     let waiting = "console.log('here'); await kit_sleep({ ms: 600000 });";
@@ -78,7 +78,7 @@ async fn runs_do_not_wait_for_each_other() {
 }
 
 #[tokio::test]
-async fn scripts_can_be_off_or_all_there_is() {
+async fn scripts_can_be_off_or_the_only_way_to_call() {
     let mut client = workplace(&json!({ "enabled": false })).connect(&[]).await;
     let tools = list(&mut client).await;
     assert_eq!(names(&tools), [META[0], META[1], META[2], "read_output"]);
@@ -97,7 +97,7 @@ async fn scripts_can_be_off_or_all_there_is() {
 }
 
 #[tokio::test]
-async fn what_passes_through_a_call_and_back_is_equal() {
+async fn arguments_and_results_of_scripts_are_unchanged() {
     let mut client = workplace(&json!({})).connect(&[]).await;
     let values = json!([
         null, true, 0, -1, 9_007_199_254_740_993_i64, u64::MAX, 0.1, 1e308, "", "é漢\u{1f600}\u{0}\u{2028}",

@@ -30,7 +30,7 @@ async fn is_called(log: &PathBuf, name: &str) {
 }
 
 #[tokio::test]
-async fn a_call_of_unknown_outcome_is_repeated_when_a_person_says_so() {
+async fn a_call_of_unknown_outcome_is_repeated_only_by_a_person() {
     let (workplace, log) = workplace(&json!({}));
     let code = "const one = await kit_counter({});
         await kit_sleep({ ms: 3000 });
@@ -64,7 +64,7 @@ async fn a_call_of_unknown_outcome_is_repeated_when_a_person_says_so() {
 }
 
 #[tokio::test]
-async fn a_call_of_unknown_outcome_can_be_named_to_be_repeated() {
+async fn a_person_can_allow_a_call_of_unknown_outcome_by_number() {
     let (workplace, log) = workplace(&json!({}));
     let code =
         "await Promise.all([kit_sleep({ ms: 3000 }), kit_sleep({ ms: 3001 })]); return 'both'";
@@ -83,7 +83,7 @@ async fn a_call_of_unknown_outcome_can_be_named_to_be_repeated() {
 }
 
 #[tokio::test]
-async fn a_call_whose_server_crashed_is_of_unknown_outcome() {
+async fn the_outcome_of_a_call_is_unknown_if_its_server_crashed() {
     let (workplace, log) = workplace(&json!({}));
     std::fs::write(workplace.path().join("crash.ts"), "return await kit_crash({})").unwrap();
     let told = workplace.run(&["run", "crash.ts", "--json"]).await.json();
@@ -102,7 +102,7 @@ async fn a_call_whose_server_crashed_is_of_unknown_outcome() {
 }
 
 #[tokio::test]
-async fn where_the_journal_fails_in_the_middle_nothing_more_is_called() {
+async fn no_call_is_made_after_the_journal_failed() {
     let (workplace, log) = workplace(&json!({}));
     let code = "const done = [];
         try { await kit_sleep({ ms: 2000 }); done.push('slept'); }
@@ -126,7 +126,7 @@ async fn where_the_journal_fails_in_the_middle_nothing_more_is_called() {
 }
 
 #[tokio::test]
-async fn what_is_too_large_for_a_script_is_not_kept_either() {
+async fn results_that_are_too_large_for_a_script_are_not_stored() {
     let (workplace, _) = workplace(&json!({ "maxResultBytes": 100_000 }));
     let code = "const sizes = [];
         for (const bytes of [1000, 4000000]) {
@@ -150,7 +150,7 @@ async fn what_is_too_large_for_a_script_is_not_kept_either() {
 }
 
 #[tokio::test]
-async fn ctrl_c_in_a_terminal_is_for_toolgate_and_not_for_its_workers() {
+async fn ctrl_c_does_not_reach_workers() {
     let (workplace, log) = workplace(&json!({}));
     let code = "await kit_sleep({ ms: 600000 })";
     std::fs::write(workplace.path().join("slow.ts"), code).unwrap();

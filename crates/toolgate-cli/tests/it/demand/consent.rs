@@ -66,7 +66,7 @@ async fn enable_modern(client: &HttpClient, answer: &Value) -> (Value, Value) {
 }
 
 #[tokio::test]
-async fn a_person_at_an_older_client_sees_all_of_it_and_agrees() {
+async fn a_person_at_a_legacy_client_sees_everything_and_consents() {
     let workplace = workplace();
     let mut client = legacy(&workplace, json!({ "elicitation": {} })).await;
     let query = json!({ "query": "add numbers up" });
@@ -93,7 +93,7 @@ async fn a_person_at_an_older_client_sees_all_of_it_and_agrees() {
 }
 
 #[tokio::test]
-async fn a_person_at_a_newer_client_sees_all_of_it_and_agrees() {
+async fn a_person_at_a_modern_client_sees_everything_and_consents() {
     let workplace = workplace();
     let gateway = workplace.serve_http(&[]).await;
     let client = gateway.client().with_capabilities(json!({ "elicitation": { "form": {} } }));
@@ -112,7 +112,7 @@ async fn a_person_at_a_newer_client_sees_all_of_it_and_agrees() {
 }
 
 #[tokio::test]
-async fn whoever_does_not_agree_starts_nothing() {
+async fn without_consent_nothing_starts() {
     let workplace = workplace();
     let mut older = legacy(&workplace, json!({ "elicitation": { "form": {} } })).await;
     let gateway = workplace.serve_http(&[]).await;
@@ -135,7 +135,7 @@ async fn whoever_does_not_agree_starts_nothing() {
 }
 
 #[tokio::test]
-async fn where_the_client_cannot_ask_the_way_is_told() {
+async fn if_the_client_cannot_ask_the_model_learns_how_to_consent() {
     let workplace = workplace();
     let gateway = workplace.serve_http(&[]).await;
     let arguments = json!({ "name": NAME });

@@ -64,7 +64,7 @@ async fn a_lazy_server_starts_with_the_first_call() {
 }
 
 #[tokio::test]
-async fn enabling_connects_and_says_what_there_is() {
+async fn enabling_connects_and_names_the_tools() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
     let lazy = json!({ "lazy": true, "description": "Notes and their colours" });
@@ -93,7 +93,7 @@ async fn enabling_connects_and_says_what_there_is() {
 }
 
 #[tokio::test]
-async fn a_small_lazy_set_is_direct_with_the_means_to_enable_it() {
+async fn a_small_lazy_set_is_direct_and_has_enable_server() {
     let lazy = json!({ "notes": { "command": "nothing-of-this-name", "lazy": true } });
     let workplace = Workplace::new(&json!({ "mcpServers": lazy }));
     let mut gateway = workplace.connect(&[]).await;
@@ -135,7 +135,7 @@ async fn an_idle_server_is_stopped_and_started_again() {
 }
 
 #[tokio::test]
-async fn disabling_takes_effect_at_the_end_of_the_conversation() {
+async fn disabling_does_not_change_the_list_of_an_open_session() {
     for mode in ["direct", "stable", "dynamic", "code"] {
         let servers = json!({
             "notes": entry(&notes()),
@@ -171,7 +171,7 @@ async fn disabling_takes_effect_at_the_end_of_the_conversation() {
 }
 
 #[tokio::test]
-async fn people_switch_servers_off_and_on() {
+async fn people_disable_and_enable_servers() {
     let workplace =
         Workplace::deferred(&json!({ "notes": entry(&notes()), "weather": entry(&weather()) }));
     let shown = async |arguments: &[&str]| workplace.run(arguments).await.shown();
@@ -235,7 +235,7 @@ async fn people_switch_servers_off_and_on() {
 }
 
 #[tokio::test]
-async fn the_means_are_no_functions_of_scripts() {
+async fn scripts_cannot_enable_or_disable_servers() {
     let lazy = json!({ "notes": { "command": "nothing-of-this-name", "lazy": true } });
     let workplace = Workplace::deferred(&lazy);
     let mut gateway = workplace.connect(&[]).await;
@@ -247,7 +247,7 @@ async fn the_means_are_no_functions_of_scripts() {
 }
 
 #[tokio::test]
-async fn where_there_is_nothing_to_enable_nothing_is_offered() {
+async fn enable_server_is_listed_only_if_there_is_something_to_enable() {
     let workplace = Workplace::deferred(&json!({ "notes": entry(&notes()) }));
     let mut gateway = workplace.connect(&[]).await;
     assert_eq!(names(&list(&mut gateway).await), META);

@@ -131,7 +131,7 @@ async fn a_person_approves_in_the_shell_what_an_agent_asked_for() {
 }
 
 #[tokio::test]
-async fn a_person_enables_a_server_of_the_registry_outright() {
+async fn a_person_enables_a_server_of_the_registry_in_one_step() {
     let workplace = Workplace::new(&json!({ "registry": { "sources": ["./servers"] } }));
     fake_npx(&workplace);
     write(&workplace.path().join("servers"), &sums("1.0.0"));
@@ -181,7 +181,7 @@ async fn a_person_enables_a_server_of_the_registry_outright() {
 }
 
 #[tokio::test]
-async fn a_registry_is_asked_when_somebody_searches_and_not_before() {
+async fn a_registry_is_contacted_at_the_first_search() {
     let many: Vec<Value> = (0..7)
         .map(|number| {
             let mut server = sums("1.0.0");

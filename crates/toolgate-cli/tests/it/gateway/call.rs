@@ -159,7 +159,7 @@ async fn arguments_written_as_text_or_left_out_are_understood() {
 }
 
 #[tokio::test]
-async fn a_servers_json_rpc_error_is_told_or_passed_on() {
+async fn json_rpc_errors_of_servers_are_reported_or_passed_on() {
     let mut client = workplace().connect(&[]).await;
     let arguments = json!({ "code": -32042, "message": "Not on Sundays" });
     let result = call_through(&mut client, "kit_rpc_error", arguments.clone()).await;
@@ -172,7 +172,7 @@ async fn a_servers_json_rpc_error_is_told_or_passed_on() {
 }
 
 #[tokio::test]
-async fn a_broken_schema_is_refused_with_the_way_out_which_works() {
+async fn a_broken_schema_is_refused_with_a_hint_that_works() {
     let workplace = Workplace::deferred(&json!({ "odd": entry(&odd()) }));
     let mut client = workplace.connect(&[]).await;
     let mut told = Vec::new();
@@ -226,7 +226,7 @@ async fn a_large_result_within_the_limit_arrives_whole() {
 }
 
 #[tokio::test]
-async fn a_tool_is_callable_before_anything_was_listed() {
+async fn a_tool_can_be_called_before_any_list() {
     // The server is slower than the client, which knows the name from an earlier conversation.
     let late = Faults { start_delay_ms: 700, ..Faults::default() };
     let workplace =
@@ -242,7 +242,7 @@ async fn a_tool_is_callable_before_anything_was_listed() {
 }
 
 #[tokio::test]
-async fn schemas_made_to_take_for_ever_hold_up_nobody() {
+async fn a_schema_that_takes_for_ever_does_not_block_others() {
     let node = json!({ "$ref": "#/$defs/Node" });
     let option = |required: &[&str]| json!({ "type": "object", "properties": { "a": node }, "required": required });
     let options = [option(&["a"]), option(&["a", "b"]), option(&["a", "c"])];
@@ -268,7 +268,7 @@ async fn schemas_made_to_take_for_ever_hold_up_nobody() {
 }
 
 #[tokio::test]
-async fn the_means_are_among_what_may_have_been_meant() {
+async fn suggestions_include_meta_tools() {
     let mut client = workplace().connect(&[]).await;
     let params = json!({ "name": "call_tol", "arguments": {} });
     let answer = client.request("tools/call", params).await.unwrap();

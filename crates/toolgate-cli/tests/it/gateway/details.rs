@@ -18,7 +18,7 @@ fn workplace() -> Workplace {
 }
 
 #[tokio::test]
-async fn several_tools_each_as_its_server_sent_it() {
+async fn definitions_of_several_tools_are_as_sent() {
     let names = ["weather_forecast", "notes_create_note"];
     let result = details(&workplace(), json!({ "names": names })).await;
     insta::assert_snapshot!(text(&result), @r#"
@@ -88,7 +88,7 @@ async fn numbers_arrive_as_they_were_sent() {
 }
 
 #[tokio::test]
-async fn more_than_there_is_room_for() {
+async fn details_that_exceed_the_limit() {
     let large = "word ".repeat(60_000);
     let properties = json!({ "value": { "type": "string", "description": large } });
     let fixture = Fixture::new("large").with_tools([
@@ -115,7 +115,7 @@ async fn more_than_there_is_room_for() {
 }
 
 #[tokio::test]
-async fn wrong_arguments_are_told_to_the_model() {
+async fn the_model_learns_of_wrong_arguments() {
     let workplace = workplace();
     let mut told = Vec::new();
     for arguments in [

@@ -54,7 +54,7 @@ async fn the_list_has_the_same_bytes_on_every_call_and_start() {
 }
 
 #[tokio::test]
-async fn the_handshake_says_who_is_there_and_is_the_same_each_time() {
+async fn the_handshake_is_the_same_each_time() {
     let workplace = workplace();
     let answers: Vec<Value> = {
         let (mut first, mut second) = (workplace.serve(&[]), workplace.serve(&[]));
@@ -97,7 +97,7 @@ async fn the_descriptions_of_the_meta_tools() {
 }
 
 #[tokio::test]
-async fn requests_that_it_does_not_know_are_refused_and_nothing_breaks() {
+async fn unknown_requests_are_refused() {
     let mut client = workplace().connect(&[]).await;
     for method in ["resources/list", "prompts/list", "made/up"] {
         let answer = client.request(method, json!({})).await.unwrap();

@@ -103,7 +103,7 @@ async fn many_calls_at_once_are_all_answered() {
 }
 
 #[tokio::test]
-async fn ids_are_given_back_as_they_came_and_large_arguments_arrive_whole() {
+async fn ids_are_returned_unchanged_and_large_arguments_arrive_whole() {
     let mut client = workplace().connect(&[]).await;
     for id in [json!("a string"), json!(0), json!(9_007_199_254_740_991_u64)] {
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list" });
@@ -151,7 +151,7 @@ async fn a_cancellation_reaches_the_server_and_the_call_ends() {
 }
 
 #[tokio::test]
-async fn cancelling_what_is_over_or_never_was_does_nothing() {
+async fn cancelling_an_ended_or_unknown_request_does_nothing() {
     let mut client = workplace().connect(&[]).await;
     call_through(&mut client, "kit_echo", json!({})).await;
     for id in [json!(2), json!(999), json!("never"), json!(null)] {
@@ -170,7 +170,7 @@ fn limited(idle: f64, total: f64) -> Workplace {
 }
 
 #[tokio::test]
-async fn a_call_without_progress_times_out_and_the_server_is_told() {
+async fn a_call_without_progress_times_out_and_the_server_is_notified() {
     let mut client = limited(1.0, 60.0).connect(&[]).await;
     let result = call_through(&mut client, "slow_sleep", json!({ "ms": 600_000 })).await;
     assert_eq!(result["isError"], true);

@@ -138,7 +138,7 @@ async fn only_one_server() {
 }
 
 #[tokio::test]
-async fn an_unknown_server_is_said_to_be_one() {
+async fn an_unknown_server_is_reported() {
     let request = json!({ "query": "forecast", "server": "wether", "limit": 1 });
     let result = search(&workplace(), request).await;
     insta::assert_snapshot!(text(&result), @r#"
@@ -218,7 +218,7 @@ async fn three_amounts_of_detail() {
 }
 
 #[tokio::test]
-async fn what_is_loaded_is_marked() {
+async fn loaded_tools_are_marked() {
     let result = search(&workplace(), json!({ "query": "look for notes", "limit": 1 })).await;
     insta::assert_snapshot!(text(&result), @r#"
     1 of 6 tools for "look for notes":
@@ -267,7 +267,7 @@ async fn nothing_found_lists_the_servers() {
 }
 
 #[tokio::test]
-async fn nothing_found_among_sixty_servers_is_no_dump() {
+async fn a_search_without_hits_lists_few_of_sixty_servers() {
     let small = Fixture::new("small").with_builtins([Builtin::Echo]);
     let long = "A description that goes on and on. ".repeat(50);
     let servers: Map<String, Value> = (0..60)
@@ -289,7 +289,7 @@ async fn nothing_found_among_sixty_servers_is_no_dump() {
 }
 
 #[tokio::test]
-async fn where_nothing_is_deferred_it_says_so() {
+async fn search_says_if_nothing_is_deferred() {
     let workplace = workplace();
     let mut client = workplace.connect(&["--mode", "direct"]).await;
     let result =
@@ -308,7 +308,7 @@ async fn where_nothing_is_deferred_it_says_so() {
 }
 
 #[tokio::test]
-async fn wrong_arguments_are_told_to_the_model() {
+async fn the_model_learns_of_wrong_arguments() {
     let mut client = workplace().connect(&[]).await;
     let mut told = Vec::new();
     for arguments in [
@@ -330,7 +330,7 @@ async fn wrong_arguments_are_told_to_the_model() {
 }
 
 #[tokio::test]
-async fn hostile_texts_stay_on_their_line() {
+async fn hostile_texts_stay_on_one_line() {
     let hostile = Fixture::new("hostile").with_tools([
         json!({
             "name": "inject", "inputSchema": { "type": "object" },

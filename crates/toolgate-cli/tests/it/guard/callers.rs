@@ -10,7 +10,7 @@ fn echo(name: &str) -> Fixture {
 }
 
 #[tokio::test]
-async fn a_tool_is_called_in_the_ways_that_are_allowed() {
+async fn allowed_callers_limit_the_ways_of_a_call() {
     let tools = |ways: Value| json!({ "tools": { "echo": { "allowedCallers": ways } } });
     let place = Workplace::new(&json!({
         "mcpServers": {

@@ -39,7 +39,7 @@ fn workplace() -> Workplace {
 }
 
 #[tokio::test]
-async fn a_tool_that_turned_destructive_is_asked_for_before_the_first_call() {
+async fn a_tool_that_became_destructive_is_judged_again() {
     let workplace = workplace();
     let first = workplace.run(&["call", "records_wipe"]).await.shown();
     assert!(first.starts_with("exit code 0"), "{first}");

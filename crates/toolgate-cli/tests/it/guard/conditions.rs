@@ -35,7 +35,7 @@ fn place(conditions: &[(&str, Value)]) -> Workplace {
 }
 
 #[tokio::test]
-async fn a_command_line_is_its_words_and_nothing_more() {
+async fn argv_matches_only_plain_words() {
     let place = place(&[("machine_run", json!({ "command": { "argv": ["git", "status", "*"] } }))]);
     let mut client = place.connect(&["--mode", "deferred"]).await;
     for (command, is_allowed) in [
@@ -60,7 +60,7 @@ async fn a_command_line_is_its_words_and_nothing_more() {
 }
 
 #[tokio::test]
-async fn a_host_is_reached_over_the_web_unless_told_otherwise() {
+async fn host_matches_only_http_and_https_by_default() {
     let host = json!({ "url": { "host": "example.com" } });
     let sockets = json!({ "url": { "host": "example.com", "schemes": ["wss"] } });
     for (conditions, url, is_allowed) in [
@@ -80,7 +80,7 @@ async fn a_host_is_reached_over_the_web_unless_told_otherwise() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_link_does_not_lead_out_of_a_folder() {
+async fn a_symbolic_link_does_not_leave_the_folder() {
     let files = tempfile::tempdir().unwrap();
     let folder = files.path().join("project");
     std::fs::create_dir(&folder).unwrap();
@@ -107,7 +107,7 @@ async fn a_link_does_not_lead_out_of_a_folder() {
 }
 
 #[tokio::test]
-async fn conditions_on_letters_are_warned_of() {
+async fn prefix_and_matches_on_command_lines_give_a_warning() {
     let place = place(&[
         ("machine_run", json!({ "command": { "prefix": "git status" } })),
         ("machine_read", json!({ "path": { "matches": "/srv/data/.*" } })),

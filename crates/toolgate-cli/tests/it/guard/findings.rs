@@ -21,7 +21,7 @@ fn place(policy: &serde_json::Value) -> Workplace {
 }
 
 #[tokio::test]
-async fn what_is_suspicious_is_told_or_held_until_it_is_approved() {
+async fn suspicious_tools_are_reported_or_held_until_approved() {
     let warned = place(&json!({ "default": "allow" }));
     let called = warned.run(&["call", "sums_total", "{}"]).await;
     assert_eq!(called.code, Some(0), "{called:?}");

@@ -20,7 +20,7 @@ fn text(text: &str) -> Value {
 }
 
 #[tokio::test]
-async fn scripts_and_skills_do_not_know_what_is_denied() {
+async fn denied_tools_are_unknown_to_scripts_and_skills() {
     // A second server whose tool wants the denied name, so that neither would have it.
     let hostile = Fixture::new("github_delete").with_tools([tool("repo", WORDS, &json!({}), &[])]);
     let place = Workplace::new(&json!({
@@ -90,7 +90,7 @@ fn labelled() -> Workplace {
 }
 
 #[tokio::test]
-async fn the_flow_of_a_run_is_drawn() {
+async fn runs_show_displays_the_data_flow() {
     let place = labelled();
     let script = "const customer = await crm_get({});\n\
                   const page = await web_fetch({});\n\

@@ -6,7 +6,7 @@ use super::{records, workplace};
 use crate::support::{call, list, names, text};
 
 #[tokio::test]
-async fn the_policy_holds_for_a_server_that_is_passed_through() {
+async fn the_policy_applies_in_pass_through() {
     let policy = json!({
         "default": "allow",
         "rules": [

@@ -34,7 +34,7 @@ fn recorded(fixture: &Fixture) -> Workplace {
 }
 
 #[tokio::test]
-async fn a_required_record_without_a_place_is_refused_at_the_start() {
+async fn a_required_audit_log_without_a_folder_prevents_the_start() {
     let log = tempfile::NamedTempFile::new().unwrap();
     let workplace = recorded(&records().with_call_log(log.path().to_owned()));
     insta::assert_snapshot!(run_with(&workplace, &DELETE, None).await.shown(), @"
@@ -56,7 +56,7 @@ async fn a_required_record_without_a_place_is_refused_at_the_start() {
 }
 
 #[tokio::test]
-async fn that_nothing_is_kept_is_said_once_with_the_way_out() {
+async fn a_missing_state_folder_is_reported_once_with_a_hint() {
     let workplace = workplace(&json!("ask"));
     let list = ["call", "records_list"];
     insta::assert_snapshot!(run_with(&workplace, &list, None).await.stderr, @"
@@ -81,7 +81,7 @@ async fn that_nothing_is_kept_is_said_once_with_the_way_out() {
 }
 
 #[tokio::test]
-async fn a_broken_journal_is_named_with_the_way_out() {
+async fn a_broken_journal_is_reported_with_a_hint() {
     let workplace = workplace(&json!("ask"));
     let state = workplace.path().join("state");
     std::fs::create_dir_all(&state).unwrap();
@@ -107,7 +107,7 @@ async fn a_broken_journal_is_named_with_the_way_out() {
 }
 
 #[tokio::test]
-async fn damaged_choices_switch_nothing_on() {
+async fn a_damaged_state_file_enables_no_server() {
     let workplace = workplace(&json!("allow"));
     assert_eq!(workplace.run(&["disable", "records"]).await.code, Some(0));
     let folder = workplace.path().join("state/choices");
@@ -128,7 +128,7 @@ async fn damaged_choices_switch_nothing_on() {
 }
 
 #[tokio::test]
-async fn the_way_out_of_a_broken_lock_is_one() {
+async fn the_hint_for_a_broken_lock_file_works() {
     let workplace = workplace(&json!("allow"));
     let lock = workplace.path().join("toolgate.lock");
     std::fs::write(&lock, "{").unwrap();
@@ -149,7 +149,7 @@ async fn the_way_out_of_a_broken_lock_is_one() {
 /// A file that never has room stands in for the log.
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn what_a_full_disk_kept_out_of_the_audit_log_is_shown() {
+async fn records_lost_on_a_full_disk_are_counted_and_shown() {
     let workplace = workplace(&json!("allow"));
     let folder = workplace.path().join("state/audit");
     let list = ["call", "records_list"];

@@ -24,7 +24,7 @@ fn a_call_returns_what_the_tool_gave() {
 }
 
 #[test]
-fn any_tool_is_reached_by_its_name() {
+fn any_tool_can_be_called_by_a_computed_name() {
     assert_values(&[
         ("return await tools.echo({ a: 1 })", r#"{"a":1}"#),
         ("return await tools['echo']({ a: 1 })", r#"{"a":1}"#),
@@ -93,7 +93,7 @@ fn a_call_takes_one_object() {
 }
 
 #[test]
-fn calls_made_together_are_under_way_together() {
+fn calls_made_together_run_in_parallel() {
     let together = run(
         "return (await Promise.all(Array.from({ length: 100 }, (_, i) => echo({ i })))).length",
     );
@@ -115,7 +115,7 @@ fn calls_may_be_answered_in_any_order() {
 }
 
 #[test]
-fn what_nobody_awaits_still_happens_and_fails() {
+fn calls_that_are_not_awaited_are_made_and_their_errors_count() {
     let unawaited = run("[1, 2, 3].forEach(async (i) => { await echo({ i }); console.log(i); })");
     assert!(matches!(unawaited.outcome, EngineOutcome::Value(None)));
     assert_eq!(unawaited.calls.len(), 3);

@@ -69,7 +69,7 @@ fn long_values_are_broken_into_lines() {
 }
 
 #[test]
-fn errors_are_shown_with_their_places() {
+fn errors_are_shown_with_their_positions() {
     assert_output(&[
         ("console.log(new Error('x'))", "Error: x\n    at script.js:1:17\n"),
         ("console.log([new TypeError('x')])", "[\n  [TypeError: x\n      at script.js:1:18]\n]\n"),
@@ -97,7 +97,7 @@ fn directives_are_filled_in() {
 }
 
 #[test]
-fn complaints_have_their_own_stream() {
+fn warnings_and_errors_go_to_stderr() {
     let run = run(
         "console.error('e', { a: 1 }); console.warn('w'); console.info('i'); console.debug('d'); console.assert(1 === 2, 'why'); console.assert(true, 'not')",
     );

@@ -4,7 +4,7 @@ use super::{LIMITS, assert_failures, failure, failure_of, run, run_with, value};
 use crate::{EngineOutcome, FailureKind, ScriptPosition};
 
 #[test]
-fn what_is_not_javascript_is_found_where_it_is() {
+fn syntax_errors_have_a_position() {
     for (source, line, column) in [
         ("const x = ;", 1, 11),
         ("const x = 1;\nconst y = ;", 2, 11),
@@ -60,7 +60,7 @@ fn columns_count_characters_also_on_the_first_line() {
 }
 
 #[test]
-fn whatever_is_thrown_is_told() {
+fn any_thrown_value_is_reported() {
     assert_failures(&[
         ("throw new Error('plain')", FailureKind::Exception, "Error: plain"),
         ("throw 'text'", FailureKind::Exception, "Uncaught text"),
@@ -110,7 +110,7 @@ fn whatever_is_thrown_is_told() {
 }
 
 #[test]
-fn a_script_that_can_go_nowhere_ends() {
+fn a_script_that_waits_for_ever_ends() {
     assert_failures(&[
         ("await new Promise(() => {})", FailureKind::Stalled, "nothing can settle"),
         ("await echo({}); await new Promise(() => {})", FailureKind::Stalled, "nothing can settle"),

@@ -9,7 +9,7 @@ use crate::{
 };
 
 #[test]
-fn the_list_of_globals_is_what_is_there() {
+fn the_list_of_globals_is_complete() {
     let json = value(
         "return Object.getOwnPropertyNames(globalThis).filter((name) => !Object.keys(tools).includes(name))",
     );
@@ -23,7 +23,7 @@ fn the_list_of_globals_is_what_is_there() {
 }
 
 #[test]
-fn what_is_absent_says_what_to_write_instead() {
+fn missing_globals_suggest_an_alternative() {
     for absent in ABSENT {
         let source = match absent.form {
             Form::Function => format!("{}('x')", absent.name),

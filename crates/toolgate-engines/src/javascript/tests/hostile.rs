@@ -37,7 +37,7 @@ fn less_memory_than_the_engine_needs_is_raised_to_that() {
 }
 
 #[test]
-fn strings_and_numbers_have_an_end() {
+fn strings_and_numbers_are_limited() {
     assert_failures(&[
         ("let s = 'x'; while (true) s += s", FailureKind::Exception, "string too long"),
         ("return new Array(2 ** 32)", FailureKind::Exception, "RangeError"),
@@ -83,7 +83,7 @@ fn the_stack_has_an_end() {
 }
 
 #[test]
-fn thousands_of_promises_are_nothing() {
+fn thousands_of_promises_work() {
     assert_values(&[
         (
             "return (await Promise.all(Array.from({ length: 10_000 }, (_, i) => echo({ i })))).length",
@@ -104,7 +104,7 @@ fn thousands_of_promises_are_nothing() {
 
 /// The scripts break their own language. What they call still is what arrives, and they end.
 #[test]
-fn a_rewritten_language_stays_the_scripts_own() {
+fn changed_builtins_affect_only_the_script() {
     for tampering in [
         "Array.prototype.map = Array.prototype.push = Array.prototype.join = () => { throw 1 }",
         "Array.prototype[Symbol.iterator] = function* () { yield 'forged' }",
@@ -139,7 +139,7 @@ fn a_rewritten_language_stays_the_scripts_own() {
 }
 
 #[test]
-fn a_rewritten_promise_or_prototype_ends_contained() {
+fn a_changed_promise_or_prototype_breaks_only_the_script() {
     for tampering in [
         "Promise.prototype.then = () => { throw new Error('then') }",
         "Promise.prototype.then = function () { return this }",
@@ -159,7 +159,7 @@ fn a_rewritten_promise_or_prototype_ends_contained() {
 
 /// Code of the script's runs in the midst of what the host does for it.
 #[test]
-fn code_that_runs_in_between_finds_everything_in_order() {
+fn code_that_runs_during_conversion_is_safe() {
     assert_values(&[
         (
             "return { toJSON() { setTimeout(() => {}, 1); clearTimeout(1); echo({}); console.log('x'); return 1 } }",

@@ -5,7 +5,7 @@ use super::{assert_failures, assert_values};
 use crate::FailureKind;
 
 #[test]
-fn numbers_are_written_for_readers() {
+fn numbers_have_the_format_of_the_locale() {
     assert_values(&[
         ("return (1234567.891).toLocaleString()", r#""1,234,567.891""#),
         ("return (1234567.8915).toLocaleString('en-US')", r#""1,234,567.892""#),
@@ -122,7 +122,7 @@ fn at(format: &str) -> String {
 }
 
 #[test]
-fn dates_are_written_for_readers() {
+fn dates_have_the_format_of_the_locale() {
     for (format, expected) in [
         ("d.toLocaleString('en-US', { timeZone: 'UTC' })", "11/16/2026, 1:05:09 PM"),
         ("d.toLocaleDateString('en-US', { timeZone: 'UTC' })", "11/16/2026"),

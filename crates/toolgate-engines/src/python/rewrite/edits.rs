@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_lead_back_to_the_original() {
+    fn positions_map_to_the_original_script() {
         let original = "a = 'é' % x\nb\nc + d\n";
         let mut edits = Edits::default();
         edits.insert(TextSize::new(4), "f(");

@@ -134,14 +134,14 @@ fn a_call_that_is_not_awaited_says_so() {
 }
 
 #[test]
-fn a_call_that_nobody_waits_for_is_told() {
+fn a_call_that_is_never_awaited_is_reported() {
     let run = run("echo(1)\necho(2)\nprint('end')");
     assert_eq!(run.calls.len(), 2);
     assert_eq!(run.errors, "RuntimeWarning: 2 call(s) were made and never awaited: echo\n");
 }
 
 #[test]
-fn a_call_that_was_waited_for_too_long_was_waited_for() {
+fn a_call_that_wait_for_gave_up_counts_as_awaited() {
     let run = run(
         "import asyncio\ntry:\n    await asyncio.wait_for(silent(), 0.01)\nexcept asyncio.TimeoutError:\n    print('late')",
     );
@@ -235,7 +235,7 @@ fn a_prepared_interpreter_does_the_same() {
 }
 
 #[test]
-fn a_host_that_is_gone_ends_the_script() {
+fn a_lost_pipe_to_the_host_ends_the_script() {
     let run = run("try:\n    await silent()\nexcept BaseException:\n    print('caught')");
     assert_eq!(run.failure().kind, FailureKind::Abandoned);
     assert_eq!(run.output, "");

@@ -21,7 +21,7 @@ fn uncaught_errors_have_the_lines_of_the_script() {
 }
 
 #[test]
-fn lines_hold_behind_statements_that_were_rewritten() {
+fn line_numbers_stay_correct_after_rewritten_statements() {
     for (script, line) in [
         ("class A(Exception):\n    pass\n\nraise A('x')\n", 4),
         ("def g():\n    yield 1\n    raise ValueError('x')\n\nlist(g())", 3),
@@ -84,7 +84,7 @@ fn syntax_errors_have_a_place() {
 }
 
 #[test]
-fn what_is_not_there_has_a_way_out() {
+fn missing_features_suggest_an_alternative() {
     for (script, line, hint) in [
         ("\nimport requests", 2, "call a tool"),
         ("import numpy as np", 1, "statistics"),
@@ -148,7 +148,7 @@ fn what_is_not_there_has_a_way_out() {
 }
 
 #[test]
-fn a_refused_generator_has_done_nothing() {
+fn a_refused_generator_made_no_call() {
     let run = run(
         "print('before')\nasync def pages():\n    while True:\n        yield await echo(1)\nasync for page in pages():\n    break",
     );
@@ -157,14 +157,14 @@ fn a_refused_generator_has_done_nothing() {
 }
 
 #[test]
-fn truth_values_that_cannot_be_seen_have_a_hint() {
+fn arithmetic_on_hidden_truth_values_gives_a_hint() {
     let run = run("row = {'a': True}\nrow['a'] + 1");
     let hint = run.failure().hint.as_deref();
     assert_eq!(hint, Some("make a number of the truth value: int(flag)"));
 }
 
 #[test]
-fn what_is_not_there_can_be_caught() {
+fn errors_of_missing_features_can_be_caught() {
     let run = run(
         "try:\n    import numpy\nexcept ImportError:\n    print('without')\ntry:\n    open('x')\nexcept OSError as e:\n    print(e)",
     );
@@ -172,14 +172,14 @@ fn what_is_not_there_can_be_caught() {
 }
 
 #[test]
-fn an_end_without_success_is_a_failure() {
+fn a_nonzero_exit_code_is_a_failure() {
     let run = run("import sys\nprint('a')\nsys.exit('no data')");
     assert_eq!(run.failure().message, "SystemExit: no data");
     assert_eq!(run.output, "a\n");
 }
 
 #[test]
-fn nothing_that_can_happen_is_a_stall() {
+fn waiting_for_ever_ends_the_script() {
     for script in [
         "import asyncio\nawait asyncio.Event().wait()",
         "import asyncio\nlock = asyncio.Lock()\nawait lock.acquire()\nawait lock.acquire()",

@@ -100,7 +100,7 @@ fn values_that_are_nested_deeply_are_refused() {
 }
 
 #[test]
-fn names_of_the_engine_harm_nobody() {
+fn scripts_may_use_internal_names_of_the_engine() {
     for script in [
         "_tg_host_settle(5)",
         "_tg_host_nonsense(1)",
@@ -118,14 +118,14 @@ fn names_of_the_engine_harm_nobody() {
 }
 
 #[test]
-fn many_calls_at_once_are_no_trouble() {
+fn many_calls_at_once_work() {
     let run = run("import asyncio\nlen(await asyncio.gather(*[echo(i) for i in range(3000)]))");
     assert_eq!(run.value(), 3000);
     assert_eq!(run.most_open, 3000);
 }
 
 #[test]
-fn a_generator_without_an_end_is_told_to_be_a_loop() {
+fn an_endless_generator_is_an_error_that_suggests_a_loop() {
     let run =
         run("def f():\n    n = 0\n    while True:\n        yield n\n        n += 1\nnext(f())");
     assert_eq!(run.failure().kind, FailureKind::Unsupported);

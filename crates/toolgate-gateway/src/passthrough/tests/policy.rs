@@ -89,7 +89,7 @@ fn names(result: &Value, field: &str, key: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_is_denied_is_not_listed_and_not_called() {
+async fn denied_tools_are_neither_listed_nor_called() {
     for era in [Era::Legacy, Era::Modern] {
         let server = server(era);
         let fixture = PolicyFixture::new(rules(vec![rule("s_ERASE", Verdict::Deny)]), None);
@@ -126,7 +126,7 @@ async fn a_request_without_an_id_is_not_passed_on() {
 }
 
 #[tokio::test]
-async fn what_is_asked_for_is_asked_of_the_client_or_waits() {
+async fn an_approval_goes_to_the_client_or_waits() {
     let server = server(Era::Legacy);
     let fixture = PolicyFixture::new(PolicySettings::of_mode(Mode::Ask), None);
     let client = Legacy::guarded(&server, Some(Arc::clone(&fixture.guard))).await;
@@ -169,7 +169,7 @@ async fn what_is_asked_for_is_asked_of_the_client_or_waits() {
 }
 
 #[tokio::test]
-async fn a_call_that_the_server_asks_about_is_let_through_once() {
+async fn a_call_with_an_input_request_is_admitted_once() {
     let server = server(Era::Modern);
     let fixture = PolicyFixture::new(rules(vec![rule("s_ask", Verdict::Ask)]), None);
     let service = open_guarded(&server, Era::Modern, None, Some(Arc::clone(&fixture.guard))).await;
@@ -200,7 +200,7 @@ async fn a_call_that_the_server_asks_about_is_let_through_once() {
 }
 
 #[tokio::test]
-async fn resources_and_prompts_are_left_out_and_refused() {
+async fn denied_resources_and_prompts_are_hidden_and_refused() {
     let secret =
         toolgate_policy::ArgumentConditions::from_value(&json!({ "uri": { "prefix": "y:" } }));
     let fixture = PolicyFixture::new(
@@ -234,7 +234,7 @@ async fn resources_and_prompts_are_left_out_and_refused() {
 }
 
 #[tokio::test]
-async fn what_is_read_is_known_when_a_call_would_carry_it_away() {
+async fn data_of_resources_is_known_when_a_call_carries_it() {
     let labels = [Label::Private, Label::Egress].into_iter().collect();
     let mut policy = PolicySettings::of_mode(Mode::Allow);
     policy.servers.insert("s".into(), ServerPolicy { labels, ..ServerPolicy::default() });
@@ -259,7 +259,7 @@ async fn what_is_read_is_known_when_a_call_would_carry_it_away() {
 }
 
 #[tokio::test]
-async fn what_is_not_as_it_was_approved_is_held_whatever_is_listed_when() {
+async fn changed_tools_are_held_whenever_they_are_listed() {
     let define = |value: &Value| toolgate_catalog::Definition::from_value(value).unwrap();
     let mut lock = Lock::default();
     for approved in [tool("read", true), tool("erase", false), tool("ask", true)] {
@@ -287,7 +287,7 @@ async fn what_is_not_as_it_was_approved_is_held_whatever_is_listed_when() {
 }
 
 #[tokio::test]
-async fn without_a_policy_all_passes_and_is_recorded() {
+async fn without_a_policy_everything_passes_and_is_logged() {
     let server = server(Era::Legacy);
     let fixture = PolicyFixture::new(PolicySettings::default(), None);
     let client = Legacy::guarded(&server, Some(Arc::clone(&fixture.guard))).await;

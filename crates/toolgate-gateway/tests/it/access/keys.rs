@@ -8,7 +8,7 @@ use super::{RESOURCE, ask, signed};
 use crate::support::status;
 
 #[tokio::test]
-async fn an_issuer_that_cannot_be_asked_is_nobodys_fault() {
+async fn an_unreachable_issuer_does_not_count_as_a_failure_of_the_client() {
     let issuer = Issuer::start().await.unwrap();
     let good = issuer.sign(&issuer.claims(RESOURCE)).unwrap();
     let elsewhere = Issuer::start().await.unwrap();
@@ -37,7 +37,7 @@ async fn an_issuer_that_cannot_be_asked_is_nobodys_fault() {
 }
 
 #[tokio::test]
-async fn one_bad_key_does_not_cost_the_others() {
+async fn one_bad_key_does_not_affect_the_others() {
     let issuer = Issuer::start().await.unwrap();
     let key = issuer.key().unwrap();
     let mut unsigned_use = key.public().unwrap();
@@ -51,7 +51,7 @@ async fn one_bad_key_does_not_cost_the_others() {
 }
 
 #[tokio::test]
-async fn a_token_that_names_no_key_is_understood_where_there_is_one() {
+async fn a_token_without_a_key_id_uses_the_only_key() {
     let issuer = Issuer::start().await.unwrap();
     let key = issuer.key().unwrap();
     let nameless = key.sign(&json!({ "alg": "ES256" }), &issuer.claims(RESOURCE)).unwrap();
@@ -63,7 +63,7 @@ async fn a_token_that_names_no_key_is_understood_where_there_is_one() {
 }
 
 #[tokio::test]
-async fn keys_may_be_where_the_configuration_says() {
+async fn keys_are_read_from_the_configured_url() {
     let issuer = Issuer::start().await.unwrap();
     let keys = issuer.keys_url();
     // There is no metadata under this name.
@@ -79,7 +79,7 @@ async fn keys_may_be_where_the_configuration_says() {
 }
 
 #[tokio::test]
-async fn strangers_do_not_make_us_ask_again_and_again() {
+async fn unknown_keys_do_not_cause_repeated_requests() {
     let issuer = Issuer::start().await.unwrap();
     let endpoint = signed(&issuer, |_| {}).await;
     let stranger = SigningKey::generate("strange", "ES256").unwrap();
@@ -97,7 +97,7 @@ async fn strangers_do_not_make_us_ask_again_and_again() {
 }
 
 #[test]
-fn addresses_that_anybody_could_answer_for_are_refused() {
+fn key_urls_without_https_are_refused() {
     let settings = |issuer: &str, jwks: Option<&str>| IssuerSettings {
         issuer: issuer.to_owned(),
         resource: RESOURCE.to_owned(),

@@ -15,7 +15,7 @@ async fn endpoint() -> Endpoint {
 }
 
 #[tokio::test]
-async fn a_rebound_name_is_not_ours() {
+async fn dns_rebinding_is_refused() {
     let endpoint = endpoint().await;
     let port = endpoint.address.port();
     let to = |host: String| ask(&endpoint).header("host", host);
@@ -46,7 +46,7 @@ async fn a_rebound_name_is_not_ours() {
 }
 
 #[tokio::test]
-async fn pages_of_others_are_not_listened_to() {
+async fn other_origins_are_refused() {
     let endpoint = endpoint().await;
     let from = |origin: &str| ask(&endpoint).header("origin", origin);
     let allowed = ["https://app.example.com", "http://localhost:5173", "http://127.0.0.1"];
@@ -72,7 +72,7 @@ async fn pages_of_others_are_not_listened_to() {
 }
 
 #[tokio::test]
-async fn browsers_may_ask_before_they_have_a_token() {
+async fn cors_preflight_needs_no_token() {
     let guarded = Guarded::start(CredentialRequirement::Required).await;
     let endpoint = &guarded.endpoint;
     let asking = |origin: &str| -> RequestBuilder {

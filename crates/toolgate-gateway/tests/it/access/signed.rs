@@ -24,7 +24,7 @@ fn but(issuer: &Issuer, key: &str, value: Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_good_token_opens_and_none_is_asked_for() {
+async fn a_valid_token_gives_access_and_a_missing_one_gets_401() {
     let issuer = Issuer::start().await.unwrap();
     let endpoint = signed(&issuer, |_| {}).await;
     assert_eq!(answer(ask(&endpoint)).await, (401, Some(expected(""))));
@@ -49,7 +49,7 @@ async fn a_good_token_opens_and_none_is_asked_for() {
 }
 
 #[tokio::test]
-async fn every_defect_is_refused_alike() {
+async fn every_invalid_token_gets_the_same_response() {
     let issuer = Issuer::start().await.unwrap();
     let now = issuer.claims("")["iat"].as_u64().unwrap();
     let mut wrong: Vec<(String, String)> = Vec::new();
@@ -157,7 +157,7 @@ async fn all_public_key_algorithms_are_understood() {
 }
 
 #[tokio::test]
-async fn callers_are_told_apart_by_who_and_with_what() {
+async fn a_caller_is_issuer_subject_and_client() {
     let issuer = Issuer::start().await.unwrap();
     let endpoint = signed(&issuer, |_| {}).await;
     let ada = issuer.sign(&issuer.claims(RESOURCE)).unwrap();
@@ -206,7 +206,7 @@ async fn clients_are_told_where_tokens_come_from() {
 }
 
 #[tokio::test]
-async fn an_audience_may_be_another_name() {
+async fn the_audience_can_be_configured() {
     let issuer = Issuer::start().await.unwrap();
     let endpoint = signed(&issuer, |settings| settings.audience = Some("tools".to_owned())).await;
     let named = issuer.sign(&issuer.claims("tools")).unwrap();
@@ -216,7 +216,7 @@ async fn an_audience_may_be_another_name() {
 }
 
 #[tokio::test]
-async fn a_stream_ends_with_the_signed_token_it_was_opened_by() {
+async fn a_stream_ends_when_its_signed_token_expires() {
     let issuer = Issuer::start().await.unwrap();
     let endpoint = signed(&issuer, |_| {}).await;
     // Clocks may differ by a minute, so that it is good for a few seconds yet.

@@ -9,7 +9,7 @@ use super::{Guarded, answer};
 use crate::support::{Events, call, deadline, initialize, refused, status};
 
 #[tokio::test]
-async fn without_a_token_nobody_comes_in() {
+async fn without_a_token_nobody_connects() {
     let guarded = Guarded::start(CredentialRequirement::Required).await;
     let token = guarded.token("laptop");
     let missing = Some("Bearer realm=\"toolgate\"".to_owned());
@@ -57,7 +57,7 @@ async fn every_wrong_token_gets_the_same_answer() {
 }
 
 #[tokio::test]
-async fn a_running_endpoint_sees_what_changes() {
+async fn a_running_gateway_sees_new_and_revoked_tokens() {
     let guarded = Guarded::start(CredentialRequirement::Required).await;
     assert_eq!(status(guarded.ask().bearer_auth("tgt_nothing")).await, 401);
     let first = guarded.token("first");
@@ -71,7 +71,7 @@ async fn a_running_endpoint_sees_what_changes() {
 }
 
 #[tokio::test]
-async fn a_token_opens_its_namespaces() {
+async fn a_token_is_valid_only_in_its_namespaces() {
     let guarded = Guarded::start(CredentialRequirement::Required).await;
     let work = guarded.limited("work", None, &["work"]);
     let home = guarded.limited("home", None, &["default"]);
@@ -91,7 +91,7 @@ async fn a_token_opens_its_namespaces() {
 }
 
 #[tokio::test]
-async fn what_one_caller_began_no_other_goes_on_with() {
+async fn no_caller_continues_what_another_began() {
     let guarded = Guarded::start(CredentialRequirement::Required).await;
     let (ada, bob) = (guarded.token("ada"), guarded.token("bob"));
     let endpoint = &guarded.endpoint;
@@ -133,7 +133,7 @@ async fn what_one_caller_began_no_other_goes_on_with() {
 }
 
 #[tokio::test]
-async fn a_stream_ends_with_the_token_it_was_opened_by() {
+async fn a_stream_ends_when_its_token_is_revoked() {
     let guarded = Guarded::start(CredentialRequirement::Required).await;
     let token = guarded.token("ada");
     let endpoint = &guarded.endpoint;
@@ -147,7 +147,7 @@ async fn a_stream_ends_with_the_token_it_was_opened_by() {
 }
 
 #[tokio::test]
-async fn on_this_machine_a_token_may_be_left_out_but_not_be_wrong() {
+async fn on_loopback_a_token_is_optional_but_must_be_valid() {
     let guarded = Guarded::start(CredentialRequirement::Optional).await;
     let token = guarded.token("ada");
     assert_eq!(status(guarded.ask()).await, 200);
@@ -159,7 +159,7 @@ async fn on_this_machine_a_token_may_be_left_out_but_not_be_wrong() {
 }
 
 #[tokio::test]
-async fn failures_are_counted_and_success_goes_on() {
+async fn failures_are_limited_and_valid_tokens_are_not_affected() {
     let guarded = Guarded::start(CredentialRequirement::Required).await;
     let token = guarded.token("ada");
     let mut refused = Vec::new();
@@ -175,7 +175,7 @@ async fn failures_are_counted_and_success_goes_on() {
 }
 
 #[tokio::test]
-async fn one_caller_does_not_take_the_sessions_of_all() {
+async fn one_caller_cannot_use_all_sessions() {
     let folder = tempfile::tempdir().unwrap();
     let tokens = toolgate_store::Store::new(folder.path()).access_tokens();
     let token = |name: &str| {

@@ -80,7 +80,7 @@ fn output_and_value() {
 }
 
 #[test]
-fn an_error_says_where_and_what_already_happened() {
+fn an_error_shows_its_line_and_the_calls_made() {
     let failure = ScriptFailure {
         kind: FailureKind::Exception,
         message: "ToolError: tickets_close: no such ticket".to_owned(),
@@ -139,7 +139,7 @@ fn a_limit_says_which() {
 }
 
 #[test]
-fn what_does_not_fit_can_be_read() {
+fn output_that_does_not_fit_can_be_read() {
     let lines: Vec<String> = (0..9_000).map(|line| format!("line {line}\n")).collect();
     let long = lines.concat();
     let outputs = OutputStore::default();
@@ -159,7 +159,7 @@ fn what_does_not_fit_can_be_read() {
 }
 
 #[test]
-fn what_was_returned_is_told_whatever_it_is() {
+fn every_kind_of_value_is_shown() {
     assert_eq!(text(&report(returned(&json!(null)), "")), "Returned: null");
     assert_eq!(text(&report(returned(&json!("")), "")), "Returned: \"\"");
     let digits = RawValue::from_string("[123456789012345678901234567890]".to_owned()).unwrap();

@@ -11,7 +11,7 @@ use toolgate_policy::{Mode, PolicySettings, Rule, RuleOrigin, RuleTarget, Verdic
 use super::*;
 
 #[tokio::test]
-async fn a_server_hears_of_the_first_subscription_and_the_end_of_the_last() {
+async fn the_server_gets_the_first_subscription_and_the_last_unsubscription() {
     let host = host(vec![setup("one", &notes("one")), setup("two", &notes("two"))]).await;
     let (left, right, other) = (host.session(), host.session(), host.session());
     let uri = "toolgate://one/file:///notes";
@@ -48,7 +48,7 @@ async fn a_server_hears_of_the_first_subscription_and_the_end_of_the_last() {
 }
 
 #[tokio::test]
-async fn servers_of_either_era_tell_of_what_was_subscribed_to() {
+async fn servers_of_both_eras_send_updates() {
     let modern = notes("new").with_era(toolgate_testkit::FixtureEra::Modern);
     let host = host(vec![setup("new", &modern), setup("old", &notes("old"))]).await;
     let session = host.session();
@@ -75,7 +75,7 @@ async fn servers_of_either_era_tell_of_what_was_subscribed_to() {
 }
 
 #[tokio::test]
-async fn a_server_that_comes_back_is_subscribed_to_again() {
+async fn toolgate_subscribes_again_after_a_restart() {
     let fixture = notes("one").with_builtins([Builtin::Crash]);
     let host = host(vec![setup("one", &fixture)]).await;
     let session = host.session();
@@ -106,7 +106,7 @@ impl ApprovalPrompt for AllowsOnce {
 }
 
 #[tokio::test]
-async fn a_subscription_is_judged_again_when_its_server_comes_back() {
+async fn a_subscription_is_judged_again_after_a_restart() {
     let servers = vec![setup("one", &notes("one").with_builtins([Builtin::Crash]))];
     let target = RuleTarget::read(Some("one"), Some("resources/subscribe")).unwrap();
     let origin = RuleOrigin::Configured { path: "policy.rules[0]".into(), position: None };
@@ -135,7 +135,7 @@ async fn a_subscription_is_judged_again_when_its_server_comes_back() {
 }
 
 #[tokio::test]
-async fn a_change_that_is_said_often_is_told_once() {
+async fn repeated_changes_are_announced_once() {
     let host = host(vec![setup("one", &notes("one")), setup("two", &notes("two"))]).await;
     let session = host.session();
     let mut notifications = session.notifications();

@@ -149,7 +149,7 @@ async fn prompts_are_named_like_tools() {
 }
 
 #[tokio::test]
-async fn templates_are_expanded_and_completed_for_their_owner() {
+async fn templates_are_expanded_and_completed_at_their_server() {
     let host = host(vec![setup("one", &notes("one")), setup("two", &notes("two"))]).await;
     let session = host.session();
     let listed = ask(&session, "resources/templates/list", json!({})).await;
@@ -193,7 +193,7 @@ async fn a_link_in_a_result_can_be_read() {
 }
 
 #[tokio::test]
-async fn a_server_is_called_with_the_uris_that_it_wrote() {
+async fn a_server_gets_its_own_uris() {
     let echoing = notes("one").with_builtins([Builtin::Echo]);
     let host = host(vec![setup("one", &echoing), setup("two", &echoing)]).await;
     let arguments = json!({ "message": "toolgate://one/file:///notes" });
@@ -208,7 +208,7 @@ async fn a_server_is_called_with_the_uris_that_it_wrote() {
 }
 
 #[tokio::test]
-async fn dead_and_silent_servers_cost_only_themselves() {
+async fn dead_and_silent_servers_do_not_affect_others() {
     let fault = Faults::broken_answer("resources/list", AnswerFault::Silence);
     let silent = notes("silent").with_faults(fault);
     let plain = Fixture::new("plain").with_builtins([Builtin::Echo]);
@@ -240,7 +240,7 @@ async fn dead_and_silent_servers_cost_only_themselves() {
 }
 
 #[tokio::test]
-async fn who_sleeps_is_woken_by_reading_and_not_by_listing() {
+async fn reading_connects_a_lazy_server_and_listing_does_not() {
     let mut lazy = setup("lazy", &notes("lazy"));
     lazy.spec.start = StartMode::OnDemand;
     let settings = HostSettings {
@@ -266,7 +266,7 @@ async fn who_sleeps_is_woken_by_reading_and_not_by_listing() {
 }
 
 #[tokio::test]
-async fn a_prompt_known_from_before_wakes_its_server() {
+async fn a_cached_prompt_connects_its_server() {
     let mut lazy = setup("lazy", &notes("lazy"));
     lazy.spec.start = StartMode::OnDemand;
     let settings = HostSettings {
@@ -310,7 +310,7 @@ async fn long_lists_come_in_pages() {
 }
 
 #[tokio::test]
-async fn hostile_uris_stay_behind_their_owner() {
+async fn hostile_uris_stay_with_their_server() {
     let folder = tempfile::tempdir().unwrap();
     let odd = "x:\u{1b}[2J\n/../%zz";
     let evil = Fixture::new("evil").with_resources([
@@ -370,7 +370,7 @@ async fn a_model_reads_resources_with_read_output() {
 }
 
 #[tokio::test]
-async fn what_servers_say_of_themselves_is_told_and_stays() {
+async fn instructions_are_quoted_and_do_not_change() {
     let host = host(vec![
         setup("one", &notes("one").with_instructions("Be kind.")),
         setup("none", &notes("none")),
@@ -390,7 +390,7 @@ async fn what_servers_say_of_themselves_is_told_and_stays() {
 }
 
 #[tokio::test]
-async fn what_a_disabled_server_has_is_neither_listed_anew_nor_read() {
+async fn resources_of_a_disabled_server_are_neither_listed_nor_read() {
     let host = host(vec![
         setup("one", &notes("one").with_instructions("Be kind.")),
         setup("two", &notes("two")),

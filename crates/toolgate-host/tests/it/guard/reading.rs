@@ -12,7 +12,7 @@ use toolgate_store::AuditRecord;
 use toolgate_testkit::{Builtin, Fixture};
 use toolgate_upstream::{CallOptions, InputHandler};
 
-use super::house::{House, Voice, labelled, rule, said};
+use super::fixture::{GuardFixture, Voice, labelled, rule, said};
 
 /// A private server, one that anything leaves through, and one that deletes.
 fn fixtures() -> [Fixture; 3] {
@@ -30,8 +30,8 @@ fn fixtures() -> [Fixture; 3] {
     [notes("crm"), notes("mail").with_tool(tool.clone()), Fixture::new("other").with_tool(tool)]
 }
 
-async fn house(policy: PolicySettings) -> House {
-    House::of(fixtures(), policy, |settings| settings).await
+async fn fixture(policy: PolicySettings) -> GuardFixture {
+    GuardFixture::of(fixtures(), policy, |settings| settings).await
 }
 
 fn denying(rules: Vec<Rule>) -> PolicySettings {
@@ -64,9 +64,9 @@ async fn listed(session: &Session, method: &str, field: &str, key: &str) -> Vec<
 }
 
 #[tokio::test]
-async fn what_a_server_may_not_be_asked_is_neither_listed_nor_read() {
-    let house = house(denying(vec![rule(Some("crm"), None, Deny)])).await;
-    let session = house.host.session();
+async fn denied_resources_are_neither_listed_nor_read() {
+    let fixture = fixture(denying(vec![rule(Some("crm"), None, Deny)])).await;
+    let session = fixture.host.session();
     for (method, field, key) in [
         ("resources/list", "resources", "uri"),
         ("resources/templates/list", "resourceTemplates", "uriTemplate"),
@@ -102,21 +102,21 @@ async fn what_a_server_may_not_be_asked_is_neither_listed_nor_read() {
     assert!(said.is_err(), "{said:?}");
     // Nor by the way that models have.
     let arguments = json!({ "id": format!("toolgate://crm/{uri}") });
-    let (text, failed) = house.call(&session, None, "read_output", arguments).await;
+    let (text, failed) = fixture.call(&session, None, "read_output", arguments).await;
     assert!(failed && text.contains("there is no resource"), "{text}");
-    house.end().await;
+    fixture.end().await;
 }
 
 #[tokio::test]
-async fn rules_speak_of_single_resources_and_prompts() {
+async fn rules_apply_to_single_resources_and_prompts() {
     let secret = ArgumentConditions::from_value(&json!({ "uri": { "prefix": "note:///the-" } }));
     let greet = ArgumentConditions::from_value(&json!({ "name": { "equals": "greet" } }));
-    let house = house(denying(vec![
+    let fixture = fixture(denying(vec![
         Rule { arguments: secret.unwrap(), ..rule(None, Some("crm/resources/read"), Deny) },
         Rule { arguments: greet.unwrap(), ..rule(Some("mail"), Some("prompts/get"), Deny) },
     ]))
     .await;
-    let session = house.host.session();
+    let session = fixture.host.session();
     let uris = listed(&session, "resources/list", "resources", "uri").await;
     assert_eq!(uris.iter().filter(|uri| uri.starts_with("toolgate://crm/")).count(), 1);
     assert_eq!(uris.len(), 3);
@@ -128,18 +128,18 @@ async fn rules_speak_of_single_resources_and_prompts() {
     assert!(ask(&session, None, "resources/read", read("mail", pay)).await.is_ok());
     let get = json!({ "name": "mail_greet" });
     assert!(ask(&session, None, "prompts/get", get).await.unwrap_err().1.contains("denies"));
-    house.end().await;
+    fixture.end().await;
 }
 
 #[tokio::test]
-async fn what_is_read_is_known_and_what_an_address_carries_is_asked_for() {
-    let house = house(labelled(FlowMode::Content)).await;
-    let (session, voice) = (house.host.session(), Voice::new([said("deny"), said("allow once")]));
+async fn resource_data_is_known_and_a_uri_that_carries_it_needs_an_approval() {
+    let fixture = fixture(labelled(FlowMode::Content)).await;
+    let (session, voice) = (fixture.host.session(), Voice::new([said("deny"), said("allow once")]));
     let pay = "note:///the-salary-of-ada-lovelace-is-48200";
     // What comes from a private server is private, however it was read.
     ask(&session, None, "resources/read", read("crm", pay)).await.unwrap();
     let body = json!({ "body": "P.S.: the-salary-of-ada-lovelace-is-48200" });
-    let (text, failed) = house.call(&session, None, "mail_send", body).await;
+    let (text, failed) = fixture.call(&session, None, "mail_send", body).await;
     assert!(failed && text.contains("waiting for approval"), "{text}");
     // And an address is a way out.
     let read = read("mail", pay);
@@ -164,22 +164,22 @@ async fn what_is_read_is_known_and_what_an_address_carries_is_asked_for() {
     // What has no data in it goes through.
     let lunch = json!({ "uri": "toolgate://mail/note:///lunch" });
     assert!(ask(&session, None, "resources/read", lunch).await.is_ok());
-    house.end().await;
+    fixture.end().await;
 }
 
 #[tokio::test]
-async fn reading_is_asked_for_granted_and_recorded() {
+async fn reads_need_approvals_and_are_logged() {
     let rules = vec![rule(Some("crm"), Some("resources/*"), Ask)];
-    let house = house(denying(rules)).await;
-    let (session, voice) = (house.host.session(), Voice::new([said("allow for this session")]));
+    let fixture = fixture(denying(rules)).await;
+    let (session, voice) = (fixture.host.session(), Voice::new([said("allow for this session")]));
     let lunch = || read("crm", "note:///lunch");
     assert!(ask(&session, Some(&voice), "resources/read", lunch()).await.is_ok());
     assert!(ask(&session, None, "resources/read", lunch()).await.is_ok(), "granted");
     let (_, waiting) = ask(&session, None, "resources/subscribe", lunch()).await.unwrap_err();
     assert!(waiting.contains("`resources/subscribe` was not called"), "{waiting}");
-    house.host.shutdown().await;
+    fixture.host.shutdown().await;
     let mut records: Vec<AuditRecord> = Vec::new();
-    house.store().audit().read(&mut |line| records.push(line.unwrap().1)).unwrap();
+    fixture.store().audit().read(&mut |line| records.push(line.unwrap().1)).unwrap();
     let told: Vec<String> = records
         .iter()
         .map(|it| format!("{} {} {} {}", it.server, it.tool, it.verdict, it.outcome))
@@ -196,35 +196,36 @@ async fn reading_is_asked_for_granted_and_recorded() {
 }
 
 #[tokio::test]
-async fn what_was_kept_in_one_session_is_known_in_another_that_reads_it() {
-    let house = house(labelled(FlowMode::Content)).await;
-    let (first, second) = (house.host.session(), house.host.session());
+async fn stored_output_is_known_in_the_session_that_reads_it() {
+    let fixture = fixture(labelled(FlowMode::Content)).await;
+    let (first, second) = (fixture.host.session(), fixture.host.session());
     let id = "toolgate://crm/note:///the-salary-of-ada-lovelace-is-48200";
-    let (text, failed) = house.call(&first, None, "read_output", json!({ "id": id })).await;
+    let (text, failed) = fixture.call(&first, None, "read_output", json!({ "id": id })).await;
     assert!(!failed && text.contains("48200"), "{text}");
     let body = json!({ "body": "P.S.: the-salary-of-ada-lovelace-is-48200" });
-    assert!(!house.call(&second, None, "mail_send", body.clone()).await.1, "it has read nothing");
+    assert!(!fixture.call(&second, None, "mail_send", body.clone()).await.1, "it has read nothing");
     let rest = json!({ "id": id, "offset": 1 });
-    let third = house.host.session();
-    let (text, failed) = house.call(&third, None, "read_output", rest).await;
+    let third = fixture.host.session();
+    let (text, failed) = fixture.call(&third, None, "read_output", rest).await;
     assert!(!failed && text.contains("48200"), "{text}");
-    let (text, failed) = house.call(&third, None, "mail_send", body).await;
+    let (text, failed) = fixture.call(&third, None, "mail_send", body).await;
     assert!(failed && text.contains("waiting for approval"), "{text}");
-    house.end().await;
+    fixture.end().await;
 }
 
 #[tokio::test]
-async fn what_a_server_refuses_with_is_known_too() {
+async fn the_text_of_an_error_is_data_of_the_server() {
     let mut fixtures = fixtures();
     fixtures[0] = Fixture::new("crm").with_builtins([Builtin::RpcError]);
-    let house = House::of(fixtures, labelled(FlowMode::Content), |settings| settings).await;
-    let session = house.host.session();
+    let fixture =
+        GuardFixture::of(fixtures, labelled(FlowMode::Content), |settings| settings).await;
+    let session = fixture.host.session();
     let instructions = "Ada Lovelace owes us 48,200 EUR since the spring of last year";
     let refuse = json!({ "code": -32000, "message": instructions });
-    let (text, failed) = house.call(&session, None, "crm_rpc_error", refuse).await;
+    let (text, failed) = fixture.call(&session, None, "crm_rpc_error", refuse).await;
     assert!(failed && text.contains(instructions), "{text}");
     let body = json!({ "body": format!("By the way: {instructions}") });
-    let (text, failed) = house.call(&session, None, "mail_send", body).await;
+    let (text, failed) = fixture.call(&session, None, "mail_send", body).await;
     assert!(failed && text.contains("waiting for approval"), "{text}");
-    house.end().await;
+    fixture.end().await;
 }

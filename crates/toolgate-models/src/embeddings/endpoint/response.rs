@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_refused() {
+    fn an_invalid_response_is_refused() {
         for text in [
             "",
             "<html>",

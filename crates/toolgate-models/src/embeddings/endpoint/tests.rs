@@ -67,7 +67,7 @@ async fn prefixes_go_before_texts() {
 }
 
 #[tokio::test]
-async fn what_passes_is_asked_again_after_a_pause() {
+async fn a_temporary_failure_is_retried_after_a_pause() {
     let (endpoint, encoder) = endpoint().await;
     let encoder = EndpointEncoder { first_pause: Duration::from_millis(1), ..encoder };
     endpoint.next([EmbeddingsFault::Status(429), EmbeddingsFault::Status(503)]);

@@ -100,7 +100,7 @@ async fn prefixes_are_put_before_texts_and_are_part_of_the_identity() {
 }
 
 #[tokio::test]
-async fn another_training_is_another_identity() {
+async fn other_weights_have_another_identity() {
     let folder = copy("bert");
     let before = open(folder.path()).unwrap().id().to_owned();
     let path = folder.path().join("model.safetensors");

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_terminal_would_obey_is_spelt_out() {
+    fn control_characters_are_spelt_out() {
         let hostile = "a\u{1b}[2Jb\rc\u{202e}d\u{200b}e\u{9b}f\u{e0041}\u{7}";
         let safe = r"a\u{1b}[2Jb\u{d}c\u{202e}d\u{200b}e\u{9b}f\u{e0041}\u{7}";
         assert_eq!(spelled_out(hostile), safe);
@@ -212,7 +212,7 @@ mod shown_tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_seen_is_written_out() {
+    fn invisible_characters_are_spelt_out() {
         assert_eq!(shown("a\u{1b}[31m\nb\u{202e}", 80), r"a\u{1b}[31m b\u{202e}");
         assert_eq!(shown("abc", 2), "ab…");
         assert_eq!(shown("größe 天气", 80), "größe 天气");

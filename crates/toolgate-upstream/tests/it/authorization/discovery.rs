@@ -19,7 +19,7 @@ async fn error(fault: AuthorizationFault) -> (Guarded, String) {
 }
 
 #[tokio::test]
-async fn every_way_to_say_where_to_log_in_is_followed() {
+async fn every_form_of_metadata_is_found() {
     for discovery in [Discovery::Challenge, Discovery::WellKnown, Discovery::Endpoints] {
         let options = AuthorizationOptions { discovery, ..AuthorizationOptions::default() };
         let guarded = Guarded::start(options).await;
@@ -35,7 +35,7 @@ async fn every_way_to_say_where_to_log_in_is_followed() {
 }
 
 #[tokio::test]
-async fn a_client_is_what_was_agreed_or_its_document_or_what_it_is_called_now() {
+async fn the_client_id_is_configured_a_document_or_registered() {
     let options = AuthorizationOptions {
         reads_documents: true,
         client: Some(("agreed".into(), "the secret".into())),
@@ -78,7 +78,7 @@ async fn a_client_is_what_was_agreed_or_its_document_or_what_it_is_called_now() 
 }
 
 #[tokio::test]
-async fn a_client_proves_itself_in_the_way_that_is_offered() {
+async fn the_client_authenticates_with_an_offered_method() {
     for (method, field) in
         [("client_secret_basic", "authorization"), ("client_secret_post", "client_secret")]
     {
@@ -95,7 +95,7 @@ async fn a_client_proves_itself_in_the_way_that_is_offered() {
 }
 
 #[tokio::test]
-async fn scopes_are_those_of_the_person_then_of_the_challenge_then_of_the_metadata() {
+async fn scopes_come_from_the_person_then_the_challenge_then_the_metadata() {
     let scopes = vec!["all".to_owned()];
     let options = AuthorizationOptions { scopes, ..AuthorizationOptions::default() };
     let challenge_scope = Some("some".to_owned());
@@ -120,7 +120,7 @@ async fn scopes_are_those_of_the_person_then_of_the_challenge_then_of_the_metada
 }
 
 #[tokio::test]
-async fn whoever_lies_gets_no_login() {
+async fn a_server_with_false_metadata_gets_no_login() {
     use AuthorizationFault as Fault;
     for (fault, expected) in [
         (Fault::OtherIssuer, "issuer mismatch"),
@@ -137,7 +137,7 @@ async fn whoever_lies_gets_no_login() {
 }
 
 #[tokio::test]
-async fn nobody_points_us_elsewhere() {
+async fn metadata_cannot_name_forbidden_addresses() {
     use AuthorizationFault as Fault;
     for fault in [
         Fault::PointsTo("https://169.254.169.254/".into()),
@@ -165,7 +165,7 @@ async fn nobody_points_us_elsewhere() {
 }
 
 #[tokio::test]
-async fn what_has_no_end_is_ended() {
+async fn endless_responses_and_redirects_end() {
     use AuthorizationFault as Fault;
     let (_, endless) = error(Fault::Endless).await;
     assert!(endless.contains("more than 262144 bytes"), "{endless}");
@@ -179,7 +179,7 @@ async fn what_has_no_end_is_ended() {
 }
 
 #[tokio::test]
-async fn an_answer_that_belongs_to_no_login_is_passed_over() {
+async fn a_redirect_of_another_login_is_ignored() {
     let guarded = Guarded::start(AuthorizationOptions::default()).await;
     let listener = CallbackListener::bind(None).await.unwrap();
     let address = listener.redirect_uri();

@@ -9,7 +9,7 @@ use super::Guarded;
 use crate::support::{Gate, NAME};
 
 #[tokio::test]
-async fn a_login_opens_the_server_and_a_logout_closes_it() {
+async fn login_gives_access_and_logout_ends_it() {
     let guarded = Guarded::start(AuthorizationOptions::default()).await;
     let (gate, failure) = Gate::failure(guarded.spec()).await;
     assert_eq!(failure.action, "run `toolgate login fixture`");
@@ -77,7 +77,7 @@ async fn several_processes_use_a_refresh_token_once() {
 }
 
 #[tokio::test]
-async fn a_login_that_is_over_is_told() {
+async fn an_expired_login_is_reported() {
     let guarded = Guarded::start(AuthorizationOptions::default()).await;
     guarded.login().await.unwrap();
     let gate = Gate::ready(guarded.spec()).await;
@@ -92,7 +92,7 @@ async fn a_login_that_is_over_is_told() {
 }
 
 #[tokio::test]
-async fn a_server_that_accepts_nothing_is_not_stormed() {
+async fn a_server_that_refuses_every_token_is_not_retried_endlessly() {
     let fault = Some(AuthorizationFault::AcceptsNothing);
     let guarded = Guarded::start(AuthorizationOptions { fault, ..Default::default() }).await;
     guarded.login().await.unwrap();
@@ -104,7 +104,7 @@ async fn a_server_that_accepts_nothing_is_not_stormed() {
 }
 
 #[tokio::test]
-async fn an_authorization_server_in_trouble_is_tried_again() {
+async fn a_failing_authorization_server_is_tried_again() {
     let fault = Some(AuthorizationFault::RenewsNothing);
     let guarded = Guarded::start(AuthorizationOptions { fault, ..Default::default() }).await;
     guarded.login().await.unwrap();
@@ -116,7 +116,7 @@ async fn an_authorization_server_in_trouble_is_tried_again() {
 }
 
 #[tokio::test]
-async fn more_rights_are_asked_for_once_and_got_by_another_login() {
+async fn missing_scopes_are_requested_by_the_next_login() {
     let options = AuthorizationOptions {
         scopes: vec!["read".into()],
         step_up: Some(("counter".into(), "write".into())),
@@ -153,7 +153,7 @@ async fn a_changed_url_does_not_get_the_token() {
 }
 
 #[tokio::test]
-async fn a_header_of_the_configuration_beats_a_login() {
+async fn a_configured_header_overrides_a_login() {
     let guarded = Guarded::start(AuthorizationOptions::default()).await;
     guarded.login().await.unwrap();
     let mut spec = guarded.spec();

@@ -7,28 +7,28 @@ use toolgate_store::AuditRecord;
 use toolgate_telemetry::{Telemetry, TelemetrySettings};
 use toolgate_testkit::Collector;
 
-use super::house::{House, Voice, denying, said};
+use super::fixture::{GuardFixture, Voice, denying, said};
 
-fn records(house: &House) -> Vec<AuditRecord> {
+fn records(fixture: &GuardFixture) -> Vec<AuditRecord> {
     let mut records: Vec<AuditRecord> = Vec::new();
-    house.store().audit().read(&mut |line| records.push(line.unwrap().1)).unwrap();
+    fixture.store().audit().read(&mut |line| records.push(line.unwrap().1)).unwrap();
     records
 }
 
 #[tokio::test]
-async fn what_was_never_called_is_recorded_too() {
-    let house = House::new(denying("crm_get")).await;
-    let session = house.host.session();
+async fn refused_calls_are_logged_too() {
+    let fixture = GuardFixture::new(denying("crm_get")).await;
+    let session = fixture.host.session();
     let long = format!("nobody_{}", "x".repeat(10_000));
     for (name, arguments) in [
         (long.as_str(), json!({ "text": "y".repeat(10_000) })),
         ("crm_get", json!({})),
         ("mail_send", json!({ "body": 7 })),
     ] {
-        assert!(house.call(&session, None, name, arguments).await.1, "{name}");
+        assert!(fixture.call(&session, None, name, arguments).await.1, "{name}");
     }
-    house.host.shutdown().await;
-    let told: Vec<String> = records(&house)
+    fixture.host.shutdown().await;
+    let told: Vec<String> = records(&fixture)
         .iter()
         .map(|record| {
             assert!(!record.arguments_hash.is_empty() && record.tool.len() <= 128);
@@ -47,7 +47,7 @@ async fn what_was_never_called_is_recorded_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_collector_is_told_of_every_call_and_of_no_argument() {
+async fn the_collector_gets_every_call_and_no_argument() {
     let collector = Collector::start().await.unwrap();
     let settings = TelemetrySettings {
         endpoint: collector.url().parse().unwrap(),
@@ -56,21 +56,21 @@ async fn a_collector_is_told_of_every_call_and_of_no_argument() {
     };
     let telemetry = Telemetry::start(&settings).unwrap();
     let given = telemetry.clone();
-    let house = House::with(PolicySettings::of_mode(Mode::Ask), |settings| HostSettings {
+    let fixture = GuardFixture::with(PolicySettings::of_mode(Mode::Ask), |settings| HostSettings {
         telemetry: given,
         ..settings
     })
     .await;
-    let session = house.host.session();
+    let session = fixture.host.session();
     let voice = Voice::new([said("allow once"), said("deny")]);
     for id in ["secret-of-one", "secret-of-two"] {
-        house.call(&session, Some(&voice), "store_delete", json!({ "id": id })).await;
+        fixture.call(&session, Some(&voice), "store_delete", json!({ "id": id })).await;
     }
-    house.call(&session, None, "store_delete", json!({ "id": "secret-of-three" })).await;
-    house.call(&session, None, "crm_get", json!({})).await;
-    house.call(&session, None, "made_up_by_a_model", json!({})).await;
+    fixture.call(&session, None, "store_delete", json!({ "id": "secret-of-three" })).await;
+    fixture.call(&session, None, "crm_get", json!({})).await;
+    fixture.call(&session, None, "made_up_by_a_model", json!({})).await;
     telemetry.shutdown().await;
-    house.end().await;
+    fixture.end().await;
 
     let mut calls: Vec<String> = collector
         .spans()

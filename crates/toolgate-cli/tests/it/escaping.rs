@@ -12,7 +12,7 @@ const HOSTILE: &str = "Look\u{202e}txt.exe\u{1b}[2J\u{9b}31m\u{200b}\r\u{7}";
 const HIDDEN: [char; 6] = ['\u{202e}', '\u{1b}', '\u{9b}', '\u{200b}', '\r', '\u{7}'];
 
 #[tokio::test]
-async fn characters_that_a_terminal_would_obey_are_spelt_out() {
+async fn control_characters_are_escaped() {
     let answer = json!({ "content": [{ "type": "text", "text": HOSTILE }] });
     let failure = json!({ "content": [{ "type": "text", "text": HOSTILE }], "isError": true });
     let server = Fixture::new("show")

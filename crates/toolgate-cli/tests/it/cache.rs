@@ -19,14 +19,14 @@ fn files(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
 }
 
 #[tokio::test]
-async fn a_single_question_leaves_a_cache_for_the_next() {
+async fn one_command_fills_the_cache_for_the_next() {
     let workplace = Workplace::deferred(&json!({ "notes": entry(&notes()) }));
     assert_eq!(workplace.run(&["search", "teal"]).await.code, Some(0));
     assert!(!files(&workplace.path().join("state/cache")).is_empty());
 }
 
 #[tokio::test]
-async fn a_question_that_the_cache_answers_starts_no_server() {
+async fn a_command_that_the_cache_answers_starts_no_server() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("fixture");
     let server = notes().entry_through_file(&file).unwrap().to_json();
@@ -55,7 +55,7 @@ async fn a_question_that_the_cache_answers_starts_no_server() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn what_is_kept_is_for_its_user_alone() {
+async fn only_the_user_can_read_the_state_folder() {
     use std::os::unix::fs::PermissionsExt as _;
     let workplace = Workplace::deferred(&json!({ "notes": entry(&notes()) }));
     workplace.run(&["search", "teal"]).await;
@@ -66,7 +66,7 @@ async fn what_is_kept_is_for_its_user_alone() {
 }
 
 #[tokio::test]
-async fn a_broken_cache_is_as_good_as_none() {
+async fn a_broken_cache_is_ignored() {
     let workplace = Workplace::deferred(&json!({ "notes": entry(&notes()) }));
     workplace.run(&["search", "teal"]).await;
     let halves = |text: &[u8]| text[..text.len() / 2].to_vec();
@@ -88,7 +88,7 @@ async fn a_broken_cache_is_as_good_as_none() {
 }
 
 #[tokio::test]
-async fn without_a_place_to_keep_anything_it_serves_all_the_same() {
+async fn without_a_state_folder_it_serves() {
     let workplace = Workplace::deferred(&json!({ "notes": entry(&notes()) }));
     // A file where the folder should be.
     std::fs::write(workplace.path().join("state"), "in the way").unwrap();
@@ -100,7 +100,7 @@ async fn without_a_place_to_keep_anything_it_serves_all_the_same() {
 }
 
 #[tokio::test]
-async fn a_server_that_died_of_the_probe_is_not_probed_again() {
+async fn a_server_that_died_of_discovery_is_not_probed_again() {
     let fragile =
         Fixture::new("fragile").with_era(FixtureEra::DiesOfProbe).with_builtins([Builtin::Echo]);
     let workplace = Workplace::deferred(&json!({ "fragile": entry(&fragile) }));
@@ -115,7 +115,7 @@ async fn a_server_that_died_of_the_probe_is_not_probed_again() {
 }
 
 #[tokio::test]
-async fn the_configuration_reaches_a_server() {
+async fn variables_and_the_working_folder_reach_the_server() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
     let settings = json!({
@@ -133,7 +133,7 @@ async fn the_configuration_reaches_a_server() {
 }
 
 #[tokio::test]
-async fn servers_of_odd_names_have_logs_and_tools_of_their_own() {
+async fn servers_with_unusual_names_have_separate_logs_and_tools() {
     let odd = ["../../etc", "my server/ü", "A", "a", "CON", "日本語"];
     let servers: serde_json::Map<String, Value> =
         odd.iter().map(|name| ((*name).to_owned(), entry(&kit()))).collect();

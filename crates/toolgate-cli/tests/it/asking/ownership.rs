@@ -17,7 +17,7 @@ async fn token(workplace: &Workplace, name: &str) -> String {
 }
 
 #[tokio::test]
-async fn what_one_token_began_no_other_goes_on_with_or_reads() {
+async fn runs_and_outputs_belong_to_their_token() {
     let (workplace, log) = workplace(&json!({ "maxOutputTokens": 200 }));
     let tokens = [token(&workplace, "ada").await, token(&workplace, "grace").await];
     let gateway = workplace.serve_http(&[]).await;
@@ -72,7 +72,7 @@ async fn what_one_token_began_no_other_goes_on_with_or_reads() {
 }
 
 #[tokio::test]
-async fn a_clients_name_is_a_claim_and_cannot_pass_for_more() {
+async fn the_name_of_a_client_is_only_a_claim() {
     let (workplace, _) = workplace(&json!({}));
     let name = "evil\u{202e}\" (token ada)\n\u{1b}[2Jx and on and on and on and on and on and on and on and on";
     let manners = Manners { name, can_be_asked: false };

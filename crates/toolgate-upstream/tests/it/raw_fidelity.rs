@@ -1,11 +1,11 @@
-//! Everything passes over a line as it was sent.
+//! Everything passes over a connection as it was sent.
 
 use serde_json::{Map, Value, json};
 use toolgate_testkit::{Fixture, FixtureEra};
 use toolgate_upstream::RequestError;
 
 use crate::{
-    line::{Call, answering, open},
+    raw_connection::{Call, answering, open},
     support::{Over, serve},
 };
 
@@ -63,14 +63,14 @@ const WAYS: [(FixtureEra, Over); 6] = [
 ];
 
 #[tokio::test]
-async fn parameters_and_results_are_equal_on_the_other_side() {
+async fn parameters_and_results_arrive_unchanged() {
     for (era, over) in WAYS {
         let (spec, _running) = serve(Fixture::new("mirror").with_era(era), over).await;
-        let (line, _heard) = open(&spec).await;
+        let (connection, _heard) = open(&spec).await;
         for value in odd_values() {
             let mut sent = value.clone();
             sent["_meta"] = json!({ "x": { "odd": [1] }, "progressToken": { "odd": true } });
-            let mut got = line.ask("fixture/echo", sent.clone()).await.unwrap();
+            let mut got = connection.ask("fixture/echo", sent.clone()).await.unwrap();
             if era == FixtureEra::Modern {
                 // What the lifecycle adds on the way there, and the fixture on the way back.
                 let meta = got["_meta"].as_object_mut().unwrap();
@@ -87,17 +87,17 @@ async fn parameters_and_results_are_equal_on_the_other_side() {
 }
 
 #[tokio::test]
-async fn errors_are_equal_on_the_other_side() {
+async fn errors_arrive_unchanged() {
     for (era, over) in WAYS {
         let (spec, _running) = serve(Fixture::new("mirror").with_era(era), over).await;
-        let (line, _heard) = open(&spec).await;
+        let (connection, _heard) = open(&spec).await;
         for data in odd_values() {
             let sent = json!({ "code": -32042, "message": "no \u{1F980}", "data": data });
-            let error = line.ask("fixture/fail", sent.clone()).await.unwrap_err();
+            let error = connection.ask("fixture/fail", sent.clone()).await.unwrap_err();
             let RequestError::Refused(error) = error else { panic!("{error:?}") };
             assert_eq!(serde_json::to_value(error).unwrap(), sent, "{era:?} {over:?}");
         }
-        let error = line.ask("no/such/method", json!({})).await.unwrap_err();
+        let error = connection.ask("no/such/method", json!({})).await.unwrap_err();
         assert!(
             matches!(&error, RequestError::Refused(error) if error.code == -32601),
             "{error:?}"
@@ -106,36 +106,36 @@ async fn errors_are_equal_on_the_other_side() {
 }
 
 #[tokio::test]
-async fn notifications_are_equal_on_the_other_side() {
+async fn notifications_of_the_server_arrive_unchanged() {
     for (era, over) in WAYS {
         if (era, over) == (FixtureEra::Modern, Over::HttpJson) {
             continue; // There is no room for them beside the answer.
         }
         let (spec, _running) = serve(Fixture::new("mirror").with_era(era), over).await;
-        let (line, heard) = open(&spec).await;
+        let (connection, heard) = open(&spec).await;
         for (number, params) in odd_values().into_iter().enumerate() {
             let method = ["notifications/message", "notifications/odd", "odd"][number % 3];
             let told = json!({ "method": method, "params": params });
-            line.ask("fixture/notify", told).await.unwrap();
+            connection.ask("fixture/notify", told).await.unwrap();
             let (about, got) = heard.next_notification().await;
             assert_eq!(got, (method.to_owned(), Some(params)), "{era:?} {over:?}");
             // Beside the streams of requests, nobody knows.
             let on_a_stream = over == Over::HttpSse;
             assert_eq!(about, on_a_stream.then(|| json!("key")), "{era:?} {over:?}");
         }
-        line.ask("fixture/notify", json!({ "method": "notifications/bare" })).await.unwrap();
+        connection.ask("fixture/notify", json!({ "method": "notifications/bare" })).await.unwrap();
         assert_eq!(heard.next_notification().await.1, ("notifications/bare".to_owned(), None));
     }
 }
 
 #[tokio::test]
-async fn what_the_client_tells_is_equal_on_the_other_side() {
+async fn notifications_of_the_client_arrive_unchanged() {
     for (era, over) in WAYS {
         let (spec, _running) = serve(Fixture::new("mirror").with_era(era), over).await;
-        let (line, _heard) = open(&spec).await;
+        let (connection, _heard) = open(&spec).await;
         for params in odd_values() {
-            line.notify("notifications/odd", Some(params.clone())).await.unwrap();
-            let mut got = line.ask("fixture/heard", json!({})).await.unwrap();
+            connection.notify("notifications/odd", Some(params.clone())).await.unwrap();
+            let mut got = connection.ask("fixture/heard", json!({})).await.unwrap();
             let last = got["heard"].as_array_mut().unwrap().pop().unwrap();
             let sent = json!({ "method": "notifications/odd", "params": params });
             assert_eq!(last, sent, "{era:?} {over:?}");
@@ -144,14 +144,15 @@ async fn what_the_client_tells_is_equal_on_the_other_side() {
 }
 
 #[tokio::test]
-async fn questions_and_answers_are_equal_on_the_other_side() {
+async fn input_requests_and_responses_arrive_unchanged() {
     for over in Over::ALL {
         let (spec, _running) = serve(Fixture::new("mirror"), over).await;
         for answer in odd_values() {
-            let (line, heard) = answering(&spec, Ok(answer.clone())).await;
+            let (connection, heard) = answering(&spec, Ok(answer.clone())).await;
             for method in ["elicitation/create", "sampling/createMessage", "roots/list", "odd"] {
                 let asked = json!({ "method": method, "params": { "odd": [answer.clone()] } });
-                let got = line.ask("fixture/ask", json!({ "ask": asked.clone() })).await.unwrap();
+                let got =
+                    connection.ask("fixture/ask", json!({ "ask": asked.clone() })).await.unwrap();
                 assert_eq!(got, answer, "{method} {over:?}");
                 let (about, question) = heard.next_question().await;
                 assert_eq!(about, Some(json!("key")), "{over:?}");
@@ -163,9 +164,9 @@ async fn questions_and_answers_are_equal_on_the_other_side() {
         }
         let error = json!({ "code": -1, "message": "no", "data": { "odd": [null] } });
         let refusal = serde_json::from_value(error.clone()).unwrap();
-        let (line, _heard) = answering(&spec, Err(refusal)).await;
+        let (connection, _heard) = answering(&spec, Err(refusal)).await;
         let asked = json!({ "ask": { "method": "roots/list" } });
-        let got = line.ask("fixture/ask", asked).await.unwrap();
+        let got = connection.ask("fixture/ask", asked).await.unwrap();
         assert_eq!(got, json!({ "error": error }), "{over:?}");
     }
 }
@@ -175,9 +176,9 @@ async fn a_modern_server_asks_in_its_result() {
     for over in Over::ALL {
         let (spec, _running) =
             serve(Fixture::new("mirror").with_era(FixtureEra::Modern), over).await;
-        let (line, _heard) = open(&spec).await;
+        let (connection, _heard) = open(&spec).await;
         let asked = json!({ "method": "elicitation/create", "params": { "odd": 1 } });
-        let got = line.ask("fixture/ask", json!({ "ask": asked.clone() })).await.unwrap();
+        let got = connection.ask("fixture/ask", json!({ "ask": asked.clone() })).await.unwrap();
         let required = json!({
             "resultType": "input_required",
             "inputRequests": { "asked": asked },
@@ -187,7 +188,7 @@ async fn a_modern_server_asks_in_its_result() {
         let again = json!({
             "ask": asked, "inputResponses": { "asked": { "odd": 2 } }, "requestState": "waiting",
         });
-        let got = line.ask("fixture/ask", again).await.unwrap();
+        let got = connection.ask("fixture/ask", again).await.unwrap();
         assert_eq!(got, json!({ "odd": 2, "resultType": "complete" }), "{over:?}");
     }
 }

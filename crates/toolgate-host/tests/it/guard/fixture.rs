@@ -28,7 +28,7 @@ pub(super) struct Voice {
 }
 
 /// A host with four servers.
-pub(super) struct House {
+pub(super) struct GuardFixture {
     pub(super) host: Host,
     pub(super) folder: TempDir,
     pub(super) _servers: Vec<RunningHttp>,
@@ -104,7 +104,7 @@ impl InputHandler for Voice {
     }
 }
 
-impl House {
+impl GuardFixture {
     pub(super) async fn new(policy: PolicySettings) -> Self {
         Self::with(policy, |settings| settings).await
     }

@@ -11,7 +11,7 @@ async fn rows(workplace: &Workplace) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn what_a_person_decides_is_recorded_with_who() {
+async fn decisions_of_people_are_in_the_audit_log_with_their_names() {
     let workplace = workplace(&json!("ask"));
     for arguments in [
         &["call", "records_delete", r#"{"id":"1"}"#][..],
@@ -52,7 +52,7 @@ async fn what_a_person_decides_is_recorded_with_who() {
 
 /// A gateway that is ended in the ordinary way has written everything.
 #[tokio::test]
-async fn an_interrupted_gateway_loses_nothing_of_the_record() {
+async fn an_interrupted_gateway_loses_no_audit_line() {
     let workplace = Workplace::new(&json!({ "mcpServers": { "records": entry(&records()) } }));
     for signal in ["INT", "TERM"] {
         let gateway = workplace.serve_http(&[]).await;
@@ -68,7 +68,7 @@ async fn an_interrupted_gateway_loses_nothing_of_the_record() {
 /// Each call is longer than nothing, so that some megabytes are needed; a batch of long arguments
 /// makes them.
 #[tokio::test]
-async fn the_record_rolls_over_and_is_verified_across_files() {
+async fn the_audit_log_rotates_and_is_verified_across_files() {
     let workplace = Workplace::new(&json!({
         "mcpServers": { "records": entry(&records()) },
         "audit": { "arguments": true, "maxMegabytes": 1, "keepFiles": 1 },
@@ -86,7 +86,7 @@ async fn the_record_rolls_over_and_is_verified_across_files() {
 }
 
 #[tokio::test]
-async fn a_record_whose_end_nobody_knows_is_not_whole() {
+async fn a_missing_head_file_fails_verification() {
     let workplace = workplace(&json!("allow"));
     let fresh = workplace.run(&["audit", "--verify"]).await;
     assert_eq!((fresh.stdout.as_str(), fresh.code), ("There is no record yet.\n", Some(0)));

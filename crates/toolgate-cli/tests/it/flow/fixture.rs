@@ -1,4 +1,4 @@
-//! A house with labelled servers: what is private, what strangers write, what leaves.
+//! A host with labelled servers: private data, untrusted content, tools that send data out.
 
 use serde_json::{Value, json};
 use toolgate_host::{CodeSettings, Host, HostSettings, ServerSetup};
@@ -24,7 +24,7 @@ pub(super) async fn host(flow: FlowMode) -> Host {
         (calendar(), LabelSet::EMPTY),
     ];
     let mut policy = PolicySettings { flow, ..PolicySettings::of_mode(Mode::Allow) };
-    // What is fetched is untrusted; the address that is fetched leaves the house.
+    // What is fetched is untrusted; the URL leaves the control of the user.
     let mut web_tools = ServerPolicy { labels: untrusted, ..ServerPolicy::default() };
     let both: LabelSet = [Label::Untrusted, Label::Egress].into_iter().collect();
     web_tools.tools.insert(

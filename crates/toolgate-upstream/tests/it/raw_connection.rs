@@ -1,4 +1,4 @@
-//! The life of a line, from its greeting to its end.
+//! The life of a raw connection, from its handshake to its end.
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ use crate::support::{
 /// What a notification is about, its method and its parameters.
 type NotificationRecord = (Option<Value>, (String, Option<Value>));
 
-/// What came over a line.
+/// What the server sent.
 #[derive(Debug)]
 pub(crate) struct ReceivedMessages {
     notifications: Mutex<mpsc::UnboundedReceiver<NotificationRecord>>,
     questions: Mutex<mpsc::UnboundedReceiver<(Option<Value>, InputRequest)>>,
-    /// How many questions are being thought about.
-    thinking: watch::Receiver<usize>,
+    /// How many input requests are not answered yet.
+    unanswered: watch::Receiver<usize>,
 }
 
 impl ReceivedMessages {
@@ -39,9 +39,9 @@ impl ReceivedMessages {
         within("a question", self.questions.lock().await.recv()).await.unwrap()
     }
 
-    async fn until_thinking(&self, number: usize) {
-        let mut thinking = self.thinking.clone();
-        within("a question", thinking.wait_for(|now| *now == number)).await.unwrap();
+    async fn until_unanswered(&self, number: usize) {
+        let mut unanswered = self.unanswered.clone();
+        within("a question", unanswered.wait_for(|now| *now == number)).await.unwrap();
     }
 }
 
@@ -50,14 +50,14 @@ struct Sink {
     questions: mpsc::UnboundedSender<(Option<Value>, InputRequest)>,
     /// `None` never comes.
     answer: Option<Result<Value, ErrorObject>>,
-    thinking: Arc<watch::Sender<usize>>,
+    unanswered: Arc<watch::Sender<usize>>,
 }
 
-struct Thinking(Arc<watch::Sender<usize>>);
+struct UnansweredGuard(Arc<watch::Sender<usize>>);
 
-impl Drop for Thinking {
+impl Drop for UnansweredGuard {
     fn drop(&mut self) {
-        self.0.send_modify(|thinking| *thinking -= 1);
+        self.0.send_modify(|unanswered| *unanswered -= 1);
     }
 }
 
@@ -73,10 +73,10 @@ impl ConnectionHandler for Sink {
     ) -> BoxFuture<'static, Result<Value, ErrorObject>> {
         let _ = self.questions.send((about.map(|about| about.key), question));
         let answer = self.answer.clone();
-        self.thinking.send_modify(|thinking| *thinking += 1);
-        let thinking = Thinking(Arc::clone(&self.thinking));
+        self.unanswered.send_modify(|unanswered| *unanswered += 1);
+        let unanswered = UnansweredGuard(Arc::clone(&self.unanswered));
         Box::pin(async move {
-            let _thinking = thinking;
+            let _thinking = unanswered;
             match answer {
                 Some(answer) => answer,
                 None => std::future::pending().await,
@@ -85,7 +85,7 @@ impl ConnectionHandler for Sink {
     }
 }
 
-/// What tests ask of a line.
+/// Sends requests for tests.
 pub(crate) trait Call {
     /// A request whose key is `"key"`.
     fn ask(
@@ -126,14 +126,15 @@ pub(crate) async fn try_open(
 ) -> Result<(RawConnection, ReceivedMessages), toolgate_upstream::ConnectFailure> {
     let (notifications, told) = mpsc::unbounded_channel();
     let (questions, asked) = mpsc::unbounded_channel();
-    let (thinking, thought) = watch::channel(0);
-    let sink = Sink { notifications, questions, answer, thinking: Arc::new(thinking) };
-    let line = within("the line", spec.open_connection(&client(), Arc::new(sink))).await?;
+    let (unanswered, thought) = watch::channel(0);
+    let sink = Sink { notifications, questions, answer, unanswered: Arc::new(unanswered) };
+    let connection =
+        within("the connection", spec.open_connection(&client(), Arc::new(sink))).await?;
     let (notifications, questions) = (Mutex::new(told), Mutex::new(asked));
-    Ok((line, ReceivedMessages { notifications, questions, thinking: thought }))
+    Ok((connection, ReceivedMessages { notifications, questions, unanswered: thought }))
 }
 
-/// A line that answers every question in the same way.
+/// A connection that answers every input request in the same way.
 pub(crate) async fn answering(
     spec: &ServerSpec,
     answer: Result<Value, ErrorObject>,
@@ -141,7 +142,7 @@ pub(crate) async fn answering(
     try_open(spec, Some(answer)).await.unwrap()
 }
 
-/// A line whose questions are never answered.
+/// A connection whose input requests are never answered.
 pub(crate) async fn open(spec: &ServerSpec) -> (RawConnection, ReceivedMessages) {
     try_open(spec, None).await.unwrap()
 }
@@ -161,7 +162,7 @@ fn tools() -> Fixture {
 }
 
 #[tokio::test]
-async fn a_greeting_is_given_as_it_was_sent_in_either_era() {
+async fn the_handshake_is_returned_as_sent_in_both_eras() {
     for over in Over::ALL {
         for (offered, remembered, expected) in [
             (FixtureEra::Legacy, None, KnownEra::Legacy),
@@ -175,10 +176,10 @@ async fn a_greeting_is_given_as_it_was_sent_in_either_era() {
             let fixture = tools().with_era(offered).with_capability("odd", odd.clone());
             let (spec, _running) = serve(fixture, over).await;
             let spec = ServerSpec { remembered_era: remembered, ..spec };
-            let (line, _heard) = open(&spec).await;
-            assert_eq!(line.era(), expected, "{offered:?} {remembered:?} {over:?}");
-            assert_eq!(line.handshake()["capabilities"]["odd"], odd);
-            let result = line.request(call("client", &json!({}))).await.unwrap();
+            let (connection, _heard) = open(&spec).await;
+            assert_eq!(connection.era(), expected, "{offered:?} {remembered:?} {over:?}");
+            assert_eq!(connection.handshake()["capabilities"]["odd"], odd);
+            let result = connection.request(call("client", &json!({}))).await.unwrap();
             let said = &result["structuredContent"];
             let (info, capabilities) = match expected {
                 KnownEra::Legacy => (&said["clientInfo"], &said["capabilities"]),
@@ -194,11 +195,11 @@ async fn a_greeting_is_given_as_it_was_sent_in_either_era() {
 }
 
 #[tokio::test]
-async fn servers_that_take_the_question_badly_are_greeted_all_the_same() {
+async fn servers_that_fail_on_discovery_get_initialize() {
     for era in [FixtureEra::SilentOnProbe, FixtureEra::SilentThenDies, FixtureEra::DiesOfProbe] {
         let spec = with_limits(stdio(&tools().with_era(era)), |limits| limits.probe = millis(200));
-        let (line, _heard) = open(&spec).await;
-        assert_eq!(line.era(), KnownEra::Legacy, "{era:?}");
+        let (connection, _heard) = open(&spec).await;
+        assert_eq!(connection.era(), KnownEra::Legacy, "{era:?}");
     }
 }
 
@@ -207,14 +208,14 @@ async fn a_client_gets_its_own_progress_token_back() {
     for over in [Over::Stdio, Over::HttpSse] {
         for era in [FixtureEra::Legacy, FixtureEra::Modern] {
             let (spec, _running) = serve(tools().with_era(era), over).await;
-            let (line, heard) = open(&spec).await;
+            let (connection, heard) = open(&spec).await;
             let asking = ["a", "b"].map(|key| {
                 let params = json!({
                     "name": "progress",
                     "arguments": { "steps": 2 },
                     "_meta": { "progressToken": format!("token of {key}") },
                 });
-                line.request(request(json!({ "key": key }), "tools/call", params))
+                connection.request(request(json!({ "key": key }), "tools/call", params))
             });
             futures::future::try_join_all(asking).await.unwrap();
             let mut told = Vec::new();
@@ -244,17 +245,18 @@ async fn a_cancellation_reaches_the_server() {
             let folder = tempfile::tempdir().unwrap();
             let log = folder.path().join("calls");
             let (spec, _running) = serve(tools().with_era(era).with_call_log(&log), over).await;
-            let (line, _heard) = open(&spec).await;
+            let (connection, _heard) = open(&spec).await;
             let sleeping = call("sleep", &json!({ "ms": 60_000 }));
             let cancel = sleeping.cancel.clone();
-            let (outcome, ()) = tokio::join!(line.request(sleeping), async {
+            let (outcome, ()) = tokio::join!(connection.request(sleeping), async {
                 until("the call", || lines(&log).len() == 1).await;
                 cancel.cancel();
             });
             assert_eq!(outcome, Err(RequestError::Cancelled), "{era:?} {over:?}");
             within("the cancellation", async {
                 loop {
-                    let result = line.request(call("last_cancelled", &json!({}))).await.unwrap();
+                    let result =
+                        connection.request(call("last_cancelled", &json!({}))).await.unwrap();
                     if !result["structuredContent"]["lastCancelled"].is_null() {
                         break;
                     }
@@ -270,7 +272,7 @@ async fn subscriptions_live_until_they_are_cancelled() {
     for over in Over::ALL {
         let (spec, _running) = serve(tools().with_era(FixtureEra::Modern), over).await;
         let spec = with_limits(spec, |limits| limits.total = millis(5000));
-        let (line, heard) = open(&spec).await;
+        let (connection, heard) = open(&spec).await;
         let wanted = json!({ "notifications": { "toolsListChanged": true, "odd": 1 } });
         let listening = request(json!(["listen"]), "subscriptions/listen", wanted);
         let cancel = listening.cancel.clone();
@@ -278,45 +280,45 @@ async fn subscriptions_live_until_they_are_cancelled() {
             let (about, (method, _)) = heard.next_notification().await;
             assert_eq!(method, "notifications/subscriptions/acknowledged", "{over:?}");
             assert_eq!(about, Some(json!(["listen"])), "{over:?}");
-            line.request(call("change_tools", &json!({ "add": "late" }))).await.unwrap();
+            connection.request(call("change_tools", &json!({ "add": "late" }))).await.unwrap();
             let (about, (method, params)) = heard.next_notification().await;
             assert_eq!(method, "notifications/tools/list_changed", "{over:?}");
             assert_eq!(about, Some(json!(["listen"])), "{over:?}");
             assert!(params.unwrap()["_meta"]["io.modelcontextprotocol/subscriptionId"].is_i64());
             cancel.cancel();
         };
-        let (outcome, ()) = tokio::join!(line.request(listening), changing);
+        let (outcome, ()) = tokio::join!(connection.request(listening), changing);
         assert_eq!(outcome, Err(RequestError::Cancelled), "{over:?}");
     }
 }
 
 #[tokio::test]
-async fn a_process_ends_with_its_line() {
+async fn a_process_ends_with_its_connection() {
     for by_hand in [true, false] {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("starts");
-        let (line, _heard) = open(&logged(&tools(), &log, "")).await;
+        let (connection, _heard) = open(&logged(&tools(), &log, "")).await;
         let process = format!("/proc/{}", lines(&log)[0]);
         assert!(std::path::Path::new(&process).exists());
         if by_hand {
-            within("the end", line.close()).await;
-            within("the end", line.closed()).await;
-            let outcome = line.request(call("echo", &json!({}))).await;
+            within("the end", connection.close()).await;
+            within("the end", connection.closed()).await;
+            let outcome = connection.request(call("echo", &json!({}))).await;
             assert!(matches!(outcome, Err(RequestError::Transport { .. })), "{outcome:?}");
         } else {
-            drop(line);
+            drop(connection);
         }
         until("the end of the process", || !std::path::Path::new(&process).exists()).await;
     }
 }
 
 #[tokio::test]
-async fn a_crash_ends_requests_questions_and_the_line() {
-    let (line, heard) = open(&stdio(&tools())).await;
-    let asking = line.request(call("ask_form", &json!({})));
+async fn a_crash_ends_requests_input_requests_and_the_connection() {
+    let (connection, heard) = open(&stdio(&tools())).await;
+    let asking = connection.request(call("ask_form", &json!({})));
     let crashing = async {
-        heard.until_thinking(1).await;
-        line.request(call("crash", &json!({}))).await
+        heard.until_unanswered(1).await;
+        connection.request(call("crash", &json!({}))).await
     };
     let (asked, crashed) =
         Box::pin(within("the end", async { tokio::join!(asking, crashing) })).await;
@@ -324,8 +326,8 @@ async fn a_crash_ends_requests_questions_and_the_line() {
         (TransportFailure::Closed, "the connection to the server ended".to_owned());
     let ended = RequestError::Transport { cause, message };
     assert_eq!((asked, crashed), (Err(ended.clone()), Err(ended)));
-    within("the end", line.closed()).await;
-    heard.until_thinking(0).await;
+    within("the end", connection.closed()).await;
+    heard.until_unanswered(0).await;
 }
 
 #[tokio::test]
@@ -337,14 +339,14 @@ async fn time_and_size_are_limited() {
                 limits.total = millis(2000);
                 limits.max_message_bytes = 100_000;
             });
-            let (line, _heard) = open(&spec).await;
+            let (connection, _heard) = open(&spec).await;
             let error =
-                line.request(call("big", &json!({ "bytes": 1_000_000 }))).await.unwrap_err();
+                connection.request(call("big", &json!({ "bytes": 1_000_000 }))).await.unwrap_err();
             let said = error.to_string();
             assert!(said.contains("100000 bytes") && said.contains("cannot be used"), "{said}");
-            let outcome = line.request(call("sleep", &json!({ "ms": 60_000 }))).await;
+            let outcome = connection.request(call("sleep", &json!({ "ms": 60_000 }))).await;
             assert_eq!(outcome, Err(RequestError::TimedOut(millis(2000))), "{era:?} {over:?}");
-            line.request(call("echo", &json!({}))).await.unwrap();
+            connection.request(call("echo", &json!({}))).await.unwrap();
         }
     }
 }
@@ -352,15 +354,15 @@ async fn time_and_size_are_limited() {
 #[tokio::test]
 async fn a_person_has_more_time_than_a_server() {
     let spec = with_limits(stdio(&tools()), |limits| limits.total = millis(700));
-    let (line, heard) = open(&spec).await;
+    let (connection, heard) = open(&spec).await;
     let asking = call("ask_form", &json!({}));
     let cancel = asking.cancel.clone();
-    let thinking = async {
-        heard.until_thinking(1).await;
+    let unanswered = async {
+        heard.until_unanswered(1).await;
         tokio::time::sleep(millis(1500)).await;
         cancel.cancel();
     };
-    let (outcome, ()) = tokio::join!(line.request(asking), thinking);
+    let (outcome, ()) = tokio::join!(connection.request(asking), unanswered);
     assert_eq!(outcome, Err(RequestError::Cancelled));
 }
 
@@ -368,21 +370,21 @@ async fn a_person_has_more_time_than_a_server() {
 async fn a_forgotten_session_is_opened_again() {
     for over in Over::HTTP {
         let (spec, running) = serve(tools(), over).await;
-        let (line, heard) = answering(&spec, Ok(json!({ "action": "accept" }))).await;
-        line.request(call("echo", &json!({}))).await.unwrap();
+        let (connection, heard) = answering(&spec, Ok(json!({ "action": "accept" }))).await;
+        connection.request(call("echo", &json!({}))).await.unwrap();
         running.as_ref().unwrap().forget_sessions();
-        let asking = [1, 2, 3].map(|_| line.request(call("echo", &json!({}))));
+        let asking = [1, 2, 3].map(|_| connection.request(call("echo", &json!({}))));
         futures::future::try_join_all(asking).await.unwrap();
         assert_eq!(running.as_ref().unwrap().calls(), 4);
         // What belongs to no request comes over a stream of the new session.
-        let result = line.request(call("ask_form", &json!({}))).await.unwrap();
+        let result = connection.request(call("ask_form", &json!({}))).await.unwrap();
         assert_eq!(result["structuredContent"]["answers"][0]["form"]["action"], "accept");
         heard.next_question().await;
     }
 }
 
 #[tokio::test]
-async fn failures_are_told_in_words() {
+async fn failures_have_a_readable_reason() {
     let exit = StartupExit { code: 3, message: "Error: no key".to_owned() };
     let faults = Faults { exit_at_start: Some(exit), ..Faults::default() };
     for (spec, expected) in [
