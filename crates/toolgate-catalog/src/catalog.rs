@@ -13,8 +13,8 @@ use crate::{
 
 /// Every tool of every server, found by its exposed name.
 ///
-/// Replacing one server's tools costs in proportion to that server, and to the tools of others
-/// that want the same names.
+/// The cost of replacing a server's tools is proportional to that server, and to the tools of
+/// others with the same names.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     servers: Vec<ServerTools>,
@@ -81,14 +81,13 @@ impl CatalogServer {
         }
     }
 
-    /// What the configuration says of deferring `tool`: the tool's own setting before the
-    /// server's.
+    /// Whether the configuration defers `tool`. The tool's own setting overrides the server's.
     pub fn defers(&self, tool: &str) -> Option<bool> {
         self.defer_tools.get(tool).copied().or(self.defer_loading)
     }
 
-    /// Whether a tool of this exposed name would be this server's, as far as the name tells. For
-    /// servers of which nothing else is known.
+    /// Whether a tool of this exposed name may belong to this server. For servers whose tools are
+    /// unknown.
     pub fn may_own(&self, name: &str) -> bool {
         let beginning = names::beginning(self.name.as_str(), self.prefix.as_deref());
         beginning.is_some_and(|beginning| name.starts_with(&beginning))
@@ -107,8 +106,8 @@ impl Tool {
         Self { id, name, prefix, definition }
     }
 
-    /// Something else that is asked of a server, to be judged like a call: it goes by the name in its
-    /// definition, which is the method's.
+    /// A request that is no tool call, as a tool that is named after its method, so that the policy
+    /// can judge it.
     pub fn of_method(
         server: &ServerName,
         prefix: Option<Arc<str>>,
@@ -121,7 +120,7 @@ impl Tool {
 }
 
 impl Catalog {
-    /// A catalogue of servers whose tools are not known yet. Their order is that of every listing.
+    /// A catalog of servers whose tools are not known yet. Lists have the order of the servers.
     pub fn new(servers: impl IntoIterator<Item = CatalogServer>) -> Self {
         let mut catalog = Self::default();
         for entry in servers {
@@ -130,8 +129,8 @@ impl Catalog {
         catalog
     }
 
-    /// Adds a server at the end, whose tools are not known yet. A name that is taken stays with who
-    /// has it; says whether it was added.
+    /// Adds a server whose tools are not known yet, at the end. Does nothing if the name is taken.
+    /// Returns whether it was added.
     pub fn add_server(&mut self, entry: CatalogServer) -> bool {
         if self.positions.contains_key(&entry.name) {
             return false;
@@ -209,7 +208,7 @@ impl Catalog {
         plain_names: HashSet<String>,
     ) -> BTreeSet<ServerName> {
         let mut renamed = BTreeSet::new();
-        // Sorted, so that the outcome does not depend on a hash map's order.
+        // Sorted, so that the result does not depend on the order of a hash map.
         let mut plain_names: Vec<String> = plain_names.into_iter().collect();
         plain_names.sort_unstable();
         for plain in plain_names {
@@ -265,7 +264,7 @@ impl Catalog {
         self.positions.get(name).map(|position| &self.servers[*position].entry)
     }
 
-    /// The tools of one server, in its own order; none where it is unknown.
+    /// The tools of one server, in its own order; empty if it is unknown.
     pub fn tools_of(&self, server: &str) -> &[Tool] {
         self.positions.get(server).map_or(&[], |position| &self.servers[*position].tools)
     }
@@ -412,7 +411,7 @@ mod tests {
     }
 
     proptest! {
-        /// Names depend on who is there, not on who came first or what was there before.
+        /// Names depend on the current servers, not on their order or on earlier servers.
         #[test]
         fn names_do_not_depend_on_history(
             steps in proptest::collection::vec((0..3_usize, proptest::collection::vec("[ab_-]{1,3}", 0..5)), 1..12)

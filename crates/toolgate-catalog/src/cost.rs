@@ -4,8 +4,8 @@ mod o200k;
 
 use serde::{Deserialize, Serialize};
 
-/// Counts tokens with o200k, the tokenizer of current OpenAI models and a fair stand-in for
-/// others, whose tokenizers are not public.
+/// Counts tokens with o200k, the tokenizer of current OpenAI models. It is an approximation for
+/// other models, whose tokenizers are not public.
 ///
 /// Counting is linear in the text, so that a server cannot make it slow.
 #[derive(Clone, Copy)]

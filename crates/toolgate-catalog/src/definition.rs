@@ -15,8 +15,8 @@ const MAX_TOOL_NAME_BYTES: usize = 512;
 
 /// The definition of a tool, as its server sent it.
 ///
-/// The JSON is kept as text, which is smaller than a parsed tree, and parsed where a part of it is
-/// needed. What is given back of it is JSON-equal to what was sent; only whitespace is lost.
+/// The JSON is stored as text, which is smaller than a parsed tree, and parsed when a part of it is
+/// needed. Every copy is JSON-equal to the original; only whitespace is lost.
 #[derive(Debug, Clone)]
 pub struct Definition {
     name: Arc<str>,
@@ -29,11 +29,11 @@ pub struct Definition {
 /// A hash of a definition's content. Equal content gives an equal fingerprint, whatever the order
 /// of the keys.
 ///
-/// Its text has 64 hexadecimal digits, and is read again with [`str::parse`].
+/// Its text has 64 hexadecimal digits. [`str::parse`] reads it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint([u8; 32]);
 
-/// A text that is no [`Fingerprint`]. What it was to be compared with counts as changed.
+/// A text that is no [`Fingerprint`]. The compared content counts as changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("a fingerprint has 64 hexadecimal digits")]
 pub struct NotAFingerprint;
@@ -99,7 +99,7 @@ pub fn read_list(entries: &[Value]) -> (Vec<Definition>, Vec<Rejected>) {
 }
 
 impl Definition {
-    /// Checks the little that toolgate relies on, and keeps the rest as it is.
+    /// Checks the fields that toolgate relies on, and keeps the rest unchanged.
     pub fn from_value(value: &Value) -> Result<Self, Malformed> {
         let object = value.as_object().ok_or(Malformed::NotAnObject(kind(value)))?;
         let name = object
@@ -132,7 +132,7 @@ impl Definition {
         &self.name
     }
 
-    /// The description; empty where the server gave none.
+    /// The description; may be empty.
     pub fn description(&self) -> &str {
         &self.description
     }
@@ -144,7 +144,7 @@ impl Definition {
 
     /// The whole definition, parsed.
     pub fn to_value(&self) -> Value {
-        // The text was written from a value, so that it parses; the fallback keeps this total.
+        // The text was written from a value, so it always parses.
         serde_json::from_str(self.json.get()).unwrap_or(Value::Null)
     }
 
@@ -176,8 +176,8 @@ impl Definition {
         self.fingerprint
     }
 
-    /// What a model's context pays for this tool in the ordinary way: name, description and input
-    /// schema, as compact JSON, in tokens of o200k. Counted once.
+    /// The cost of this tool in a model's context: name, description and input schema as compact
+    /// JSON, in tokens of o200k. Counted once.
     pub fn tokens(&self) -> u32 {
         *self.tokens.get_or_init(|| {
             let count = TokenCounter::shared().count(&self.prompt_text());
@@ -192,7 +192,7 @@ impl Definition {
 
     /// Takes a count that was made earlier, for the same content.
     pub fn remember_tokens(&self, tokens: u32) {
-        // Where it was counted already, that count is the same.
+        // An earlier count is the same.
         let _ = self.tokens.set(tokens);
     }
 
@@ -263,8 +263,8 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-/// Each kind of value starts with its own byte and carries its length, so that no two different
-/// values feed the hasher the same bytes. Depth is bounded by the parser that made the value.
+/// Each kind of value starts with its own byte and its length, so that different values give
+/// different bytes. The parser has limited the depth.
 fn hash_value(value: &Value, hasher: &mut blake3::Hasher) {
     match value {
         Value::Null => drop(hasher.update(b"n")),

@@ -35,7 +35,7 @@ pub enum DeferredStyle {
     Dynamic,
 }
 
-/// What a session gets.
+/// What a session lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ExposureKind {
@@ -49,7 +49,7 @@ pub enum ExposureKind {
     Code,
 }
 
-/// The thresholds. Any one that is passed makes `auto` defer.
+/// The thresholds. If one is exceeded, `auto` defers the tools.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExposureSettings {
     /// The configured mode.
@@ -64,7 +64,7 @@ pub struct ExposureSettings {
     pub character_threshold: Option<u64>,
     /// How many tools are allowed; not checked where unset.
     pub tool_threshold: Option<u64>,
-    /// In what the share of the context window is counted.
+    /// The unit of the cost.
     pub unit: CostUnit,
 }
 
@@ -73,40 +73,40 @@ pub struct ExposureSettings {
 struct Totals {
     tools: u64,
     tokens: u64,
-    /// Counted only where a setting asks for it.
+    /// Counted only if a setting requires it.
     characters: Option<u64>,
 }
 
 /// The decision.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exposure {
-    /// What the session gets.
+    /// What the session lists.
     pub kind: ExposureKind,
-    /// Whether it was asked for outright: then no tool's own setting changes it to direct.
+    /// Whether the mode `direct` was requested. Then settings of tools do not defer them.
     forced_direct: bool,
     /// Why.
     pub reason: Reason,
 }
 
-/// Why a session gets what it gets. Its text is shown to people.
+/// Why a session lists what it lists, as a text for people.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reason {
     /// The mode was set.
     Requested(RequestedMode),
-    /// All thresholds hold.
+    /// No threshold is exceeded.
     Fits {
-        /// What the definitions cost.
+        /// The cost of the definitions.
         cost: u64,
-        /// What they may cost.
+        /// The allowed cost.
         allowed: u64,
         /// In what that is counted.
         unit: CostUnit,
     },
     /// The share of the context window is passed.
     ContextShare {
-        /// What the definitions cost.
+        /// The cost of the definitions.
         cost: u64,
-        /// What they may cost.
+        /// The allowed cost.
         allowed: u64,
         /// In what that is counted.
         unit: CostUnit,
@@ -136,7 +136,7 @@ pub enum Reason {
     },
 }
 
-/// What a token is taken for where characters are counted.
+/// The number of characters that count as one token.
 pub const CHARACTERS_A_TOKEN: u64 = 4;
 
 impl Default for ExposureSettings {
@@ -154,8 +154,8 @@ impl Default for ExposureSettings {
 }
 
 impl ExposureSettings {
-    /// What the definitions may cost together, in the unit that is set. The window is in tokens; a
-    /// token is taken for four characters.
+    /// The allowed cost of all definitions, in the configured unit. The context window is in
+    /// tokens, and a token counts as four characters.
     pub fn allowance(&self) -> u64 {
         #[expect(
             clippy::cast_possible_truncation,
@@ -194,7 +194,7 @@ impl Totals {
 /// are in no cache either.
 pub fn decide(catalog: &Catalog, settings: &ExposureSettings, unknown_servers: usize) -> Exposure {
     let reason = match settings.mode {
-        // Counting is not for free, and nobody asks.
+        // These modes need no count.
         RequestedMode::Direct | RequestedMode::Deferred | RequestedMode::Code => {
             Reason::Requested(settings.mode)
         }
@@ -244,7 +244,7 @@ fn reason(totals: &Totals, settings: &ExposureSettings, unknown_servers: usize) 
 }
 
 impl Exposure {
-    /// Whether every tool is loaded, whatever its own setting.
+    /// Whether every tool is loaded, regardless of its own setting.
     pub fn loads_everything(&self) -> bool {
         self.forced_direct
     }

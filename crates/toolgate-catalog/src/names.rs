@@ -1,8 +1,8 @@
 //! The assignment of exposed names to tools.
 //!
-//! The name is a function of the identity alone, as long as no other tool wants the same one.
-//! Where two do, *both* get a hash: if the first to come kept the plain name, a restart in another
-//! order would silently point that name at another tool.
+//! The name depends only on the identity, unless two tools would have the same name. Then *both*
+//! get a hash. If the first tool kept the plain name, the name would mean another tool after a
+//! restart in another order.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -27,8 +27,8 @@ pub const HOST_TOOL_NAMES: [&str; 10] = [
 
 const HASH_CHARACTERS: usize = 8;
 
-/// The names of all that is there, in its order: each with the prefix that stands for its server,
-/// where one is set. Whatever is not a tool but is named like one gets its names here.
+/// The names of all items, in their order, each with the prefix of its server if there is one. Also
+/// names prompts, which are named like tools.
 pub fn expose<'a>(all: impl IntoIterator<Item = (ToolId, Option<&'a str>)>) -> Vec<ExposedName> {
     let claims: Vec<(ToolId, PreferredName)> = all
         .into_iter()
@@ -37,7 +37,7 @@ pub fn expose<'a>(all: impl IntoIterator<Item = (ToolId, Option<&'a str>)>) -> V
             (id, preferred)
         })
         .collect();
-    // Sorted, so that the outcome does not depend on who came first.
+    // Sorted, so that the result does not depend on the order.
     let mut positions_by_name: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (position, (_, preferred)) in claims.iter().enumerate() {
         positions_by_name.entry(&preferred.plain).or_default().push(position);
@@ -66,8 +66,8 @@ pub fn preferred_name(id: &ToolId, prefix: Option<&str>) -> String {
     PreferredName::of(id, prefix).assign(id, false).to_string()
 }
 
-/// The names that a tool may get: the plain one, also where it is too long to be given, and the one
-/// with a hash. Which of them it has depends on what other servers list.
+/// The names that a tool may have: the plain name, even if it is too long, and the name with a
+/// hash. The tools of other servers decide which one it has.
 pub fn possible_names(id: &ToolId, prefix: Option<&str>) -> [String; 2] {
     let preferred = PreferredName::of(id, prefix);
     let hashed = preferred.hashed(id, 0).to_string();
@@ -79,13 +79,13 @@ pub fn possible_names(id: &ToolId, prefix: Option<&str>) -> [String; 2] {
 pub(crate) struct PreferredName {
     /// Identifier characters only; may be longer than allowed.
     pub(crate) plain: String,
-    /// Set where the plain name cannot stand for the identity: it was cut, nothing readable is
-    /// left of it, or it belongs to the host.
+    /// Whether the plain name does not identify the tool: it was cut, has no readable character, or
+    /// is the name of a meta-tool.
     pub(crate) needs_hash: bool,
 }
 
 impl PreferredName {
-    /// `server_tool`, with `prefix` in the server's position where one is set.
+    /// `server_tool`, or `prefix_tool` if there is a prefix.
     pub(crate) fn of(id: &ToolId, prefix: Option<&str>) -> Self {
         let server = identifier_characters(prefix.unwrap_or(id.server.as_str()));
         let tool = identifier_characters(&id.tool);
@@ -112,8 +112,8 @@ impl PreferredName {
         }
     }
 
-    /// The plain name, cut to make room, with a short hash of the identity. `attempt` gives
-    /// further names where even the hashed one is taken.
+    /// The plain name, shortened, with a short hash of the identity. `attempt` gives further names
+    /// if the hashed one is taken.
     pub(crate) fn hashed(&self, id: &ToolId, attempt: u32) -> ExposedName {
         let mut hasher = blake3::Hasher::new();
         hasher.update(id.server.as_str().as_bytes());
@@ -130,8 +130,8 @@ impl PreferredName {
     }
 }
 
-/// What the names of a server's tools begin with, as long as they are not cut; nothing where it has
-/// no prefix.
+/// The beginning of the names of a server's tools, unless they are cut; empty if the prefix is
+/// empty.
 pub(crate) fn beginning(server: &str, prefix: Option<&str>) -> Option<String> {
     let mut beginning = identifier_characters(prefix.unwrap_or(server));
     if beginning.is_empty() {

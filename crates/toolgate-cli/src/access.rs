@@ -1,4 +1,4 @@
-//! From the configuration to who may connect over the network.
+//! Converts the configuration to access control.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -12,8 +12,7 @@ use toolgate_gateway::{
 
 use crate::{failure::Failure, load};
 
-/// Reads an address to listen on, as people write one: this machine is also called `localhost`, and
-/// a port alone is one of it.
+/// Reads an address to listen on. `localhost` and a port alone mean this machine.
 pub(crate) fn read_address(text: &str) -> Result<SocketAddr, &'static str> {
     let port = text.strip_prefix("localhost:").unwrap_or(text);
     let here = || port.parse().ok().map(|port: u16| (Ipv4Addr::LOCALHOST, port).into());
@@ -22,7 +21,7 @@ pub(crate) fn read_address(text: &str) -> Result<SocketAddr, &'static str> {
     )
 }
 
-/// Who may connect at an address. Where other machines reach it, every client needs a token.
+/// Who may connect at an address. If other machines can reach it, every client needs a token.
 pub(crate) fn control(
     gateway: &GatewayConfig,
     address: SocketAddr,
@@ -75,7 +74,7 @@ pub(crate) fn control(
     Err(Failure::usage(reason).hint(hint).hint(local))
 }
 
-/// Puts what the configuration says into the settings of an endpoint.
+/// Applies the configuration to the settings of an endpoint.
 pub(crate) fn apply(gateway: &GatewayConfig, access: AccessControl, settings: &mut HttpSettings) {
     settings.access = access;
     settings.allowed_hosts.clone_from(&gateway.allowed_hosts);

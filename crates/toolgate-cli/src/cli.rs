@@ -167,7 +167,7 @@ pub(crate) struct Serve {
     pub(crate) mode: Option<ExposureMode>,
 }
 
-/// What a session lists, with the words of the command line.
+/// The modes, with their names on the command line.
 const MODES: [(ExposureMode, &str, &str); 6] = [
     (
         ExposureMode::Auto,

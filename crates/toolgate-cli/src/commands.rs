@@ -110,7 +110,7 @@ async fn start_when_needed(
         check_subagent(&settings)?;
     }
     if !names.is_empty() {
-        // Nothing is searched, so that no encoder is needed.
+        // These commands do not search, so they need no encoder.
         settings.encoder = None;
     }
     let host = Host::start(settings);

@@ -16,7 +16,7 @@ pub(crate) fn caller() -> String {
     if user.is_empty() { "shell".to_owned() } else { format!("shell:{user}") }
 }
 
-/// The record of a decision: its `kind`, and what was done.
+/// The audit record of a decision: its `kind`, and what was done.
 pub(crate) fn record(kind: &str, allowed: bool, what: impl Into<String>) -> AuditRecord {
     AuditRecord {
         kind: kind.to_owned(),

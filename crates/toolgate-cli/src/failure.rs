@@ -6,7 +6,7 @@ use toolgate_catalog::nearest;
 use toolgate_config::Problem;
 use toolgate_store::{AuditError, DamagedChoices, JournalError, StoreError};
 
-/// What a command ends with.
+/// The result of a command.
 pub(crate) type CommandResult = Result<ExitCode, Failure>;
 
 /// The exit code after Ctrl-C.
@@ -36,7 +36,7 @@ impl Failure {
         Self { code: INTERRUPTED, ..Self::new(message) }
     }
 
-    /// Adds a hint for an unknown name: similar names, or all names where they are few.
+    /// Adds a hint for an unknown name: similar names, or all names if they are few.
     pub(crate) fn meaning<'a>(self, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         /// A longer list would not be read.
         const LISTED: usize = 10;

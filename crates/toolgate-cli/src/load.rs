@@ -98,7 +98,7 @@ fn load_as(globals: &Globals, only_checks: bool) -> Result<Loaded, Failure> {
     Ok(loaded)
 }
 
-/// The user's own configuration, if there is one.
+/// The user's configuration, if there is one.
 fn own(environment: &HostEnvironment) -> Result<Option<(PathBuf, Configuration)>, Failure> {
     let Some(path) = folders::own_configuration().filter(|path| path.is_file()) else {
         return Ok(None);
@@ -107,8 +107,8 @@ fn own(environment: &HostEnvironment) -> Result<Option<(PathBuf, Configuration)>
     Ok(Some((path, configuration)))
 }
 
-/// What a folder's configuration may do where the user has one: the user's policy holds as well, and
-/// the user's audit log is written.
+/// Limits a folder's configuration by the user's: the user's policy also applies, and the user's
+/// audit log is written.
 fn held(mut configuration: Configuration, own: &Configuration) -> Configuration {
     let under = |policy: &mut PolicySettings| *policy = std::mem::take(policy).under(&own.policy);
     under(&mut configuration.policy);
@@ -118,7 +118,7 @@ fn held(mut configuration: Configuration, own: &Configuration) -> Configuration 
     configuration
 }
 
-/// The configuration of a user who has none.
+/// An empty configuration.
 fn nothing() -> Configuration {
     Configuration { telemetry: Some(TelemetryConfig::default()), ..Configuration::default() }
 }
@@ -208,7 +208,7 @@ fn nowhere() -> Failure {
         .hint("or see toolgate at work without one: toolgate demo")
 }
 
-/// Reports the problems of the configuration. Everything else of it is used all the same.
+/// Reports the problems of the configuration. The rest of it is still used.
 pub(crate) fn report(loaded: &Loaded) {
     for problem in &loaded.configuration.problems {
         print::note(problem);
@@ -235,7 +235,7 @@ pub(crate) fn has_errors(problems: &[Problem]) -> bool {
 }
 
 impl Loaded {
-    /// The server called `name`, or what may have been meant.
+    /// The server `name`, or an error with similar names.
     pub(crate) fn server(&self, name: &str) -> Result<&ServerConfig, Failure> {
         let servers = &self.configuration.servers;
         if let Some(found) = servers.iter().find(|server| server.name == name) {
@@ -245,7 +245,7 @@ impl Loaded {
             .meaning(name, servers.iter().map(|server| server.name.as_str())))
     }
 
-    /// Refuses a namespace that does not exist, and says what may have been meant.
+    /// Refuses a namespace that does not exist, and suggests similar names.
     pub(crate) fn check_namespace(&self, name: &str) -> Result<(), Failure> {
         let namespaces = self.configuration.namespaces.iter();
         let known: Vec<&str> = namespaces.map(|namespace| namespace.name.as_str()).collect();
@@ -272,7 +272,7 @@ impl Loaded {
         names.map(|name| (name.clone(), self.settings_of(Some(name), mode))).collect()
     }
 
-    /// What was chosen for the servers of a namespace.
+    /// The choices for the servers of a namespace.
     pub(crate) fn choice_file(&self, namespace: Option<&str>) -> Result<ChoiceFile, Failure> {
         self.config.choices(namespace).ok_or_else(no_state_folder)
     }
@@ -297,7 +297,7 @@ pub(crate) fn is_set(name: &str) -> bool {
     env::var_os(name).is_some_and(|value| !value.is_empty())
 }
 
-/// The state folder; none where the system has none.
+/// The state folder, if there is one.
 pub(crate) fn store() -> Option<Store> {
     folders::state().map(Store::new)
 }

@@ -1,4 +1,4 @@
-//! Who is logged in where.
+//! The logins at servers.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ pub(crate) struct LoginOverview {
     issuer: Option<String>,
     /// The granted scopes.
     scopes: Vec<String>,
-    /// The scopes that the server has asked for since.
+    /// The scopes that the server has required since then.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     wanted_scopes: Vec<String>,
     /// How long the token is valid.
@@ -70,7 +70,7 @@ pub(crate) async fn of_all(loaded: &Loaded) -> Vec<LoginOverview> {
     for server in loaded.configuration.servers.iter().filter(|server| server.settings.enabled) {
         let Ok(Transport::Http { url, .. }) = &server.transport else { continue };
         let Ok(authorizer) = loaded.authorizer(server, url) else { continue };
-        // What cannot be read is said by the server's own row.
+        // The row of the server reports a login that cannot be read.
         if let Ok(Some(state)) = authorizer.state().await {
             logins.push(LoginOverview::new(&server.name, state));
         }

@@ -23,7 +23,7 @@ use crate::{cli::Cli, failure::Failure};
 static ALLOCATOR: toolgate_sandbox::WorkerAllocator = toolgate_sandbox::WorkerAllocator::new();
 
 fn main() -> ExitCode {
-    // First, so that a worker opens nothing that it does not need.
+    // Checked first, so that a worker opens nothing that it does not need.
     if std::env::args_os().nth(1).is_some_and(|argument| argument == load::WORKER) {
         return toolgate_sandbox::worker_main();
     }
@@ -52,8 +52,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Logs go to stderr. `RUST_LOG` chooses in detail; without it only warnings of our own are shown,
-/// since libraries log what passes through them, which may be private.
+/// Logs go to stderr. `RUST_LOG` selects in detail. Without it only warnings of toolgate are shown,
+/// because libraries may log private data.
 fn start_logging(verbose: u8) {
     let default = match verbose {
         0 => "off,toolgate=warn",
@@ -61,7 +61,7 @@ fn start_logging(verbose: u8) {
         2 => "off,toolgate=debug",
         _ => "info,toolgate=trace",
     };
-    // `toolgate` as a prefix covers all of our crates.
+    // The prefix `toolgate` covers all crates of the workspace.
     let filter = std::env::var("RUST_LOG").unwrap_or_else(|_| default.to_owned());
     let filter = tracing_subscriber::EnvFilter::try_new(filter)
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));

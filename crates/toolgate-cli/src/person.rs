@@ -7,15 +7,15 @@ use std::{
 
 use crate::failure::Failure;
 
-/// A person at the controlling terminal. Whatever stdin and stdout are, the question goes there and
-/// the answer comes from there: a program without a terminal cannot answer.
+/// A person at the controlling terminal. Questions and answers use this terminal, regardless of
+/// stdin and stdout. So a program without a terminal cannot answer.
 pub(crate) struct Person {
     typed: BufReader<File>,
     screen: File,
 }
 
 impl Person {
-    /// Opens the terminal. Without one there is nobody to ask.
+    /// Opens the terminal. Fails if there is none.
     pub(crate) fn at_terminal() -> Result<Self, Failure> {
         let (keyboard, screen) =
             if cfg!(windows) { ("CONIN$", "CONOUT$") } else { ("/dev/tty", "/dev/tty") };
@@ -32,7 +32,7 @@ impl Person {
         Ok(Self { typed: BufReader::new(keyboard), screen })
     }
 
-    /// Asks; anything but a yes is a failure.
+    /// Asks. Every answer except yes is a failure.
     pub(crate) fn agrees(&mut self, question: &str) -> Result<(), Failure> {
         let failed = |error| Failure::new(format!("no answer can be read: {error}"));
         write!(self.screen, "{question}").and_then(|()| self.screen.flush()).map_err(failed)?;
@@ -45,8 +45,7 @@ impl Person {
     }
 }
 
-/// Whether this program is what the person works with at the terminal. A program in the background
-/// is not.
+/// Whether this program runs in the foreground of the terminal.
 #[cfg(unix)]
 fn in_foreground(terminal: &File) -> bool {
     rustix::termios::tcgetpgrp(terminal).is_ok_and(|group| group == rustix::process::getpgrp())

@@ -13,8 +13,8 @@ use toolgate_policy::definitions::spelled_out;
 
 use crate::failure::Failure;
 
-/// Prints a line of data. What a terminal would obey is spelt out, whoever wrote it. A closed pipe
-/// ends the output without a panic.
+/// Prints a line of data. Control characters are spelt out. A closed pipe ends the output without a
+/// panic.
 pub(crate) fn line(text: impl Display) {
     write(&spelled_out(&text.to_string()));
 }
@@ -30,7 +30,7 @@ fn write(text: &str) {
     }
 }
 
-/// Prints data for a program. What a terminal would obey is escaped as JSON has it.
+/// Prints data for a program. Control characters are escaped as in JSON.
 pub(crate) fn json(data: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(data)
         .map_err(|error| Failure::new(format!("the result cannot be written: {error}")))?;
@@ -78,7 +78,7 @@ pub(crate) fn list<T: Serialize>(
 
 /// Prints a remark for the person, beside the data.
 pub(crate) fn note(text: impl Display) {
-    // Nobody can read that stderr is closed.
+    // A closed stderr cannot be reported.
     let _ = writeln!(anstream::stderr(), "{}", spelled_out(&text.to_string()));
 }
 

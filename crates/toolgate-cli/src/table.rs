@@ -9,7 +9,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 pub(crate) fn table(headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    // Without a terminal there is no width to fit into, and a cut cell is a lost one.
+    // Without a terminal there is no width limit, and no cell is cut.
     if let Some((_, width)) = console::Term::stdout().size_checked() {
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
     }

@@ -25,14 +25,14 @@ pub(crate) fn session(bar: &ProgressBar) -> SessionContext {
     }
 }
 
-/// Asks one question after the other, however many calls there are at once.
+/// Asks one question after the other, even if several calls wait.
 #[derive(Debug)]
 struct Terminal {
     bar: ProgressBar,
     turn: Arc<Mutex<()>>,
 }
 
-/// What was typed about how long a grant lasts.
+/// The typed answer.
 enum Typed {
     Yes(GrantDuration),
     No,

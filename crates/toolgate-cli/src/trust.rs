@@ -13,8 +13,8 @@ use toolgate_store::{ChoiceFile, Consent};
 
 use crate::{failure::Failure, folders, load};
 
-/// A configuration that was found in a folder, as it was when it was read. What is looked at,
-/// trusted and used is this text; the file is not read again.
+/// A configuration that was found in a folder, as it was when it was read. This text is shown,
+/// trusted and used. The file is not read again.
 pub(crate) struct FolderFile {
     pub(crate) path: PathBuf,
     pub(crate) text: String,
@@ -34,15 +34,15 @@ impl FolderFile {
         Ok(Self { text: load::read(&path)?, path })
     }
 
-    /// Whether a person has trusted this text at this place. A record that cannot be read trusts
-    /// nothing.
+    /// Whether a person has trusted this text at this place. If the stored trust cannot be read,
+    /// nothing is trusted.
     pub(crate) fn is_trusted(&self) -> bool {
         let (Some(file), Ok(key)) = (record(), self.key()) else { return false };
         let consents = file.read().map(|choices| choices.consents).unwrap_or_default();
         consents.get(&key).is_some_and(|trust| trust.fingerprint == self.fingerprint())
     }
 
-    /// Keeps that a person trusts this text at this place.
+    /// Stores that a person trusts this text at this place.
     pub(crate) fn trust(&self) -> Result<(), Failure> {
         let file = record().ok_or_else(no_record)?;
         let consent = Consent::now(self.fingerprint(), Value::Null);
@@ -52,13 +52,13 @@ impl FolderFile {
         Ok(())
     }
 
-    /// Tells this content from any other.
+    /// Identifies the content.
     pub(crate) fn fingerprint(&self) -> String {
         blake3::hash(self.text.as_bytes()).to_hex().to_string()
     }
 
-    /// The place of the file: the folder without symbolic links, and the name in it. Relative paths
-    /// of a configuration start at that folder, whatever the file itself is a link to.
+    /// The path of the file: the folder without symbolic links, and the name in it. Relative paths
+    /// of a configuration start at that folder, even if the file itself is a link.
     fn key(&self) -> Result<String, Failure> {
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or_else(|| Path::new("."));
@@ -73,7 +73,7 @@ impl FolderFile {
         })
     }
 
-    /// What the file says, for a person: what runs, what is contacted, and everything else.
+    /// The content of the file for a person: what runs, what is contacted, and everything else.
     pub(crate) fn shown(&self) -> Result<String, Failure> {
         let (format, name) = (Format::of_file(&self.path), folders::shown(&self.path));
         let mut all = toolgate_config::as_written(&self.text, format, &name)
@@ -108,7 +108,7 @@ impl FolderFile {
         let names = Mutex::new(BTreeSet::new());
         let note = |name: &str| {
             names.lock().insert(name.to_owned());
-            // Where a text refers to several, each is asked for.
+            // Each variable of a text is listed.
             Some("http://variable".to_owned())
         };
         let _ = toolgate_config::parse(&self.text, Format::of_file(&self.path), "", &note);
@@ -125,10 +125,10 @@ pub(crate) fn all() -> Result<Vec<Trusted>, Failure> {
         .collect())
 }
 
-/// Takes the trust in all files of a folder back; gives their paths.
+/// Removes the trust in all files of a folder. Returns their paths.
 pub(crate) fn forget(folder: &Path) -> Result<Vec<String>, Failure> {
     let file = record().ok_or_else(no_record)?;
-    // A folder that is gone is found by the path that was typed.
+    // A folder that no longer exists is found by the typed path.
     let real = folder.canonicalize().or_else(|_| std::path::absolute(folder));
     let real = real.unwrap_or_else(|_| folder.to_owned());
     let is_there = |path: &String| Path::new(path).parent() == Some(&real);
@@ -141,7 +141,7 @@ pub(crate) fn forget(folder: &Path) -> Result<Vec<String>, Failure> {
     .map_err(|error| Failure::new(error.to_string()))
 }
 
-/// What a person or a model is told of a file that is not trusted.
+/// The message about a file that is not trusted.
 pub(crate) fn waiting(path: &Path) -> String {
     let file = path.file_name().unwrap_or_default().to_string_lossy();
     format!(
@@ -188,7 +188,7 @@ fn word(value: &Value) -> String {
     }
 }
 
-/// The record of what is trusted: one file in the state folder that only its owner can read.
+/// The file that lists what is trusted. Only its owner can read it.
 fn record() -> Option<ChoiceFile> {
     Some(load::store()?.choices("trusted folders"))
 }

@@ -42,7 +42,7 @@ pub fn serve(name: &str, mut input: impl BufRead, mut output: impl Write) -> Res
     Ok(())
 }
 
-/// Reads the next line. One that is too long is read past and comes back empty.
+/// Reads the next line. Skips a line that is too long, and returns an empty one.
 fn read_line(input: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
     if input.take(MAX_LINE_BYTES).read_until(b'\n', &mut line)? == 0 {
@@ -109,7 +109,7 @@ fn result_of(instance: &mut Instance, method: &str, params: Value) -> Result<Val
     let mut result = match method {
         "initialize" => initialize(instance, &params),
         "server/discover" => discover(instance),
-        // There is nothing to keep alive where there is no session.
+        // Without a session there is nothing to keep alive.
         "ping" if era == RequestEra::Legacy => json!({}),
         "tools/list" => {
             let mut list = json!({ "tools": instance.file.definitions });
@@ -128,7 +128,7 @@ fn result_of(instance: &mut Instance, method: &str, params: Value) -> Result<Val
     Ok(result)
 }
 
-/// A request is modern where it names its revision, or where its method exists in that era alone.
+/// A request is modern if it names its version, or if its method exists only in that era.
 fn era_of(modern: bool, method: &str, params: &Value) -> Result<RequestEra, ErrorResponse> {
     let meta = &params["_meta"];
     let version = &meta[VERSION_KEY];
@@ -182,7 +182,7 @@ fn server_info(instance: &Instance) -> Value {
     json!({ "name": instance.file.name, "version": instance.file.version })
 }
 
-/// Models assume today's date, so that the demo has to say which date it has.
+/// Models assume today's date, so the instructions state the date of the demo.
 fn instructions(instance: &Instance) -> String {
     format!("{} Invented data; its present is {NOW}.", instance.file.description)
 }
@@ -199,7 +199,7 @@ fn call(instance: &mut Instance, mut params: Value) -> Result<Value, ErrorRespon
             let content = json!([{ "type": "text", "text": value.to_string() }]);
             let mut result = json!({ "content": content, "isError": false });
             if typed {
-                // Structured content is an object, so that a list is its property `result`.
+                // Structured content must be an object, so a list becomes its property `result`.
                 result["structuredContent"] =
                     if value.is_object() { value } else { json!({ "result": value }) };
             }

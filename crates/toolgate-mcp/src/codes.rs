@@ -4,16 +4,16 @@
 pub const PARSE_ERROR: i64 = -32700;
 /// The JSON is no request that can be answered.
 pub const INVALID_REQUEST: i64 = -32600;
-/// Nothing answers to the method.
+/// The method is unknown.
 pub const METHOD_NOT_FOUND: i64 = -32601;
 /// The parameters do not fit the method.
 pub const INVALID_PARAMS: i64 = -32602;
-/// Answering failed.
+/// The request failed.
 pub const INTERNAL_ERROR: i64 = -32603;
 
 /// There is no such resource (legacy era; the modern era says [`INVALID_PARAMS`]).
 pub const RESOURCE_NOT_FOUND: i64 = -32002;
-/// A header does not say what the body says (modern era).
+/// A header differs from the body (modern era).
 pub const HEADER_MISMATCH: i64 = -32020;
 /// The request needs a capability that the client did not declare (modern era).
 pub const MISSING_CLIENT_CAPABILITY: i64 = -32021;

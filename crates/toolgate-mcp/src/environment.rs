@@ -1,6 +1,7 @@
 //! The variables that every server gets.
 //!
-//! A server does not inherit ours: among them are the secrets of other servers and of the user.
+//! A server does not inherit toolgate's variables, because they contain secrets of other servers
+//! and of the user.
 
 /// What a program needs to find its files, the network and its language.
 const BASE: &[&str] = &[

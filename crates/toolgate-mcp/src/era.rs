@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::versions;
 
-/// The lifecycle that two ends of a connection speak.
+/// The lifecycle of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Era {

@@ -50,13 +50,12 @@ impl ErrorObject {
         Self::new(codes::RESOURCE_NOT_FOUND, message, data)
     }
 
-    /// The error for a method that nothing answers to.
+    /// The error for an unknown method.
     pub fn method_not_found(method: &str) -> Self {
         Self::new(codes::METHOD_NOT_FOUND, format!("there is no method `{method}`"), None)
     }
 
-    /// Reads an `error` that may have another shape: whatever a server meant, the request that
-    /// waits for it must end.
+    /// Reads an `error` of any shape, because the request that waits for it must end.
     pub fn from_any(error: &Value) -> Self {
         serde_json::from_value(error.clone()).unwrap_or_else(|_| {
             let message = error.get("message").and_then(Value::as_str);

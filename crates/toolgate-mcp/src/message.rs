@@ -13,15 +13,15 @@ const MAX_ID_BYTES: usize = 256;
 /// One message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum JsonRpcMessage {
-    /// It wants a response.
+    /// A message that requires a response.
     Request(JsonRpcRequest),
-    /// It wants no response.
+    /// A message without a response.
     Notification(JsonRpcNotification),
-    /// It answers a request of ours.
+    /// The response to a request.
     Response(JsonRpcResponse),
 }
 
-/// A message that wants a response.
+/// A message that requires a response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JsonRpcRequest {
     /// The id as it was sent: a string or a number.
@@ -32,7 +32,7 @@ pub struct JsonRpcRequest {
     pub params: Option<Value>,
 }
 
-/// A message that wants no response.
+/// A message without a response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JsonRpcNotification {
     /// The method, with at most 256 bytes.
@@ -59,17 +59,17 @@ pub enum JsonRpcInput {
     Batch(Vec<Result<JsonRpcMessage, Box<MalformedMessage>>>),
 }
 
-/// Why JSON is no message: the error to answer with, and the id to answer to where there is one.
+/// Why JSON is no message: the error to send, and the id if there is one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MalformedMessage {
     /// The id, where it could be read.
     pub id: Option<Value>,
-    /// The error to answer with.
+    /// The error to send.
     pub error: ErrorObject,
 }
 
 impl JsonRpcInput {
-    /// Reads bytes strictly: what breaks a rule of JSON-RPC or of MCP is refused. The caller bounds
+    /// Reads bytes strictly: refuses everything that violates JSON-RPC or MCP. The caller bounds
     /// the number of bytes; the parser bounds the depth.
     pub fn read(bytes: &[u8]) -> Result<Self, Box<MalformedMessage>> {
         let value: Value = serde_json::from_slice(bytes).map_err(|error| {
@@ -95,7 +95,7 @@ impl JsonRpcMessage {
         let id = match fields.remove("id") {
             None => None,
             Some(id @ (Value::Number(_) | Value::String(_))) => Some(id),
-            // An error about a message of ours that could not be read.
+            // An error about a message that the other side could not read.
             Some(Value::Null) if fields.contains_key("error") => Some(Value::Null),
             Some(_) => return Err(invalid(None, "an id is a string or a number")),
         };

@@ -2,9 +2,9 @@
 
 /// Opens a connection of the legacy era.
 pub const INITIALIZE: &str = "initialize";
-/// Asks a server of the modern era what it speaks and offers.
+/// Asks a modern server for its versions and capabilities.
 pub const DISCOVER: &str = "server/discover";
-/// Checks that the other end answers.
+/// Checks that the other side responds.
 pub const PING: &str = "ping";
 /// Lists tools.
 pub const TOOLS_LIST: &str = "tools/list";
@@ -39,7 +39,7 @@ pub const ROOTS_LIST: &str = "roots/list";
 
 /// Ends the handshake of the legacy era.
 pub const INITIALIZED: &str = "notifications/initialized";
-/// Ends a request that is under way.
+/// Cancels an open request.
 pub const CANCELLED: &str = "notifications/cancelled";
 /// Reports progress of a request.
 pub const PROGRESS: &str = "notifications/progress";

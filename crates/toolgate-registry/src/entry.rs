@@ -66,7 +66,7 @@ pub(crate) struct RemoteEndpoint {
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Argument {
     pub(crate) r#type: String,
-    /// With its dashes, where it is a named one.
+    /// The option with its dashes, for a named argument.
     pub(crate) name: Option<String>,
     pub(crate) value_hint: Option<String>,
     #[serde(flatten)]
@@ -81,7 +81,7 @@ pub(crate) struct Input {
     pub(crate) description: String,
     pub(crate) is_required: bool,
     pub(crate) is_secret: bool,
-    /// May hold `{name}`s of `variables`.
+    /// May contain `{name}` of `variables`.
     pub(crate) value: Option<String>,
     pub(crate) default: Option<String>,
     pub(crate) variables: BTreeMap<String, Input>,
@@ -93,8 +93,8 @@ const LONGEST_NAME: usize = 200;
 const DESCRIPTION_CHARACTERS: usize = 2_000;
 
 impl RegistryEntry {
-    /// Reads one element of a registry's list, or a `server.json`. Returns `None` for what is not a
-    /// server, and for a deleted one.
+    /// Reads one element of a registry's list, or a `server.json`. Returns `None` if it is no
+    /// server, or a deleted one.
     pub(crate) fn read(value: &Value, source: &str) -> Option<Self> {
         const OFFICIAL: &str = "io.modelcontextprotocol.registry/official";
         let described = value.get("server").unwrap_or(value);

@@ -84,7 +84,7 @@ fn files_of(path: &Path) -> io::Result<Vec<PathBuf>> {
             files.push(item);
         }
     }
-    // Sorted, so that of two servers with one name always the same one counts.
+    // Sorted, so that the choice between two servers of one name is always the same.
     files.sort();
     Ok(files)
 }

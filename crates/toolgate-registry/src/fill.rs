@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::entry::{Argument, Input};
 
-/// A value that only a person can give.
+/// A missing value that only a person can provide.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum MissingValue {
     /// An argument of the program.
@@ -46,7 +46,7 @@ pub(crate) fn arguments(described: &[Argument]) -> Result<Vec<String>, MissingVa
     Ok(words)
 }
 
-/// The fixed value, or the default; `None` where there is neither.
+/// The fixed value or the default, if there is one.
 pub(crate) fn value(input: &Input) -> Result<Option<String>, MissingValue> {
     match &input.value {
         Some(template) => template_of(template, &input.variables).map(Some),

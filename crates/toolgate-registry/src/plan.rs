@@ -70,7 +70,7 @@ pub struct PlanVariable {
     pub secret: bool,
 }
 
-/// Longer plans are refused: nobody would read them.
+/// Longer plans are refused, because nobody would read them.
 const MAX_SHOWN_CHARACTERS: usize = 8_000;
 
 impl Plan {

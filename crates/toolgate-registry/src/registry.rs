@@ -80,14 +80,14 @@ struct RemoteList {
     version: u64,
     /// When this process got the list; `None` while there is none.
     received: Option<Instant>,
-    /// How old the list was then, where it came from the cache.
+    /// The age of the list at that time, if it came from the cache.
     age_before: Duration,
     failed: Option<(Instant, RegistryError)>,
     /// Why the list is not complete.
     shortfall: Option<RegistryError>,
 }
 
-/// How long a remote registry that failed is not asked again.
+/// How long a remote registry that failed is not contacted again.
 const RETRY_AFTER: Duration = Duration::from_mins(1);
 
 impl Registry {
@@ -113,8 +113,8 @@ impl Registry {
         Self { settings, remotes, merged: Mutex::default() }
     }
 
-    /// Gives all servers. Files are read again each time. Lists of remote registries are fetched
-    /// where they are too old; where that fails, the old list is used.
+    /// Returns all servers. Files are read again each time. Lists of remote registries are fetched
+    /// if they are too old. If that fails, the old list is used.
     pub async fn servers(&self) -> RegistryServers {
         let refreshed = self.remotes.iter().map(|remote| remote.refresh(self.settings.max_age));
         join_all(refreshed).await;

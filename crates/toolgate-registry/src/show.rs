@@ -20,7 +20,7 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
-/// A word of a command as a shell would take it; what has blanks or signs in it is quoted.
+/// A word of a command, quoted for a shell if needed.
 pub(crate) fn word(text: &str) -> String {
     let plain =
         |character: char| character.is_ascii_alphanumeric() || "-_./:@=+,%".contains(character);

@@ -1,33 +1,32 @@
-//! What a request asks for in passing: that something be kept in a file, or taken from one.
+//! Finds paths of files in a request, which need an additional tool that reads or writes files.
 //!
-//! "Compare the three papers and save the report to notes/papers.md" is about papers, and needs a
-//! tool that writes files as well. The words of the path say nothing of that need; they only draw
-//! in tools that happen to share them. So a path is taken out of the request and searched for as
-//! what it stands for.
+//! "Compare the three papers and save the report to notes/papers.md" is about papers, but it also
+//! needs a tool that writes files. The words of the path do not show that, and match unrelated
+//! tools. So the path is removed from the request, and a separate query (an aside) searches for the
+//! tool.
 
 use crate::{
     limits::{MAX_QUERY_BYTES, cut},
     query::Hit,
 };
 
-/// A request read as one matter and the files it mentions in passing.
+/// A request, split into its main query and the queries for its files.
 #[derive(Debug, PartialEq)]
 pub(crate) struct SplitRequest {
-    /// The request without its paths.
+    /// The main query: the request without its paths.
     pub(crate) matter: String,
-    /// What to search for beside it.
+    /// The additional queries.
     pub(crate) asides: Vec<&'static str>,
 }
 
 /// How many kinds of files of one request are looked for.
 const MAX_ASIDES: usize = 2;
-/// A request that has fewer words beside the path is about the file and nothing else.
+/// A request with fewer words beside the path is only about the file.
 const FEWEST_WORDS: usize = 3;
-/// Where in the ranking the first aside comes at the latest: within what most callers look at,
-/// below what the request is about.
+/// The lowest rank of the first hit for a file: within the first five, but below the main hits.
 const PLACE: usize = 3;
 
-/// What is to be done with a file.
+/// Whether a file is read or written.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Direction {
     Unsaid,
@@ -36,7 +35,7 @@ enum Direction {
 }
 
 impl SplitRequest {
-    /// Reads a request; `None` where it mentions no file in passing.
+    /// Splits a request; `None` if it contains no such path.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let text = cut(text, MAX_QUERY_BYTES);
         // Most queries have neither.
@@ -68,8 +67,7 @@ impl SplitRequest {
     }
 }
 
-/// Puts what was found for the asides among what was found for the matter, near the top and below
-/// its best.
+/// Inserts the hits for files among the main hits, near the top and below the best.
 pub(crate) fn join(mut hits: Vec<Hit>, asides: Vec<Hit>, limit: usize) -> Vec<Hit> {
     for (number, aside) in asides.into_iter().enumerate() {
         let place = (PLACE + number).min(hits.len());
@@ -86,7 +84,7 @@ pub(crate) fn join(mut hits: Vec<Hit>, asides: Vec<Hit>, limit: usize) -> Vec<Hi
 }
 
 /// The extension of a path to a file, in lower case: `notes/papers.md`, `~/x.csv`, `C:\x.docx`.
-/// Addresses and paths without an extension (`/login`) are none.
+/// URLs and paths without an extension (`/login`) do not count.
 fn extension_of_path(word: &str) -> Option<String> {
     if word.contains("://") {
         return None;
@@ -102,7 +100,7 @@ fn extension_of_path(word: &str) -> Option<String> {
         && extension.starts_with(|first: char| first.is_ascii_alphabetic())
         && extension.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let rooted = folder.starts_with(['/', '\\', '~', '.']) || folder.get(1..2) == Some(":");
-    // Without a folder that could only be one, `Next.js` and `example.com` are no files.
+    // Without a folder, `Next.js` and `example.com` could be files. So only known extensions count.
     (plausible && (rooted || DOCUMENTS.contains(&extension.as_str()))).then_some(extension)
 }
 
@@ -132,7 +130,7 @@ const READ: &[&str] = &[
     "summarize",
 ];
 
-/// The last verb before a path says what is to be done with it.
+/// The last verb before a path shows whether the file is read or written.
 fn direction_after(word: &str) -> Option<Direction> {
     let word = word.to_ascii_lowercase();
     if WRITE.contains(&word.as_str()) {

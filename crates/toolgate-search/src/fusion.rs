@@ -1,14 +1,14 @@
-//! Several rankings made into one.
+//! Merges rankings.
 
 use std::collections::HashSet;
 
 use crate::query::Hit;
 
-/// Takes the first of each list, then the second of each, and so on, until `limit` distinct tools
-/// are there.
+/// Takes the first hit of each list, then the second of each, and so on, until there are `limit`
+/// distinct tools.
 ///
-/// A list whose hit is already taken gives up its turn at that rank: a tool that two queries find
-/// has served both of them.
+/// If the hit of a list is already taken, the list adds nothing at that rank, because the tool
+/// serves both queries.
 pub fn round_robin(lists: Vec<Vec<Hit>>, limit: usize) -> Vec<Hit> {
     let mut seen = HashSet::new();
     let mut merged = Vec::new();

@@ -15,12 +15,11 @@ use crate::{
     top::{Candidate, Top},
 };
 
-/// Tools by the sum of what [`Bm25Index`](crate::Bm25Index) and
-/// [`EmbeddingIndex`](crate::EmbeddingIndex) say, each brought to about 0 to 1 first.
+/// Ranks tools by the sum of the scores of [`Bm25Index`](crate::Bm25Index) and
+/// [`EmbeddingIndex`](crate::EmbeddingIndex), each scaled to about 0 to 1.
 ///
-/// Where one of the two is blind the other decides: a query in a language that no description is
-/// written in has no common words, and an identifier that no text ever used has no meaning. Tools
-/// that the query calls by name come first whatever the rest says.
+/// If one has no scores, the other decides: a query in another language has no common words, and an
+/// unusual identifier has no vector. Tools that the query names come first.
 #[derive(Debug, Default)]
 pub struct HybridIndex {
     parameters: HybridParameters,
@@ -28,12 +27,12 @@ pub struct HybridIndex {
     vectors: Vectors,
 }
 
-/// The numbers of the fusion. The defaults were chosen with the sets of `docs/search.md` in view;
-/// around them the figures hardly change. Numbers that make no sense are taken as zero.
+/// The parameters of the fusion. The defaults were chosen with the sets of `docs/search.md`; nearby
+/// values give nearly the same results. Invalid numbers count as zero.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HybridParameters {
-    /// What meaning counts, from 0 to 1; words count the rest.
+    /// The weight of meaning, from 0 to 1. Words have the rest.
     pub meaning: f32,
     /// How much of the best possible score of the query's words, rather than that of the best tool,
     /// is a full score: 0 to 1. With more of it, words that only few tools share with a long query
@@ -47,7 +46,7 @@ impl Default for HybridParameters {
     }
 }
 
-/// Above what words and meaning give together.
+/// More than words and meaning can give together.
 const NAMED: f32 = 10.0;
 /// The lowest score of a hit.
 const LEAST: f32 = 1e-6;
@@ -63,7 +62,7 @@ struct Joined<'n> {
 }
 
 impl HybridIndex {
-    /// An empty index with other numbers than the usual ones.
+    /// An empty index with other parameters than the defaults.
     pub fn with_parameters(words: Bm25Parameters, hybrid: HybridParameters) -> Self {
         let share = |number: f32| if number.is_finite() { number.clamp(0.0, 1.0) } else { 0.0 };
         let parameters =
@@ -104,7 +103,7 @@ impl Strategy for HybridIndex {
             tiers[place] = tiers[place].max(tier);
         });
 
-        // Both arms know the same tools; each server's are in the same order in both.
+        // Both indexes have the same tools, and each server's tools in the same order.
         let joined: Vec<Joined<'_>> = near
             .spans
             .iter()

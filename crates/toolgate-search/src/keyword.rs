@@ -12,7 +12,7 @@ use crate::{
     top::{Candidate, Top},
 };
 
-/// Tools by plain points, which a person can recount.
+/// Ranks tools by simple points.
 ///
 /// Each word of the query gives 10 points where it is a tool's name, else 5 where the name contains
 /// it, 3 where the description does, and 1 where the name of a parameter does. The query as a whole
@@ -33,7 +33,7 @@ const PARAMETERS_HAVE: f32 = 1.0;
 const NAME_HAS_QUERY: f32 = 8.0;
 const DESCRIPTION_HAS_QUERY: f32 = 4.0;
 
-/// What is looked for.
+/// The texts to search for.
 struct Needles<'q> {
     words: Vec<(&'q str, Finder<'q>)>,
     whole: Finder<'q>,
@@ -87,7 +87,7 @@ impl<'q> Needles<'q> {
                 words.push(word);
             }
         }
-        // `a` is in every text, and would count there as much as any word.
+        // `a` is in every text.
         if words.iter().any(|word| word.len() > 1) {
             words.retain(|word| word.len() > 1);
         }

@@ -1,7 +1,7 @@
 //! How much of a text is read.
 //!
-//! Texts come from servers and models, and nobody promises that they are short. Past these limits a
-//! text is not refused: the rest of it is not looked at.
+//! Texts come from servers and models, and can be long. A longer text is not refused; its rest is
+//! ignored.
 
 /// Bytes of one description that are read.
 pub const MAX_TEXT_BYTES: usize = 16 * 1024;
@@ -27,7 +27,7 @@ pub const MAX_QUERY_TERMS: usize = 64;
 /// Bytes of a regular expression; a longer one is refused, since a part of it means something else.
 pub const MAX_PATTERN_BYTES: usize = 1024;
 
-/// Bytes of one description that the strategies which walk over texts keep.
+/// Bytes of one description that the strategies `keyword` and `regex` store.
 pub const MAX_KEPT_BYTES: usize = 4 * 1024;
 
 /// Bytes of a query that are remembered.
@@ -39,7 +39,7 @@ pub const MAX_KEY_BYTES: usize = 256;
 /// Characters of one word; a longer run is a key or a blob, which nobody searches for.
 pub const MAX_WORD_CHARACTERS: usize = 64;
 
-/// The text up to `bytes`, cut at a character's edge.
+/// The text up to `bytes`, cut at a character boundary.
 pub(crate) fn cut(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }

@@ -21,10 +21,10 @@ pub fn recall_at<T: PartialEq>(k: usize, ranking: &[T], needs: &[Vec<T>]) -> f64
     ratio(met, needs.len())
 }
 
-/// The discounted gain of the first `k` of `ranking`, as a share of the best that could be had.
+/// The discounted gain of the first `k` of `ranking`, as a share of the best possible one.
 ///
-/// `gain` says what an entry is worth; `gains` lists what all worthy entries are worth, in any
-/// order. An entry that comes twice counts once.
+/// `gain` returns the gain of an entry. `gains` lists the gains of all labelled entries, in any
+/// order. A repeated entry counts once.
 pub fn ndcg_at<T: Eq + Hash>(
     k: usize,
     ranking: &[T],

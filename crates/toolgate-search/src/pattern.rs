@@ -11,11 +11,10 @@ use crate::{
     text_blocks::{TextBlock, TextBlocks},
 };
 
-/// Tools whose names or descriptions match a regular expression, case aside.
+/// Finds tools whose names or descriptions match a regular expression, without regard to case.
 ///
 /// Tools whose name matches come first, own or exposed, then those whose description does; among
-/// each the earlier match first, then the longer one. A match of nothing, as `x*` has everywhere,
-/// is none.
+/// each the earlier match first, then the longer one. An empty match, as of `x*`, does not count.
 ///
 /// The engine takes time in proportion to the text, whatever the pattern, and the pattern's size is
 /// limited. The index keeps the texts in lower case and every query runs through them.
@@ -24,15 +23,15 @@ pub struct RegexIndex {
     texts: TextBlocks,
 }
 
-/// How large a compiled pattern may be. It is what a character of text costs in the worst case.
+/// The largest size of a compiled pattern. It determines the worst-case cost of a character.
 const MAX_COMPILED_BYTES: usize = 512 * 1024;
 
-/// Where a tool matches; the lesser is the better.
+/// The position of a match; lower is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Match {
     field: MatchedField,
     start: usize,
-    /// What is missing to the longest text there can be, so that the longer is the lesser.
+    /// The largest length minus the length, so that a longer match is lower.
     shortness: usize,
 }
 
@@ -85,7 +84,7 @@ fn compile(pattern: &str) -> Result<Regex, SearchError> {
     if pattern.len() > MAX_PATTERN_BYTES {
         return Err(SearchError::PatternTooLong);
     }
-    // Parsed apart, because the engine's own error is a text already.
+    // Parsed separately, because the engine's error is only a text.
     let fault = |offset: usize, reason: String| {
         SearchError::Pattern(PatternFault::new(pattern, offset, reason))
     };
@@ -123,7 +122,7 @@ fn first(pattern: &Regex, text: &str, field: MatchedField) -> Option<Match> {
 }
 
 impl Match {
-    /// A number that falls along the order, as far as a number of this size can.
+    /// A score that falls in the order of the matches.
     #[expect(clippy::cast_precision_loss, reason = "the order is made without it")]
     fn score(self) -> f32 {
         let base = match self.field {

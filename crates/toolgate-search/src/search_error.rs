@@ -47,7 +47,7 @@ impl PatternFault {
         let before = &pattern[..pattern.floor_char_boundary(offset)];
         let position = before.chars().count();
         let start = position.saturating_sub(CONTEXT);
-        // A line break or a tab would move the caret away from what it points at.
+        // A line break or a tab would move the caret.
         let plain = |character: char| if character.is_control() { ' ' } else { character };
         let excerpt = pattern.chars().skip(start).take(2 * CONTEXT).map(plain).collect();
         Self { reason: reason.into(), excerpt, column: position - start }

@@ -1,4 +1,4 @@
-//! The index that the rest of the program holds.
+//! The index of all tools.
 
 use crate::{
     asides::{SplitRequest, join},
@@ -11,11 +11,10 @@ use crate::{
     usage::{KnownTools, UsageMemory},
 };
 
-/// How many of the queries of one call are looked at; the rest is ignored.
+/// The most queries of one call. Further ones are ignored.
 pub const MAX_QUERIES: usize = 16;
 
-/// How many hits are looked at for ones that were of use before. What ranks below them is too far
-/// from the query for a memory to help.
+/// How many hits the usage memory can move up. Hits below them are too far from the query.
 const MEMORY_POOL: usize = 100;
 
 /// All tools of all servers, ready to be searched.
@@ -55,13 +54,13 @@ impl SearchIndex {
         Self::with_strategy(strategy, strategy.build())
     }
 
-    /// An index over a strategy of the caller's making, with the tools it already holds.
+    /// An index with the caller's own strategy, which may already contain tools.
     pub fn with_strategy(name: StrategyName, strategy: Box<dyn Strategy>) -> Self {
         Self { strategies: vec![(name, strategy)] }
     }
 
-    /// The same index, empty of tools in this strategy, that a query can also be ranked by. It is to
-    /// be called before the first server is added; each strategy takes its own memory.
+    /// Adds a strategy that queries can select. Must be called before the first server is added.
+    /// Each strategy takes its own memory.
     #[must_use]
     pub fn or_ranked_by(mut self, strategy: StrategyName) -> Self {
         if self.strategies.iter().all(|(held, _)| *held != strategy) {
@@ -82,9 +81,10 @@ impl SearchIndex {
         }
     }
 
-    /// Takes the vectors that an encoder made of the texts that `server` was last given with: of
+    /// Sets the vectors that an encoder made of the current texts of `server`:
     /// [`tool_document`](crate::encoder::tool_document) and
-    /// [`server_document`](crate::encoder::server_document). Costs in proportion to the server.
+    /// [`server_document`](crate::encoder::server_document). The cost is proportional to the
+    /// server.
     pub fn set_vectors(&mut self, server: &str, vectors: &ServerVectors) {
         for (_, strategy) in &mut self.strategies {
             strategy.set_vectors(server, vectors);
@@ -115,8 +115,8 @@ impl SearchIndex {
         }
     }
 
-    /// The best hits, best first, with those lifted that were of use for such a query before. What
-    /// the query calls by name stays first; where it is a regular expression, nothing is lifted.
+    /// The best hits, best first. Tools that were useful for similar queries move up. Tools that
+    /// the query names stay first. A regular expression has no usage memory.
     pub fn search_remembering(
         &self,
         query: &Query<'_>,
@@ -134,7 +134,7 @@ impl SearchIndex {
         let (mut named, rest): (Vec<Hit>, Vec<Hit>) =
             hits.into_iter().partition(|hit| called.contains(&&hit.key));
         let lifted = memory.lift(query.text, rest, tools).into_iter();
-        // What is brought in may be among those already.
+        // A tool from the usage memory may be among the named ones.
         let new: Vec<Hit> =
             lifted.filter(|hit| named.iter().all(|named| named.key != hit.key)).collect();
         named.extend(new);

@@ -1,6 +1,6 @@
-//! What the caller hands over to be indexed.
+//! The texts that are indexed.
 //!
-//! Everything is borrowed: an index keeps words and weights, not texts.
+//! Everything is borrowed, because an index stores words and weights, not texts.
 
 use std::{borrow::Borrow, fmt, sync::Arc};
 
@@ -44,7 +44,7 @@ impl fmt::Display for ToolKey {
     }
 }
 
-/// What is indexed of one tool.
+/// The indexed texts of a tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolText<'a> {
     /// The tool's own name as its server spells it, for example `create_issue`.
@@ -57,7 +57,7 @@ pub struct ToolText<'a> {
     pub parameters: Vec<ParameterText<'a>>,
 }
 
-/// What is indexed of one parameter of a tool.
+/// The indexed texts of a parameter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ParameterText<'a> {
     /// The name of the property.

@@ -1,8 +1,8 @@
 //! The texts of tools in lower case, for the strategies that must see parts of words.
 //!
-//! One block a server, so that a server's change costs no more than its own tools. Within a block
-//! the texts of all tools stand one after the other: a search runs through one long string instead
-//! of many short ones.
+//! One block for each server, so that a change costs no more than the server's own tools. A block
+//! is one long string with the texts of all tools, because searching one string is faster than
+//! many.
 
 use std::{collections::BTreeMap, collections::HashSet};
 
@@ -69,7 +69,7 @@ impl TextBlocks {
         self.tools
     }
 
-    /// The blocks that a query is about, in the order of the servers' identities.
+    /// The blocks of the wanted servers, in the order of their identities.
     pub(crate) fn wanted<'s>(
         &'s self,
         query: &Query<'_>,
@@ -82,7 +82,7 @@ impl TextBlocks {
 }
 
 impl Column {
-    /// Adds the text of the next tool: what it is made of, in lower case, blanks as single ones.
+    /// Adds the text of the next tool, in lower case and with single blanks.
     fn push<'t>(&mut self, parts: impl IntoIterator<Item = &'t str>) {
         let start = self.text.len();
         for word in parts.into_iter().flat_map(str::split_whitespace) {
@@ -101,7 +101,7 @@ impl Column {
         &self.text[start..self.ends[tool]]
     }
 
-    /// The tools whose texts contain what `finder` looks for, which has no line break in it.
+    /// The tools whose texts contain the needle of `finder`, which has no line break.
     pub(crate) fn containing(&self, finder: &Finder<'_>) -> impl Iterator<Item = usize> {
         let mut tool = 0;
         std::iter::from_fn(move || {

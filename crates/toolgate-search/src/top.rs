@@ -1,4 +1,4 @@
-//! The best few of many.
+//! Keeps the best of many candidates.
 
 use std::{cmp::Ordering, collections::BinaryHeap};
 
@@ -20,8 +20,8 @@ impl PartialOrd for Candidate<'_> {
     }
 }
 
-/// The better of two is the lesser, so that the top of the heap is the worst that is kept. Keys
-/// decide between equal scores, and servers in the case, which should not be, that two share a key.
+/// The better candidate is the lesser, so that the top of the heap is the worst one. Equal scores
+/// are ordered by key, and then by server.
 impl Ord for Candidate<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
         other
@@ -32,12 +32,12 @@ impl Ord for Candidate<'_> {
     }
 }
 
-/// Keeps the best `limit` of what it is offered.
+/// Keeps the best `limit` candidates.
 #[derive(Debug)]
 pub(crate) struct Top<'i> {
     limit: usize,
     heap: BinaryHeap<Candidate<'i>>,
-    /// Nothing below this gets in.
+    /// The lowest score that is accepted.
     threshold: f32,
 }
 
@@ -47,7 +47,7 @@ impl<'i> Top<'i> {
         Self { limit, heap: BinaryHeap::new(), threshold }
     }
 
-    /// A quick look before the comparison of names that [`Self::offer`] may take.
+    /// A fast check before [`Self::offer`], which may compare names.
     pub(crate) fn may_enter(&self, score: f32) -> bool {
         score >= self.threshold
     }

@@ -19,13 +19,13 @@ pub struct ChoiceFile {
     path: PathBuf,
 }
 
-/// What is in it.
+/// The content of the file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Choices {
     /// Servers that are switched off, by name, and by whom.
     pub disabled: BTreeMap<String, SwitchedBy>,
-    /// Servers that are in no configuration, and what a person consented to run or contact for them.
+    /// Consents to servers that are not configured.
     pub consents: BTreeMap<String, Consent>,
     /// What waits for a person's decision, by id.
     pub requests: BTreeMap<String, ServerConsentRequest>,
@@ -40,7 +40,7 @@ pub struct DamagedChoices {
     why: String,
 }
 
-/// Who switched a server off.
+/// Who disabled a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SwitchedBy {
@@ -56,7 +56,7 @@ pub enum SwitchedBy {
 pub struct Consent {
     /// Identifies what the person consented to.
     pub fingerprint: String,
-    /// What it is. Its form is the caller's business.
+    /// The plan, in the format of the caller.
     pub plan: Value,
     /// When, in seconds since 1970.
     pub at: u64,
@@ -70,7 +70,7 @@ pub struct ServerConsentRequest {
     pub server: String,
     /// Identifies what is requested.
     pub fingerprint: String,
-    /// What it is. Its form is the caller's business.
+    /// The plan, in the format of the caller.
     pub plan: Value,
     /// The same for a person, in full.
     pub shown: String,
@@ -80,7 +80,7 @@ pub struct ServerConsentRequest {
 
 /// How many requests wait at most; the oldest are removed.
 pub const MAX_REQUESTS: usize = 50;
-/// A larger file was not written by us, and is not read.
+/// A larger file was not written by toolgate, and is not read.
 const MAX_BYTES: u64 = 8 * 1024 * 1024;
 
 impl ChoiceFile {
@@ -93,18 +93,18 @@ impl ChoiceFile {
         &self.path
     }
 
-    /// What the file is now; `None` where there is none.
+    /// The stamp of the current file; `None` if there is no file.
     pub fn stamp(&self) -> Option<FileStamp> {
         FileStamp::of(&self.path)
     }
 
-    /// What is chosen; nothing where there is no file. One that cannot be read is no file without
-    /// choices, but an error: what a person switched off must not come on by itself.
+    /// The choices; empty if there is no file. A file that cannot be read is an error, because a
+    /// server that a person disabled must not be enabled by damage.
     pub fn read(&self) -> Result<Choices, DamagedChoices> {
         let damaged = |why: String| DamagedChoices { path: self.path.clone(), why };
         match files::read_bounded(&self.path, MAX_BYTES) {
             Ok(text) => serde_json::from_slice(&text).map_err(|error| damaged(error.to_string())),
-            // Beneath something that is no folder there is no file.
+            // If a parent is not a folder, there is no file.
             Err(error)
                 if matches!(
                     error.kind(),
@@ -117,7 +117,7 @@ impl ChoiceFile {
         }
     }
 
-    /// Changes what is chosen, and gives what `change` gives. Waits for the disk.
+    /// Changes the choices, and returns the result of `change`. Waits for the disk.
     pub fn change<T>(&self, change: impl FnOnce(&mut Choices) -> T) -> Result<T, StoreError> {
         let error = |error| StoreError::new(&self.path, error);
         let _lock = Lock::take(&self.path.with_extension("lock"))?;

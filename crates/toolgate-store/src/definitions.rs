@@ -1,8 +1,7 @@
-//! What servers said of their tools, by server and by content.
+//! The cached definitions of servers, by server and by content.
 //!
-//! A small file a server says how to talk to it and which content it had last; the content is a
-//! file of its own, named by its fingerprint, so that a start that finds nothing new writes
-//! nothing.
+//! A small file for each server contains its era and the fingerprint of its content. The content is
+//! a separate file that is named by the fingerprint. So a start without changes writes nothing.
 
 use std::{
     fs, io,
@@ -16,7 +15,7 @@ use toolgate_mcp::Era;
 
 use crate::{StoreError, files};
 
-/// Files that are larger than this were not written by us.
+/// A larger file was not written by toolgate.
 const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
 
 /// The cached definitions of all servers.
@@ -25,12 +24,12 @@ pub struct DefinitionCache {
     folder: PathBuf,
 }
 
-/// Which server a cache entry is for: its name, and what is run or contacted under it. A server
-/// whose command changed is another server.
+/// Identifies the server of a cache entry: its name, and what it runs or contacts. A server with
+/// another command is another server.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ServerKey(String);
 
-/// What is remembered of a server beside its tools.
+/// The stored properties of a server, without its tools.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerMemory {
@@ -42,12 +41,12 @@ pub struct ServerMemory {
     pub server_info: Value,
     /// The server's words to the model.
     pub instructions: Option<String>,
-    /// What the server can do, as it declared it; unknown in older files.
+    /// The capabilities that the server declared; `None` in older files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<Map<String, Value>>,
 }
 
-/// What the cache has of a server.
+/// The cache entry of a server.
 #[derive(Debug, Clone)]
 pub struct CachedServer {
     /// How to talk to it.
@@ -80,7 +79,7 @@ struct ContentFileOut<'a> {
 const VERSION: u32 = 1;
 
 impl ServerKey {
-    /// The key for `server`; `target` tells what is run or contacted, without secrets.
+    /// The key for `server`. `target` identifies what it runs or contacts, without secrets.
     pub fn new(server: &str, target: &str) -> Self {
         let digest = blake3::hash(target.as_bytes()).to_hex();
         Self(format!("{}-{}", files::slug(server), &digest[..8]))
@@ -97,7 +96,7 @@ impl DefinitionCache {
         self.pointer(key).map(|pointer| pointer.memory)
     }
 
-    /// What is known of a server. Absent, damaged and tampered entries are all `None`.
+    /// The entry of a server; `None` if it is missing, damaged or changed by others.
     pub fn load(&self, key: &ServerKey) -> Option<CachedServer> {
         let pointer = self.pointer(key)?;
         let Some(definitions) = self.content(&pointer.definitions) else {
@@ -124,7 +123,7 @@ impl DefinitionCache {
         Some(definitions)
     }
 
-    /// Keeps what a server said. Writes nothing where nothing changed; returns whether it did.
+    /// Stores the definitions of a server, if they changed. Returns whether they did.
     pub fn save<'a>(
         &self,
         key: &ServerKey,
@@ -165,7 +164,7 @@ impl DefinitionCache {
         Ok(true)
     }
 
-    /// Removes a content file that no server refers to any more. Failing to is no loss.
+    /// Removes a content file that no server uses. A failure does no harm.
     fn drop_unused(&self, fingerprint: &str) {
         let Ok(entries) = fs::read_dir(self.folder.join("servers")) else { return };
         let used = entries.flatten().any(|entry| {
@@ -191,7 +190,7 @@ impl DefinitionCache {
     }
 }
 
-/// The text becomes part of a path, so that nothing else may pass.
+/// The text becomes part of a path, so it must be a fingerprint.
 fn is_fingerprint(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

@@ -10,17 +10,17 @@ use std::{
 
 use crate::StoreError;
 
-/// Tells one content of a file from another, for the price of one look at its folder.
+/// Identifies the content of a file without reading it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileStamp {
     modified: Option<SystemTime>,
     bytes: u64,
-    /// Every change makes another file, so that two within one tick of the clock differ too.
+    /// Every change creates a new file, so that two changes at the same time differ too.
     file: u64,
 }
 
 impl FileStamp {
-    /// What the file is now; `None` where there is none.
+    /// The stamp of the current file; `None` if there is no file.
     pub(crate) fn of(path: &Path) -> Option<Self> {
         let metadata = fs::metadata(path).ok()?;
         #[cfg(unix)]
@@ -40,7 +40,7 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), StoreError> {
     builder.create(path).map_err(|error| StoreError::new(path, error))
 }
 
-/// The content of a file. One that is larger than `limit` bytes was not written by us.
+/// The content of a file; an error if it has more than `limit` bytes.
 pub(crate) fn read_bounded(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     fs::File::open(path)?.take(limit + 1).read_to_end(&mut content)?;
@@ -60,7 +60,7 @@ pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<(), StoreError> {
     let temporary = path.with_extension(format!("{}-{unique}.tmp", std::process::id()));
     let written = write_private(&temporary, content).and_then(|()| fs::rename(&temporary, path));
     written.map_err(|error| {
-        // Whatever is left of the attempt is of no use; that it cannot be removed changes nothing.
+        // The rest of a failed attempt is useless. If it cannot be removed, it does no harm.
         let _ = fs::remove_file(&temporary);
         StoreError::new(path, error)
     })

@@ -1,26 +1,26 @@
 //! What toolgate stores on disk.
 //!
-//! - [`ChoiceFile`]: which servers people and models switched off, and what people consented to.
+//! - [`ChoiceFile`]: which servers people and models disabled, and the consents of people.
 //! - [`DefinitionCache`]: the tool definitions of servers, so that a second start can search
 //!   before any server has answered.
-//! - [`ShapeStore`]: what the results of tools looked like, where servers do not declare it.
-//! - [`VectorCache`]: what an encoder made of texts, so that no text is encoded twice.
-//! - [`ServerLog`]: what servers wrote to stderr, bounded.
+//! - [`ShapeStore`]: the learned types of results, if servers do not declare them.
+//! - [`VectorCache`]: the vectors of an encoder, so that no text is encoded twice.
+//! - [`ServerLog`]: the stderr of servers, bounded.
 //! - [`UsageLog`]: which query led to which call, bounded.
 //! - [`AccessTokens`]: the access tokens of HTTP clients, as hashes.
 //! - [`Vault`]: the secrets of logins, encrypted.
 //!
-//! All of these but the access tokens can be lost without harm, a vault at the price of logging in
-//! again. A file that cannot be read is treated as absent, and
-//! a write that fails is an error for the caller to report, never a reason to stop.
+//! All of these except the access tokens can be lost without harm; after the loss of a vault, people
+//! log in again. A file that cannot be read counts as missing. A failed write is an error that the
+//! caller reports, but never a reason to stop.
 //!
-//! What must not be lost:
+//! These must not be lost:
 //!
 //! - [`Journal`]: runs with their calls and events, approvals, and grants.
-//! - [`AuditLog`]: every decision and call, in a chain that shows where a line is missing.
+//! - [`AuditLog`]: every decision and call, in a hash chain that shows missing lines.
 //!
-//! Several processes may use one folder: cached definitions are replaced whole, logs are appended to
-//! line by line, and vectors, choices and the usage log are written under a lock.
+//! Several processes may use one folder. Cached definitions are replaced as whole files, log lines are
+//! appended, and vectors, choices and the usage log are written under a lock.
 
 mod audit;
 mod choices;
@@ -95,7 +95,7 @@ impl Store {
     pub fn try_writing(&self) -> Result<(), StoreError> {
         let path = self.root.join("written");
         files::replace(&path, b"")?;
-        // That somebody else who tries at the same time was faster is fine.
+        // Another process may have been faster.
         let _ = std::fs::remove_file(&path);
         Ok(())
     }
@@ -105,14 +105,14 @@ impl Store {
         DefinitionCache::new(self.root.join("cache"))
     }
 
-    /// What was chosen for the servers of a configuration; `configuration` tells it from others.
+    /// The choices for the servers of a configuration, which `configuration` identifies.
     pub fn choices(&self, configuration: &str) -> ChoiceFile {
         ChoiceFile::new(
             self.root.join("choices").join(format!("{}.json", files::slug(configuration))),
         )
     }
 
-    /// A folder for what was fetched from elsewhere and can be fetched again.
+    /// A folder for downloads, which can be deleted.
     pub fn fetched(&self, what: &str) -> PathBuf {
         self.root.join("cache").join(what)
     }
@@ -127,12 +127,12 @@ impl Store {
         AccessTokens::new(self.root.join("access"))
     }
 
-    /// What the results of tools looked like.
+    /// The learned types of results.
     pub fn shapes(&self) -> ShapeStore {
         ShapeStore::new(self.root.join("shapes"))
     }
 
-    /// The cache of the vectors that an encoder made; `encoder` tells it from others.
+    /// The cache of the vectors of an encoder, which `encoder` identifies.
     pub fn vectors(&self, encoder: &str) -> VectorCache {
         VectorCache::new(&self.root.join("cache").join("vectors"), encoder)
     }

@@ -14,7 +14,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// How often the lock is tried.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Held until dropped. The system takes it back from a process that ends.
+/// A lock, held until it is dropped. The system releases it when the process ends.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _file: fs::File,

@@ -1,4 +1,4 @@
-//! The logs of servers: what they write to stderr, in two files of bounded size.
+//! The logs of servers: their stderr, in two files of limited size.
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use chrono::{DateTime, SecondsFormat};
 
 use crate::{StoreError, files};
 
-/// A log file is set aside when it reaches this size; one older file is kept beside it.
+/// A log file is renamed when it reaches this size. One older file is kept.
 pub const MAX_LOG_BYTES: u64 = 512 * 1024;
 
 const MAX_LINE_CHARACTERS: usize = 4096;
@@ -57,7 +57,7 @@ impl ServerLog {
         let _ = self.write(&piece);
     }
 
-    /// The last `lines` lines, oldest first. Empty where there are none.
+    /// The last `lines` lines, oldest first.
     pub fn tail(&self, lines: usize) -> io::Result<Vec<String>> {
         let mut text = read_or_empty(&self.older())?;
         text.push_str(&read_or_empty(&self.path)?);

@@ -1,4 +1,4 @@
-//! What the results of tools looked like, by server.
+//! The learned types of results, by server.
 
 use std::path::PathBuf;
 
@@ -18,13 +18,13 @@ impl ShapeStore {
         Self { folder }
     }
 
-    /// What was saved last; `None` where there is nothing that can be read.
+    /// The last saved text; `None` if there is none or it cannot be read.
     pub fn load(&self, server: &str) -> Option<String> {
         let text = files::read_bounded(&self.path(server), MAX_SHAPES_BYTES as u64).ok()?;
         String::from_utf8(text).ok()
     }
 
-    /// Replaces what was saved. Too much is not saved at all.
+    /// Replaces the saved text. A text that is too long is not saved.
     pub fn save(&self, server: &str, text: &str) -> Result<(), StoreError> {
         if text.len() > MAX_SHAPES_BYTES {
             return Ok(());

@@ -1,9 +1,9 @@
-//! What an encoder made of texts, by encoder and content.
+//! The vectors of encoders, by encoder and content.
 //!
-//! One file an encoder, which is only appended to: a head, then records of one size, each with the
-//! hash of its text, the numbers in 16 bits each, and a check. A process that dies while it writes
-//! leaves part of a record at the end, which the next writer cuts off. Writers and readers of several
-//! processes take turns by a lock on the file.
+//! One append-only file for each encoder: a header, then records of equal size. Each record has the
+//! hash of its text, the numbers with 16 bits each, and a checksum. A killed writer may leave part
+//! of a record at the end, which the next writer removes. A file lock serialises the writers and
+//! readers of all processes.
 
 use std::{
     collections::HashMap,
@@ -30,7 +30,7 @@ pub struct VectorCache {
     known: Mutex<CachedVectors>,
 }
 
-/// What is known of the file.
+/// The known content of the file.
 #[derive(Debug, Default)]
 struct CachedVectors {
     head: VectorFileHeader,
@@ -40,7 +40,7 @@ struct CachedVectors {
     end: u64,
 }
 
-/// What the file begins with.
+/// The header of the file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct VectorFileHeader {
     dimensions: u32,
@@ -63,14 +63,14 @@ impl VectorCache {
         Self { path, most: MAX_VECTOR_BYTES, known: Mutex::default() }
     }
 
-    /// The vectors of texts, of those that are there. Damaged ones are not.
+    /// The stored vectors of texts. Damaged ones count as missing.
     pub fn get(&self, texts: &[&str]) -> Vec<Option<Vec<f32>>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         self.look_up(&mut known, texts).unwrap_or_else(|_| vec![None; texts.len()])
     }
 
-    /// Keeps vectors, all of one length. Where they are of another length than those that are there,
-    /// those are forgotten: the encoder is not what it was.
+    /// Stores vectors of one length. Vectors of another length are removed, because the encoder has
+    /// changed.
     pub fn put(&self, entries: &[(&str, &[f32])]) -> Result<(), StoreError> {
         let Some((_, first)) = entries.first() else { return Ok(()) };
         let dimensions = u32::try_from(first.len()).unwrap_or(u32::MAX);
@@ -144,7 +144,7 @@ impl VectorCache {
         if known.end + bytes.len() as u64 > self.most {
             known.halve(&mut file)?;
         }
-        // What a process left unfinished is cut off.
+        // Removes an unfinished record.
         file.set_len(known.end)?;
         file.seek(SeekFrom::Start(known.end))?;
         file.write_all(&bytes)?;
@@ -153,7 +153,7 @@ impl VectorCache {
 }
 
 impl CachedVectors {
-    /// Reads what was added since the last time, or everything where the file is another.
+    /// Reads the new records, or everything if the file was replaced.
     fn refresh(&mut self, file: &mut File) -> io::Result<()> {
         let length = file.metadata()?.len();
         file.seek(SeekFrom::Start(0))?;
@@ -201,7 +201,7 @@ impl CachedVectors {
 }
 
 impl VectorFileHeader {
-    /// `None` where the file is empty or not one of ours.
+    /// `None` if the file is empty or not a vector file.
     fn read(file: &mut File) -> io::Result<Option<Self>> {
         let mut bytes = Vec::new();
         file.take(HEAD_BYTES).read_to_end(&mut bytes)?;
@@ -250,7 +250,7 @@ fn decoded(record: &[u8], key: &Key) -> Option<Vec<f32>> {
     is_sound.then(|| numbers.collect())
 }
 
-/// Removes the vectors of the oldest encoders. Failing to is no loss.
+/// Removes the vectors of the oldest encoders. A failure does no harm.
 fn forget_oldest(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     let mut held: Vec<_> = entries

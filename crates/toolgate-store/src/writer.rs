@@ -12,7 +12,7 @@ use crate::{LogSource, Store};
 /// a server are worth most.
 const QUEUED_LINES: usize = 4096;
 
-/// Writes to the logs of a store in a thread of its own, which ends with it.
+/// Writes to the logs of a store in a separate thread.
 #[derive(Debug)]
 pub struct LogWriter {
     shared: Arc<Shared>,
@@ -45,7 +45,7 @@ impl LogWriter {
     pub fn start(store: Store) -> Self {
         let shared = Arc::new(Shared::default());
         let worker = Arc::clone(&shared);
-        // Where no thread can be had, lines are lost, which is what logs are allowed.
+        // If no thread can be started, log lines are lost.
         let _ = std::thread::Builder::new()
             .name("toolgate-logs".into())
             .spawn(move || worker.write(&store));

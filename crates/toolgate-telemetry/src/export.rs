@@ -30,7 +30,7 @@ pub(crate) struct Tally {
     told: AtomicBool,
 }
 
-/// Sends to one URL, with headers of ours alone. The exporters run on threads of their own, and the
+/// Sends to one URL, only with configured headers. The exporters run on their own threads, and the
 /// client on the runtime.
 pub(crate) struct Sender {
     client: reqwest::Client,
@@ -40,14 +40,14 @@ pub(crate) struct Sender {
     tally: Arc<Tally>,
 }
 
-/// Counts what goes into the queue.
+/// Counts the spans that enter the queue.
 #[derive(Debug)]
 pub(crate) struct CountedQueue {
     pub(crate) queue: BatchSpanProcessor,
     pub(crate) tally: Arc<Tally>,
 }
 
-/// Counts what arrives.
+/// Counts the spans that arrive.
 #[derive(Debug)]
 pub(crate) struct CountedExporter<E> {
     pub(crate) exporter: E,
@@ -55,18 +55,18 @@ pub(crate) struct CountedExporter<E> {
 }
 
 /// How long a collector may take to answer.
-const PATIENCE: Duration = Duration::from_secs(3);
-/// What is read of its answer.
-const LONGEST_ANSWER: usize = 64 * 1024;
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(3);
+/// How many bytes of its response are read.
+const MAX_RESPONSE_BYTES: usize = 64 * 1024;
 
 impl Tally {
-    /// Spans that no collector has. Some of them may still wait.
+    /// The number of spans that no collector has received. Some may still be in the queue.
     pub(crate) fn missing(&self) -> u64 {
         let delivered = self.delivered.load(Ordering::Acquire);
         self.ended.load(Ordering::Acquire).saturating_sub(delivered)
     }
 
-    /// Told once: a collector that is away would fill the log.
+    /// Reported once, because an unreachable collector would fill the log.
     fn tell(&self, url: &Url, why: &str) {
         if !self.told.swap(true, Ordering::Relaxed) {
             let host = url.host_str().unwrap_or_default();
@@ -98,10 +98,10 @@ impl Sender {
                 tracing::warn!("the telemetry header `{name}` cannot be sent");
             }
         }
-        // Elsewhere nobody may have the headers.
+        // No redirects, because another host must not get the headers.
         let client = toolgate_http::client_builder()
             .redirect(reqwest::redirect::Policy::none())
-            .timeout(PATIENCE)
+            .timeout(RESPONSE_TIMEOUT)
             .build()?;
         Ok(Self { client, url, headers: fit, runtime: Handle::current(), tally })
     }
@@ -123,11 +123,11 @@ impl HttpClient for Sender {
             let mut body = Vec::new();
             while let Some(chunk) = response.chunk().await? {
                 body.extend_from_slice(&chunk);
-                if body.len() > LONGEST_ANSWER {
+                if body.len() > MAX_RESPONSE_BYTES {
                     break;
                 }
             }
-            body.truncate(LONGEST_ANSWER);
+            body.truncate(MAX_RESPONSE_BYTES);
             Ok::<_, reqwest::Error>((response.status(), response.headers().clone(), body))
         });
         let (status, headers, body) = match sent.await {

@@ -1,4 +1,4 @@
-//! What is counted.
+//! The metrics.
 
 use opentelemetry::{
     KeyValue,
@@ -7,7 +7,7 @@ use opentelemetry::{
 
 use crate::span::CallSpanEnd;
 
-/// The instruments. The SDK bounds how many sets of attributes each of them has.
+/// The instruments. The SDK limits the number of attribute sets of each.
 #[derive(Debug)]
 pub(crate) struct Instruments {
     calls: Counter<u64>,
@@ -18,7 +18,7 @@ pub(crate) struct Instruments {
     result_bytes: Histogram<u64>,
 }
 
-/// As the conventions for MCP have them, in seconds.
+/// From the conventions for MCP, in seconds.
 const SECONDS: [f64; 14] =
     [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];
 const BYTES: [f64; 8] =

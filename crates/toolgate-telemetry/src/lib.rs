@@ -1,15 +1,14 @@
 //! Traces and metrics, for an OpenTelemetry collector.
 //!
 //! A request of a client, the run of a script and each call of a tool are spans, one within the
-//! other; calls, how long they took and how large they were are counted. Off unless somebody says
-//! where to, and then never in the way of a call: what waits to be sent is bounded, and lost
-//! rather than waited for.
+//! other. Metrics count calls, their duration and their size. Telemetry is off without a collector.
+//! It never delays a call: the queue is bounded, and spans that do not fit are dropped.
 //!
-//! Which trace something belongs to travels in `_meta` (`traceparent` and `tracestate`, as MCP has
-//! it), from the client by way of all of these to the server.
+//! `_meta` carries the trace (`traceparent` and `tracestate`, as in MCP) from the client to the
+//! server.
 //!
 //! > **Invariant:** no argument, result or secret is in a span or a metric. Names come from the
-//! > catalogue, the policy and this crate, and never from whoever calls.
+//! > catalog, the policy and this crate, and never from the caller.
 
 mod export;
 mod instruments;

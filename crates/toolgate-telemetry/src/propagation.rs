@@ -1,4 +1,4 @@
-//! Which trace something belongs to, in `_meta`.
+//! Reads and writes the trace context in `_meta`.
 
 use opentelemetry::{
     Context,
@@ -13,7 +13,7 @@ pub const TRACE_FIELDS: [&str; 2] = [PARENT, STATE];
 
 const PARENT: &str = "traceparent";
 const STATE: &str = "tracestate";
-/// What is longer is nothing that the standard knows.
+/// The longest valid value.
 const LONGEST: usize = 512;
 
 /// The fields of `_meta` that identify the trace.
@@ -27,13 +27,13 @@ pub fn trace_of(meta: Option<&Map<String, Value>>) -> Option<Map<String, Value>>
     fields.contains_key(PARENT).then_some(fields)
 }
 
-/// The trace that `_meta` names. One that is not understood begins anew.
+/// The trace that `_meta` names. An invalid one starts a new trace.
 pub(crate) fn parent(meta: Option<&Map<String, Value>>) -> Context {
     let trace = trace_of(meta).unwrap_or_default();
     TraceContextPropagator::new().extract_with_context(&Context::new(), &Fields(trace))
 }
 
-/// Makes `_meta` name this span.
+/// Writes this span into `_meta`.
 pub(crate) fn name(span: &SpanContext, meta: &mut Option<Map<String, Value>>) {
     let mut fields = Fields(meta.take().unwrap_or_default());
     let context = Context::new().with_remote_span_context(span.clone());

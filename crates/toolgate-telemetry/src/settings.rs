@@ -22,7 +22,7 @@ pub struct TelemetrySettings {
 pub struct TelemetryOptions {
     /// The base URL.
     pub endpoint: Option<String>,
-    /// Headers; where there are none, the environment's.
+    /// Headers; if there are none, those of the environment.
     pub headers: BTreeMap<String, String>,
     /// The `service.name` of all spans and metrics.
     pub service_name: Option<String>,
@@ -63,7 +63,7 @@ impl TelemetryOptions {
     }
 }
 
-/// `key=value,key=value`, the values with percent signs. What is no pair is left out.
+/// `key=value,key=value`, the values with percent signs. Other parts are ignored.
 fn read_headers(listed: &str) -> BTreeMap<String, String> {
     let pairs = listed.split(',').filter_map(|pair| pair.split_once('='));
     pairs

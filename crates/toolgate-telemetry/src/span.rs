@@ -16,15 +16,15 @@ type Meta = Map<String, serde_json::Value>;
 /// The request of a client.
 #[derive(Debug, Clone, Copy)]
 pub struct Operation<'a> {
-    /// The method, one that is known: never what a client made up.
+    /// A known method, never an invented name.
     pub method: &'static str,
-    /// The tool, where it is a known one.
+    /// The tool, if it is known.
     pub tool: Option<&'a str>,
     /// The session.
     pub session: &'a str,
 }
 
-/// A request of a client, or of a command. Dropped before it is ended, it was cancelled.
+/// A request of a client or of a command. If it is dropped before its end, it counts as cancelled.
 #[derive(Debug)]
 pub struct RequestSpan {
     span: TimedSpan,
@@ -37,7 +37,7 @@ pub struct RunSpan {
     span: TimedSpan,
 }
 
-/// A call of a tool. Dropped before it is ended, it was cancelled, and is counted as that.
+/// A call of a tool. If it is dropped before its end, it counts as cancelled.
 #[derive(Debug)]
 pub struct CallSpan {
     span: TimedSpan,
@@ -58,13 +58,13 @@ pub struct CallSpanEnd<'a> {
     pub error: Option<&'static str>,
     /// Bytes of the arguments.
     pub argument_bytes: u64,
-    /// Bytes of the result, where there is one.
+    /// Bytes of the result, if there is one.
     pub result_bytes: Option<u64>,
     /// The answer of a person: `allow`, `deny`, or `waiting` if there is none yet.
     pub question: Option<&'static str>,
 }
 
-/// A span, where telemetry is on.
+/// A span, if telemetry is on.
 #[derive(Debug)]
 struct TimedSpan(Option<Box<RunningSpan>>);
 
@@ -93,7 +93,7 @@ impl Telemetry {
         RequestSpan { span, method }
     }
 
-    /// A run of a script begins.
+    /// Starts the span of a run.
     pub fn run(
         &self,
         id: &str,
@@ -112,7 +112,7 @@ impl Telemetry {
         RunSpan { span }
     }
 
-    /// A call begins, of a tool that exists. One that does not has no name here.
+    /// Starts the span of a call. The call of an unknown tool has no name.
     pub fn call(
         &self,
         tool: Option<(&str, &str)>,
@@ -144,7 +144,7 @@ impl Telemetry {
 }
 
 impl RequestSpan {
-    /// Makes what follows a part of this.
+    /// Makes this span the parent of later spans.
     pub fn pass_on(&self, meta: &mut Option<Meta>) {
         self.span.pass_on(meta);
     }
@@ -164,12 +164,12 @@ impl RequestSpan {
 }
 
 impl RunSpan {
-    /// Makes what follows a part of this.
+    /// Makes this span the parent of later spans.
     pub fn pass_on(&self, meta: &mut Option<Meta>) {
         self.span.pass_on(meta);
     }
 
-    /// It is over: how, and how many calls it made.
+    /// Ends the span. `error` is the kind of the failure, if the run failed.
     pub fn end(mut self, error: Option<&'static str>, calls: u64) {
         let calls = i64::try_from(calls).unwrap_or(i64::MAX);
         self.span.end(error, vec![KeyValue::new("toolgate.calls", calls)]);
@@ -177,12 +177,12 @@ impl RunSpan {
 }
 
 impl CallSpan {
-    /// Makes what the server does a part of this.
+    /// Makes this span the parent of the server's spans.
     pub fn pass_on(&self, meta: &mut Option<Meta>) {
         self.span.pass_on(meta);
     }
 
-    /// It is over.
+    /// Ends the span, and counts the call.
     pub fn end(mut self, end: &CallSpanEnd<'_>) {
         self.finish(end);
     }

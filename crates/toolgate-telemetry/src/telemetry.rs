@@ -46,13 +46,13 @@ const NAME: &str = "toolgate";
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Telemetry {
-    /// None.
+    /// Telemetry that is off.
     pub fn off() -> Self {
         Self::default()
     }
 
-    /// Sends to a collector from now on. Must be called inside a tokio runtime. What the standard
-    /// `OTEL_BSP_…`, `OTEL_METRIC_EXPORT_INTERVAL` and `OTEL_TRACES_SAMPLER` variables say holds.
+    /// Sends to a collector from now on. Must be called inside a tokio runtime. Respects the
+    /// variables `OTEL_BSP_…`, `OTEL_METRIC_EXPORT_INTERVAL` and `OTEL_TRACES_SAMPLER`.
     pub fn start(settings: &TelemetrySettings) -> Result<Self, TelemetryError> {
         let tally = Arc::new(Tally::default());
         let sender = |signal: &str| {
@@ -113,24 +113,24 @@ impl Telemetry {
         Ok(Self(Some(Arc::new(inner))))
     }
 
-    /// Whether anything is made.
+    /// Whether telemetry is on.
     pub fn is_on(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Asks `count` how many servers are connected whenever that is sent, until it knows no more.
+    /// Calls `count` for the number of connected servers at each export, until it returns `None`.
     pub fn watch_servers(&self, count: impl Fn() -> Option<u64> + Send + Sync + 'static) {
         if let Some(inner) = &self.0 {
             inner.connected.lock().push(Box::new(count));
         }
     }
 
-    /// Sends what waits, for a short time, and makes nothing more that would be sent. How many spans
-    /// no collector has is told.
+    /// Exports the queued spans, within a short time, and stops telemetry. Logs the number of lost
+    /// spans.
     pub async fn shutdown(&self) {
         let Some(inner) = self.0.clone() else { return };
         let (traces, metrics) = (inner.traces.clone(), inner.metrics.clone());
-        // Both block, and neither must wait for the other.
+        // Both block, so they run in parallel.
         let traces = tokio::task::spawn_blocking(move || {
             traces.shutdown_with_timeout(FLUSH_TIMEOUT).is_ok()
         });
@@ -144,7 +144,7 @@ impl Telemetry {
         }
     }
 
-    /// Spans that no collector has, so far. Some of them may still wait.
+    /// The number of spans that no collector has received. Some may still be in the queue.
     pub fn missing(&self) -> u64 {
         self.0.as_ref().map_or(0, |inner| inner.tally.missing())
     }

@@ -80,7 +80,7 @@ fn binary(folder: &str, name: &str) -> Result<PathBuf, TestkitError> {
     Ok(path)
 }
 
-/// Whether the binary exists and is newer than what it is made of.
+/// Whether the binary exists and is newer than its sources.
 fn is_current(path: &Path, sources: &Path) -> bool {
     let built = path.metadata().and_then(|metadata| metadata.modified());
     // Sources that are not there, as on a machine that only runs tests, have not changed.

@@ -38,7 +38,7 @@ pub enum Builtin {
     SpawnGrandchild,
     /// Writes `lines` lines to stderr.
     Stderr,
-    /// Asks the client for its roots and returns what came back, an error included.
+    /// Asks the client for its roots and returns the answer, which may be an error.
     AskRoots,
     /// Asks for a form to be filled in (`elicitation/create`), `rounds` times in turn.
     AskForm,

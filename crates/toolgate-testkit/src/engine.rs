@@ -33,7 +33,7 @@ pub(crate) struct Engine {
     /// Fires when the process is to end.
     exit: CancellationToken,
     exit_code: AtomicI32,
-    /// Whether a `server/discover` has come in.
+    /// Whether a `server/discover` was received.
     probed: AtomicBool,
     /// Grows when all HTTP sessions are forgotten.
     session_generation: AtomicU64,
@@ -44,7 +44,7 @@ pub(crate) struct Engine {
 pub(crate) struct State {
     /// The tool list as it is now.
     pub(crate) tools: Vec<Value>,
-    /// How many `tools/call` have come in.
+    /// How many `tools/call` were received.
     pub(crate) calls: u64,
     /// The value of the tool `counter`.
     pub(crate) counter: u64,

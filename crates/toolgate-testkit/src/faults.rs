@@ -13,7 +13,7 @@ pub struct Faults {
     /// Exits at once instead of serving.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_at_start: Option<StartupExit>,
-    /// Writes this many bytes to stderr before it serves, and blocks if nobody reads them.
+    /// Writes this many bytes to stderr before it serves, and blocks if they are not read.
     pub stderr_bytes: u64,
     /// Answers this many calls; the next one runs its tool, then the process exits unanswered.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,17 +110,17 @@ pub struct StrayOutput {
 pub struct BrokenAnswer {
     /// The method, such as `tools/list`.
     pub method: String,
-    /// What is wrong with its answers.
+    /// The fault of its responses.
     pub fault: AnswerFault,
 }
 
-/// What is wrong with an answer. The request's effect takes place all the same.
+/// A fault of a response. The request still has its effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AnswerFault {
-    /// It never comes.
+    /// There is no response.
     Silence,
-    /// It is no JSON.
+    /// It is not JSON.
     Garbage,
     /// It is cut in the middle.
     Truncated,

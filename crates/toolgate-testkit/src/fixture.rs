@@ -23,9 +23,9 @@ use crate::{Builtin, Faults};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct Fixture {
-    /// The name that the server gives for itself.
+    /// The server's name in its handshake.
     pub name: String,
-    /// The version that the server gives for itself.
+    /// The server's version in its handshake.
     pub version: String,
     /// The instructions that it sends with its handshake.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,14 +48,14 @@ pub struct Fixture {
     pub tools: Vec<Value>,
     /// Raw `tools/call` results by tool name, sent exactly as given.
     pub answers: BTreeMap<String, Value>,
-    /// Raw definitions of resources, listed exactly as given. One that is read is a text that names
-    /// the server and the URI, or a few bytes where its type is that of an image.
+    /// Raw definitions of resources, listed exactly as given. Reading one returns a text with the
+    /// server and the URI, or a few bytes if its type is an image.
     pub resources: Vec<Value>,
     /// Raw templates of resources. What begins like one of them can be read.
     pub templates: Vec<Value>,
-    /// Raw definitions of prompts. Each answers with its name and arguments, and with a link to the
-    /// first resource. The argument `announce` names a notification that is sent to whoever listens,
-    /// with the JSON in the argument `params`.
+    /// Raw definitions of prompts. Each returns its name and arguments, and a link to the first
+    /// resource. The argument `announce` names a notification that is sent to all listeners, with
+    /// the JSON of the argument `params`.
     pub prompts: Vec<Value>,
     /// Capabilities that it declares beside `tools`, as they are.
     pub capabilities: Map<String, Value>,
@@ -246,7 +246,7 @@ pub enum ProbeRefusal {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct HttpOptions {
-    /// What a POST is answered with.
+    /// The form of the response to a POST.
     pub answers: HttpAnswers,
     /// Whether GET opens a stream of notifications; 405 otherwise. Legacy sessions only.
     pub notification_stream: bool,
@@ -265,8 +265,8 @@ impl Default for HttpOptions {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HttpAnswers {
-    /// `application/json`: the answer alone. What else belongs to a request goes over the legacy
-    /// session's GET stream, in no order with the answer, and is lost in the modern era.
+    /// `application/json`: only the response. Other messages of a request go to the GET stream of a
+    /// legacy session, without a fixed order. In the modern era they are lost.
     #[default]
     Json,
     /// `text/event-stream`: what belongs to the request (progress, questions), then the answer.

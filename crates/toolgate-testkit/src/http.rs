@@ -74,7 +74,7 @@ impl RunningHttp {
         self.engine.forget_sessions();
     }
 
-    /// How many `tools/call` requests have come in.
+    /// How many `tools/call` requests were received.
     pub fn calls(&self) -> u64 {
         self.engine.state.lock().calls
     }

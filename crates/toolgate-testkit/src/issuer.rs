@@ -39,7 +39,7 @@ pub enum IssuerFault {
     KeysAt(String),
     /// Requests for the keys are redirected.
     Redirect(String),
-    /// This is sent in place of the keys.
+    /// This is sent instead of the keys.
     Keys(Value),
     /// The keys are followed by this many blanks.
     Padding(usize),

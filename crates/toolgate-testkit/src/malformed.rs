@@ -1,8 +1,7 @@
-//! Tool definitions that are broken or unusual in the ways in which real servers' are.
+//! Tool definitions that are broken or unusual like those of real servers.
 //!
 //! Each function returns one definition for [`Fixture::with_tool`](crate::Fixture::with_tool).
-//! Those that have a usable name can be called; they answer like
-//! [`Builtin::Echo`](crate::Builtin::Echo).
+//! Those with a usable name can be called, and behave like [`Builtin::Echo`](crate::Builtin::Echo).
 
 use serde_json::{Value, json};
 

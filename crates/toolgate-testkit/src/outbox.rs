@@ -35,7 +35,7 @@ impl Outbox {
         (Self(sender), receiver)
     }
 
-    /// Queues the response to a request. A client that is gone is no error.
+    /// Queues the response to a request. A disconnected client is no error.
     pub(crate) fn answer(&self, text: String) {
         let _ = self.0.send(Frame { text, kind: FrameKind::Answer });
     }
@@ -50,7 +50,7 @@ impl Outbox {
         let _ = self.0.send(frame);
     }
 
-    /// Resolves when nobody reads this stream any more.
+    /// Resolves when the stream has no reader.
     pub(crate) async fn closed(&self) {
         self.0.closed().await;
     }

@@ -27,7 +27,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// A client that has not said anything yet.
+    /// A client that has sent nothing yet.
     pub(crate) fn new(standing: Outbox) -> Self {
         Self {
             standing,
@@ -39,12 +39,12 @@ impl Peer {
         }
     }
 
-    /// Whether the legacy handshake has taken place.
+    /// Whether the legacy handshake is done.
     pub(crate) fn is_initialized(&self) -> bool {
         self.initialized.load(Ordering::SeqCst)
     }
 
-    /// Notes that the legacy handshake has taken place, and with what words.
+    /// Notes that the legacy handshake is done, with its parameters.
     pub(crate) fn set_initialized(&self, introduction: &Value) {
         *self.introduction.lock() = introduction.clone();
         self.initialized.store(true, Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! What a server asks of its client while it works on a request.
+//! The input requests of a server during a request.
 
 use serde_json::{Map, Value, json};
 
@@ -10,10 +10,10 @@ use crate::time::deadline;
 /// The most rounds of questions.
 const MOST_ROUNDS: usize = 100_000;
 
-/// Asks what the tool asks, round after round, then answers with what came back.
+/// Sends the input requests of the tool, round after round, and returns the answers.
 ///
-/// A legacy server sends requests of its own. A modern one answers `input_required` and keeps what
-/// it has learned so far in `requestState`, since it knows nothing of its client otherwise.
+/// A legacy server sends requests. A modern server returns `input_required` and keeps the answers
+/// so far in `requestState`.
 pub(crate) async fn ask(builtin: Builtin, request: &Request) -> Reply {
     let arguments = &request.params["arguments"];
     let rounds = arguments["rounds"].as_u64().unwrap_or(1);
@@ -51,7 +51,7 @@ pub(crate) async fn ask(builtin: Builtin, request: &Request) -> Reply {
     }
 }
 
-/// Asks what the request's own parameters say, and answers with what came back.
+/// Sends the input request in the parameters, and returns the answer.
 pub(crate) async fn ask_anything(request: &Request) -> Reply {
     let question = Map::from_iter([("asked".to_owned(), request.params["ask"].clone())]);
     match (request.generation, request.params.get("inputResponses")) {
@@ -68,7 +68,7 @@ pub(crate) async fn ask_anything(request: &Request) -> Reply {
     }
 }
 
-/// What a modern server has learned in earlier rounds.
+/// The answers of earlier rounds, from the `requestState`.
 fn learned(request: &Request) -> Result<Vec<Value>, Reply> {
     let state = request.params.get("requestState");
     if state.is_none() && request.params.get("inputResponses").is_none() {

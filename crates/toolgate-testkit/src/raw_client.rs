@@ -13,8 +13,8 @@ use crate::{FixtureEntry, time::deadline};
 
 /// A stdio server and a connection to it. Dropping it kills the server.
 ///
-/// Everything that waits fails with [`ErrorKind::TimedOut`] after the [`deadline`], so that a test
-/// fails where it hangs. An end of the server's output is [`ErrorKind::UnexpectedEof`].
+/// Every wait fails with [`ErrorKind::TimedOut`] after the [`deadline`]. The end of the server's
+/// output is [`ErrorKind::UnexpectedEof`].
 #[derive(Debug)]
 pub struct RawClient {
     child: Child,
@@ -22,8 +22,8 @@ pub struct RawClient {
     lines: Lines<BufReader<ChildStdout>>,
     stderr: mpsc::UnboundedReceiver<String>,
     last_id: u64,
-    /// Messages that came while a [`request`](Self::request) waited for its answer, and lines that
-    /// were no messages, as strings.
+    /// Messages that arrived while a [`request`](Self::request) waited for its response, and other
+    /// lines as strings.
     pub asides: Vec<Value>,
 }
 
@@ -47,7 +47,7 @@ impl RawClient {
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
             return Err(Error::other("the child has no pipes"));
         };
-        // Read all the time, because a server whose stderr is full stops.
+        // Read continuously, because a server with a full stderr pipe blocks.
         let (sender, receiver) = mpsc::unbounded_channel();
         tokio::spawn(async move {
             let mut lines = BufReader::new(stderr).lines();

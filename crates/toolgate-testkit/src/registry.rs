@@ -26,7 +26,7 @@ pub enum RegistryFault {
     Status(u16),
     /// A page is this large.
     Flood(usize),
-    /// It answers something that is no list.
+    /// The response is not a list.
     Nonsense,
 }
 
@@ -45,7 +45,7 @@ struct RegistrySite {
     requests: Mutex<usize>,
 }
 
-/// How many servers are on a page, whatever is asked for.
+/// How many servers are on a page, regardless of the request.
 const PAGE: usize = 2;
 
 impl RegistryEndpoint {

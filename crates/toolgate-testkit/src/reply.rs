@@ -1,4 +1,4 @@
-//! What a request comes to, and its JSON-RPC form.
+//! The reply to a request, and its JSON-RPC form.
 
 use serde_json::{Value, json};
 
@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 pub(crate) mod code {
     /// The text was no JSON.
     pub(crate) const PARSE_ERROR: i64 = -32700;
-    /// The JSON was no request, or came at the wrong time.
+    /// The JSON is not a valid request, or came at the wrong time.
     pub(crate) const INVALID_REQUEST: i64 = -32600;
     /// No such method.
     pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
     /// No such tool, or a missing `_meta` key.
     pub(crate) const INVALID_PARAMS: i64 = -32602;
-    /// No session, where there must be one.
+    /// A required session is missing.
     pub(crate) const SESSION_PROBLEM: i64 = -32000;
     /// A session that the server does not know.
     pub(crate) const SESSION_UNKNOWN: i64 = -32001;
@@ -22,7 +22,7 @@ pub(crate) mod code {
     pub(crate) const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32022;
 }
 
-/// What a request comes to.
+/// The reply to a request.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Reply {
     /// A `result`.

@@ -34,7 +34,7 @@ pub enum PostAddress {
     /// By a path, as most do.
     #[default]
     Path,
-    /// At another place, which nobody should believe.
+    /// At another origin, which clients must refuse.
     Elsewhere(String),
     /// Not at all.
     Missing,
@@ -50,8 +50,8 @@ struct SseSite {
 }
 
 impl Fixture {
-    /// Serves over HTTP+SSE at `address`, in tasks of the current runtime: `/sse` is the stream, and
-    /// takes no POST. Guarded by `authorization`, where there is one.
+    /// Serves over HTTP+SSE at `address`, in tasks of the current runtime. `/sse` is the stream,
+    /// and accepts no POST. `authorization` protects it, if there is one.
     pub async fn serve_sse(
         self,
         address: SocketAddr,

@@ -13,7 +13,7 @@ use crate::outbox::{Frame, Outbox};
 use crate::peer::Peer;
 use crate::{Fixture, StrayOutput};
 
-/// How long answers that are under way may take to get out after stdin has ended.
+/// How long open responses may take after the end of stdin.
 const FAREWELL: Duration = Duration::from_secs(1);
 /// How long a fixture lives that ignores its shutdown.
 const LONGEST_LIFE: Duration = Duration::from_mins(10);
@@ -27,7 +27,7 @@ impl Fixture {
         if let Some(code) = self.prepare().await? {
             return Ok(code);
         }
-        // Taking the signal is what ignores it; nobody waits for it.
+        // Registering for the signal is enough to ignore it.
         let _terminate = if self.faults.ignores_shutdown {
             Some(signal(SignalKind::terminate())?)
         } else {
@@ -53,7 +53,7 @@ impl Fixture {
     }
 }
 
-/// Serves until the conversation is over or the engine asks for the end.
+/// Serves until the session has ended or the engine stops.
 async fn serve(engine: &Arc<Engine>) -> std::io::Result<i32> {
     tokio::select! {
         code = engine.died() => Ok(code),
@@ -68,7 +68,7 @@ async fn serve(engine: &Arc<Engine>) -> std::io::Result<i32> {
     }
 }
 
-/// Reads messages until stdin ends, then waits for the answers that are under way.
+/// Reads messages until stdin ends, then waits for the open responses.
 async fn converse(engine: &Arc<Engine>) -> std::io::Result<()> {
     let (outbox, frames) = Outbox::new();
     let stray_output = engine.fixture.faults.stray_output.clone();
@@ -82,11 +82,11 @@ async fn converse(engine: &Arc<Engine>) -> std::io::Result<()> {
         }
     }
 
-    // The writer ends once nobody can send any more.
+    // The writer ends when all senders are gone.
     peer.cancel_all();
     engine.disconnect();
     drop((peer, outbox));
-    // A client that no longer reads is no reason to stay.
+    // A client that no longer reads must not delay the end.
     let _ = tokio::time::timeout(FAREWELL, writer).await;
     Ok(())
 }

@@ -17,7 +17,7 @@ use crate::time::deadline;
 const LARGEST_TEXT: u64 = 64 * 1024 * 1024;
 /// The most lines that `stderr` writes and the most steps that `progress` takes.
 const MOST_REPETITIONS: u64 = 1_000_000;
-/// How long a grandchild lives if nobody ends it.
+/// How long a grandchild lives.
 const GRANDCHILD_SECONDS: &str = "300";
 
 /// Runs a built-in.
@@ -208,8 +208,8 @@ fn spawn_grandchild(arguments: &Value) -> Reply {
     };
     let mut command = Command::new("sh");
     command.args(["-c", script, GRANDCHILD_SECONDS]).stdin(Stdio::null());
-    // By default it keeps the server's pipes open, as the children of launchers do: who waits for
-    // the end of the server's output then waits for the grandchild.
+    // By default it keeps the server's pipes open, like the children of launchers. A reader of the
+    // server's output then also waits for the grandchild.
     if arguments["keepsPipes"] == false {
         command.stdout(Stdio::null()).stderr(Stdio::null());
     }
@@ -221,7 +221,7 @@ fn spawn_grandchild(arguments: &Value) -> Reply {
 
 async fn write_stderr(arguments: &Value) -> Reply {
     let lines = number(arguments, "lines").min(MOST_REPETITIONS);
-    // A thread of its own, because the write blocks for as long as nobody reads.
+    // A separate thread, because the write blocks until somebody reads.
     let written = tokio::task::spawn_blocking(move || {
         let mut stderr = std::io::stderr().lock();
         (1..=lines).try_for_each(|line| writeln!(stderr, "fixture stderr line {line}"))
@@ -233,8 +233,7 @@ async fn write_stderr(arguments: &Value) -> Reply {
     }
 }
 
-/// Asks for the roots by a request of the server's own or, in the modern era, by an answer that
-/// asks for input.
+/// Requests the roots, in the modern era with `input_required`.
 async fn ask_roots(request: &Request) -> Reply {
     if request.generation == Generation::Modern {
         return match request.params.get("inputResponses") {

@@ -1,8 +1,8 @@
-//! Which calls may be under way at the same time.
+//! Which calls may run at the same time.
 //!
-//! A server on pipes does not say which call its input request is about. While all calls under way
-//! are from one caller, it can only be for that caller. So once a server has sent such a request, it
-//! gets the calls of one caller at a time, in the order in which they came.
+//! Over stdio a server does not say which call its input request belongs to. While all open calls
+//! are from one caller, the input request can only be for that caller. So after a server has sent
+//! such a request, it gets the calls of one caller at a time, in order of arrival.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use crate::input_handler::{ClientId, InputHandler};
 
-/// How many calls of the current caller may pass those that wait.
+/// How many calls of the current caller may overtake waiting calls.
 const MAX_PASSED: usize = 16;
 
 /// The caller of a call.
@@ -40,16 +40,16 @@ pub(crate) struct CallQueue(Mutex<QueueState>);
 
 #[derive(Debug, Default)]
 struct QueueState {
-    /// Whether callers are taken one at a time.
+    /// Whether the server gets the calls of one caller at a time.
     one_at_a_time: bool,
-    /// The callers of the calls that are under way.
+    /// The callers of the open calls.
     active: Vec<QueuedCaller>,
-    /// How many calls have passed those who wait.
+    /// How many calls have overtaken the waiting ones.
     passed: usize,
     waiting: VecDeque<(QueuedCaller, oneshot::Sender<()>)>,
 }
 
-/// Permission to call. Dropping it lets the next caller in.
+/// Permission to call. Dropping it admits the next caller.
 #[derive(Debug)]
 pub(crate) struct CallSlot {
     queue: Arc<CallQueue>,
@@ -57,7 +57,7 @@ pub(crate) struct CallSlot {
 }
 
 impl CallQueue {
-    /// Takes callers one at a time from now on.
+    /// Serves one caller at a time from now on.
     pub(crate) fn take_one_caller_at_a_time(&self) {
         self.0.lock().one_at_a_time = true;
     }
@@ -100,7 +100,7 @@ impl CallQueue {
                 return;
             }
             let Some((next, admit)) = state.waiting.pop_front() else { return };
-            // One that waits no longer is passed over.
+            // A caller that no longer waits is skipped.
             if admit.send(()).is_ok() {
                 state.active.push(next);
                 state.passed = 0;
@@ -114,8 +114,8 @@ impl QueueState {
         !self.one_at_a_time || self.active.iter().all(|active| *active == caller)
     }
 
-    /// Whoever answers an input request may have to call the same server for it, which must not wait
-    /// for those that wait for the answer.
+    /// A client that answers an input request may have to call the same server. This call must not
+    /// wait for calls that wait for the answer.
     fn may_pass(&self) -> bool {
         !self.active.is_empty() && self.passed < MAX_PASSED
     }
@@ -127,7 +127,7 @@ impl Drop for CallSlot {
     }
 }
 
-/// An entry of the queue. Dropping it gives it up.
+/// An entry of the queue. Dropping it removes the entry.
 struct QueueEntry<'a> {
     queue: &'a CallQueue,
     caller: QueuedCaller,
@@ -142,7 +142,7 @@ impl Drop for QueueEntry<'_> {
             if admitted.try_recv().is_ok() {
                 self.queue.leave(self.caller);
             } else {
-                // Those behind it may be of the current caller.
+                // The entries behind it may belong to the current caller.
                 self.queue.0.lock().waiting.retain(|(_, admit)| !admit.is_closed());
                 self.queue.admit_waiting();
             }
@@ -183,7 +183,7 @@ mod tests {
         let also_first = enter(&queue, 1).now_or_never().unwrap();
         let mut second = enter(&queue, 2);
         assert!((&mut second).now_or_never().is_none());
-        // A caller whose turn it is may pass those who wait, and not for ever.
+        // The current caller may overtake waiting callers, but only a limited number of times.
         let passing: Vec<CallSlot> =
             (0..MAX_PASSED).map(|_| enter(&queue, 1).now_or_never().unwrap()).collect();
         let mut late = enter(&queue, 1);
@@ -206,7 +206,7 @@ mod tests {
         assert!((&mut third).now_or_never().is_none());
         drop((second, first));
         let also_second = (&mut third).now_or_never().unwrap();
-        // One that is let in and never looks.
+        // This call is admitted and never polled.
         let mut fourth = enter(&queue, 3);
         assert!((&mut fourth).now_or_never().is_none());
         drop(also_second);

@@ -1,4 +1,4 @@
-//! The calls that are under way on one connection.
+//! The open calls of one connection.
 
 use std::{
     collections::BTreeMap,
@@ -30,14 +30,14 @@ use crate::{
     upstream::ServerObserver,
 };
 
-/// How long a server that was told of a cancellation may still ask on behalf of the call: until
-/// then its input request could be for that caller.
+/// How long after a cancellation a server may still send an input request for the call. Until then,
+/// the caller keeps its slot.
 const AFTER_CANCELLATION: Duration = Duration::from_secs(10);
 
-/// How long a call waits for its slot while a caller that has one is being asked.
+/// How long a call waits for its slot while the current caller has an open input request.
 const SLOT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A call that is under way.
+/// An open call.
 #[derive(Debug, Default)]
 pub(crate) struct PendingCall {
     progressed: Notify,
@@ -45,7 +45,7 @@ pub(crate) struct PendingCall {
     pub(crate) input_handler: Option<Arc<dyn InputHandler>>,
     pub(crate) open_input_requests: OpenInputRequests,
     input_requests: AtomicUsize,
-    /// Cancelled when nobody waits for the call any more.
+    /// Cancelled when no caller waits for the call.
     pub(crate) over: CancellationToken,
 }
 
@@ -63,7 +63,7 @@ impl PendingCall {
         if let Some(sink) = &self.progress {
             let total = params.get("total").and_then(Value::as_f64);
             let message = params.get("message").and_then(Value::as_str).map(str::to_owned);
-            // A caller that does not keep up loses steps, never the result.
+            // A slow caller loses progress reports, never the result.
             let _ = sink.try_send(Progress { progress, total, message });
         }
     }
@@ -77,7 +77,7 @@ impl PendingCall {
         QueuedCaller::of(self.input_handler.as_ref())
     }
 
-    /// Counts one more input request, and says how many there have been.
+    /// Counts an input request, and returns the count.
     pub(crate) fn count_input_request(&self) -> usize {
         self.input_requests.fetch_add(1, Ordering::AcqRel) + 1
     }
@@ -86,7 +86,7 @@ impl PendingCall {
 /// A call, and its slot if it was abandoned.
 type CallEntry = (Arc<PendingCall>, Option<CallSlot>);
 
-/// The state of one connection. It gets what the server sends of its own accord.
+/// The state of one connection. It handles notifications and input requests of the server.
 pub(crate) struct ConnectionState {
     server: ServerName,
     observer: Arc<dyn ServerObserver>,
@@ -97,7 +97,7 @@ pub(crate) struct ConnectionState {
     pub(crate) queue: Arc<CallQueue>,
 }
 
-/// The lists of tools that a server has announced, and those that have come.
+/// Counts the tool lists that a server has announced, and those that were fetched.
 #[derive(Debug, Default)]
 pub(crate) struct AnnouncedLists {
     announced: watch::Sender<u64>,
@@ -105,7 +105,7 @@ pub(crate) struct AnnouncedLists {
 }
 
 impl AnnouncedLists {
-    /// The server has announced another list.
+    /// Counts an announced list.
     pub(crate) fn announce(&self) {
         self.announced.send_modify(|count| *count += 1);
     }
@@ -115,18 +115,18 @@ impl AnnouncedLists {
         *self.announced.borrow()
     }
 
-    /// The list came, or failed to, that was asked for after so many announcements.
+    /// Notes that the list after this many announcements was fetched, or failed.
     pub(crate) fn listed(&self, announced: u64) {
         self.listed.send_replace(announced);
     }
 
-    /// Waits until an announced list has to be asked for.
+    /// Waits until an announced list must be fetched.
     pub(crate) async fn due(&self) {
         let listed = *self.listed.borrow();
         let _ = self.announced.subscribe().wait_for(|announced| *announced > listed).await;
     }
 
-    /// Waits until every announced list has come.
+    /// Waits until every announced list was fetched.
     pub(crate) async fn current(&self) {
         let announced = self.announced();
         let _ = self.listed.subscribe().wait_for(|listed| *listed >= announced).await;
@@ -149,7 +149,7 @@ impl ConnectionState {
         }
     }
 
-    /// Adds a call and gives its key.
+    /// Adds a call and returns its key.
     pub(crate) fn add(&self, call: Arc<PendingCall>) -> i64 {
         let key = self.next_key.fetch_add(1, Ordering::Relaxed);
         self.calls.lock().insert(key, (call, None));
@@ -160,13 +160,13 @@ impl ConnectionState {
         self.calls.lock().get(&key).map(|(call, _)| call.clone())
     }
 
-    /// The calls that the server may be at work on, the newest first: most servers ask at once.
+    /// The calls that the server may still work on, the newest first: most servers ask at once.
     pub(crate) fn calls(&self) -> Vec<Arc<PendingCall>> {
         self.calls.lock().values().rev().map(|(call, _)| call.clone()).collect()
     }
 
-    /// Waits until a caller may call. Gives `None` if a caller that has a slot was asked something
-    /// that it leaves unanswered.
+    /// Waits until a caller may call. Returns `None` if the current caller does not answer an input
+    /// request.
     pub(crate) async fn slot(&self, caller: QueuedCaller) -> Option<CallSlot> {
         let somebody_is_asked = async {
             loop {
@@ -183,15 +183,15 @@ impl ConnectionState {
         }
     }
 
-    /// Removes a call that was answered, or is not worked on any more.
+    /// Removes a call that has ended.
     pub(crate) fn forget(&self, key: i64) {
         let call = self.calls.lock().remove(&key);
-        // Outside of the lock: a slot that is dropped lets others in.
+        // Dropped outside of the lock, because dropping a slot admits other calls.
         drop(call);
     }
 
-    /// Keeps a call that nobody waits for any more. The server may be at work on it, so that the
-    /// caller has its slot until the call is `answered`, or for ten seconds.
+    /// Keeps a call for which no caller waits. The server may still work on it. So the caller keeps
+    /// its slot until the call is `answered`, or for ten seconds.
     pub(crate) fn abandon(
         self: &Arc<Self>,
         key: i64,
@@ -232,7 +232,7 @@ impl ConnectionHandler for ConnectionState {
         request: InputRequest,
     ) -> BoxFuture<'static, Result<Value, ErrorObject>> {
         let stream = about.filter(|about| about.is_certain);
-        // Requests that are no calls have the key `null`; no call has the key 0.
+        // Other requests have the key `null`. No call has the key 0.
         let stream = stream.map(|about| about.key.as_i64().unwrap_or_default());
         let calls = input_requests::find(self, &request, stream);
         Box::pin(input_requests::answer(calls, request))

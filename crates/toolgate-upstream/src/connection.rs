@@ -45,9 +45,9 @@ pub struct Progress {
 pub struct CallOptions {
     /// `_meta` for the server. Keys that belong to the connection are left out.
     pub meta: Option<JsonObject>,
-    /// Gets the progress in order. A slow reader loses steps.
+    /// Receives the progress in order. A slow reader loses reports.
     pub progress: Option<mpsc::Sender<Progress>>,
-    /// Ends the call; the server is told.
+    /// Cancels the call, and notifies the server.
     pub cancel: CancellationToken,
     /// Answers the input requests of the server. Without one they are refused.
     pub input_handler: Option<Arc<dyn InputHandler>>,
@@ -79,12 +79,12 @@ pub(crate) struct Connection {
     about: AboutServer,
     pub(crate) raw: Arc<RawConnection>,
     pub(crate) state: Arc<ConnectionState>,
-    /// Told when a call found nobody at the other end.
+    /// Notified when a call found that the server may be gone.
     doubted: Notify,
     pub(crate) handshake: Handshake,
 }
 
-/// What a connection has to know of its server.
+/// The name, limits and secrets of the server.
 #[derive(Debug, Clone)]
 pub(crate) struct AboutServer {
     pub(crate) name: ServerName,
@@ -94,7 +94,7 @@ pub(crate) struct AboutServer {
 
 /// Why a call failed.
 pub(crate) enum CallFailure {
-    /// The connection was over before anything was sent: another one may be tried.
+    /// The connection had ended before anything was sent. The call may use another one.
     NotSent,
     Failed(CallError),
 }
@@ -160,8 +160,8 @@ impl Connection {
         });
     }
 
-    /// Waits for a reason to list again: the server announced a change (any number of
-    /// announcements is one reason), or a call met a sign that the server is gone.
+    /// Waits for a reason to list again: the server announced changes, or a call found that the
+    /// server may be gone.
     pub(crate) async fn list_is_due(&self) {
         tokio::select! {
             () = self.state.lists.due() => {}
@@ -169,19 +169,18 @@ impl Connection {
         }
     }
 
-    /// Waits for the list that the server has announced, if it has not come yet. A server that
-    /// announces a list and does not send it holds a call back for a bounded time only.
+    /// Waits until the announced list was fetched, for a limited time.
     async fn list_is_current(&self) {
         let _ = tokio::time::timeout(ANNOUNCED_LIST_TIMEOUT, self.state.lists.current()).await;
     }
 
-    /// Asks for a check whether the server is still there.
+    /// Requests a check whether the server still responds.
     pub(crate) fn doubt(&self) {
         self.doubted.notify_one();
     }
 
-    /// Sends a request and gives its result as it was sent. `about` is what it is about, for errors.
-    /// The caller's input handler answers what the server asks before it has a result.
+    /// Sends a request and returns the result as the server sent it. `about` names the tool or the
+    /// method, for errors. The caller's input handler answers the input requests of the server.
     pub(crate) async fn request(
         &self,
         about: &str,
@@ -191,7 +190,7 @@ impl Connection {
     ) -> Result<Value, CallFailure> {
         let mut limits = self.about.limits;
         if method == methods::LISTEN {
-            // It has no response until it is ended.
+            // It has no response until it ends.
             (limits.idle, limits.total) = (Duration::MAX, Duration::MAX);
         }
         let mut slot = self.slot(about, options, limits.total).await?;
@@ -200,7 +199,7 @@ impl Connection {
             let started = Instant::now();
             let sent = self.send(about, method, params.clone(), options, &limits, &mut slot).await;
             let result = match sent {
-                // Whoever was asked is not to be asked all over again.
+                // A person must not be asked the same again.
                 Err(CallFailure::NotSent) if round > 0 => return Err(self.lost(about)),
                 sent => sent?,
             };
@@ -229,8 +228,8 @@ impl Connection {
         Err(self.unusable(about, "the server asks without end"))
     }
 
-    /// Waits until a call may be made. Whom an input request of a legacy server is for shows in whose
-    /// calls are under way.
+    /// Waits until a call may be made. Only legacy servers have a queue: the open calls show for
+    /// which caller their input requests are.
     async fn slot(
         &self,
         about: &str,
@@ -256,8 +255,8 @@ impl Connection {
         }
     }
 
-    /// Sends a request once, and gives its result within `limits`. A call that is given up before it
-    /// is answered keeps its slot.
+    /// Sends a request once, and returns its result within `limits`. A cancelled call keeps its
+    /// slot until the server responds.
     async fn send(
         &self,
         about: &str,
@@ -324,8 +323,8 @@ impl Connection {
         Err(error)
     }
 
-    /// Adds the caller's own `_meta`, the token for progress, and to a modern server what the caller
-    /// can be asked.
+    /// Adds the caller's `_meta`, the progress token and, for a modern server, the input
+    /// capabilities of the caller.
     fn add_meta(&self, params: &mut JsonObject, key: i64, options: &CallOptions) {
         let mut all = match params.remove("_meta") {
             Some(Value::Object(own)) => own,

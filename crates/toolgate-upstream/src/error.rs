@@ -6,7 +6,7 @@ use thiserror::Error;
 use toolgate_catalog::ServerName;
 use toolgate_mcp::{ErrorObject, client::ConnectFailure};
 
-/// Why a call has no result. Each names its server.
+/// Why a call has no result. Each error names its server.
 #[derive(Debug, Clone, Error)]
 pub enum CallError {
     /// There is no server of this name. Nothing was sent.
@@ -20,19 +20,19 @@ pub enum CallError {
         /// Why.
         failure: ConnectFailure,
     },
-    /// The server wants a login, or one with more rights. It refused the call, which took no effect,
-    /// so that trying again after the login is safe.
+    /// The server requires a login, or a login with more scopes. It refused the call, so the call
+    /// can be repeated after the login.
     #[error("server `{server}` did not take `{tool}`: {}; {}", failure.reason, failure.action)]
     Unauthorized {
         /// The server.
         server: ServerName,
         /// The tool.
         tool: String,
-        /// What it wants.
+        /// What the server requires.
         failure: ConnectFailure,
     },
-    /// The connection ended while the call was under way. Whether it had an effect is unknown, and
-    /// it was not repeated. The server is being restarted.
+    /// The connection ended during the call. Whether the call had an effect is unknown, and it was
+    /// not repeated. The server is being restarted.
     #[error(
         "server `{server}` stopped during the call, so that it is unknown whether `{tool}` took \
          effect; it was not repeated, and the server is being restarted (`toolgate logs {server}` \
@@ -44,8 +44,8 @@ pub enum CallError {
         /// The tool.
         tool: String,
     },
-    /// No answer and no progress in time. The server was told to cancel; whether it did is
-    /// unknown. It is still connected.
+    /// No response and no progress in time. The server was notified of the cancellation; whether it
+    /// stopped is unknown. It is still connected.
     #[error(
         "server `{server}` gave no answer to `{tool}` within {} s ({}); it was asked to cancel, \
          and whether the call took effect is unknown",
@@ -62,17 +62,16 @@ pub enum CallError {
         /// Whether this was the limit for the whole call.
         total: bool,
     },
-    /// The server asked for something before it would answer, and did not get it. It is still
-    /// connected.
+    /// An input request of the server was not answered. The server is still connected.
     #[error("server `{server}` wants {asked} before it answers `{tool}`, and {why}")]
     Unanswered {
         /// The server.
         server: ServerName,
         /// The tool.
         tool: String,
-        /// What it asked for, in words.
+        /// A description of the input request.
         asked: String,
-        /// Why it did not get it.
+        /// Why there is no answer.
         why: String,
     },
     /// The definition of the tool is not the one that the call was judged by. Nothing was sent.
@@ -99,8 +98,8 @@ pub enum CallError {
         /// Its answer.
         error: ErrorObject,
     },
-    /// The message could not be delivered, or its answer not be read. The message says what is
-    /// known of the effect. Other calls are not concerned.
+    /// The request could not be delivered, or its response not be read. The message says what is
+    /// known about the effect. Other calls are not affected.
     #[error("the call of `{tool}` on server `{server}` failed: {message}")]
     Transport {
         /// The server.

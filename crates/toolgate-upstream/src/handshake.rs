@@ -20,7 +20,8 @@ pub struct Handshake {
     pub capabilities: JsonObject,
 }
 
-/// What a server says of itself is kept while it runs. Longer texts are cut, longer objects left out.
+/// The largest text or object of a handshake that is stored. Longer texts are cut, and larger
+/// objects left out.
 const MAX_BYTES: usize = 256 * 1024;
 
 impl Handshake {
@@ -45,8 +46,8 @@ impl Handshake {
         }
     }
 
-    /// The `notifications` of a `subscriptions/listen` for all lists whose changes it announces;
-    /// `None` where it announces none.
+    /// The `notifications` of a `subscriptions/listen` for all lists whose changes the server
+    /// announces; `None` if it announces none.
     pub(crate) fn announced(&self) -> Option<Value> {
         let lists = ["tools", "prompts", "resources"].into_iter();
         let lists = lists.filter(|list| announces(&self.capabilities, list));

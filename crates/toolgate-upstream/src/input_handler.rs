@@ -1,4 +1,4 @@
-//! Who answers the input requests of a server.
+//! The interface that answers the input requests of a server.
 
 use std::{
     fmt,
@@ -9,18 +9,17 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use toolgate_mcp::{ErrorObject, JsonObject, client::InputRequest, methods};
 
-/// Answers the input requests that a server makes while it works on a call: the client that made the
-/// call, whichever era it speaks.
+/// Answers the input requests of a server during a call: the client that made the call, in either
+/// era.
 ///
-/// A legacy server sends a request of its own and waits; a modern one gives an `input_required`
-/// result and is called again with the answers. Both end here, so that the caller need not know
-/// which it was.
+/// A legacy server sends a request and waits. A modern server returns `input_required` and is
+/// called again with the answers. Both use this trait, so callers need not know the era.
 pub trait InputHandler: fmt::Debug + Send + Sync {
     /// The capabilities that the client declared in `initialize` or in the request. Everything else
     /// is refused without asking.
     fn capabilities(&self) -> &JsonObject;
 
-    /// Asks the client, and gives its answer as it was sent.
+    /// Asks the client, and returns its answer as it was sent.
     fn answer(&self, request: InputRequest) -> BoxFuture<'_, Result<Value, ErrorObject>>;
 
     /// The client that answers. Handlers of one client give the same id; a handler without an id is
@@ -45,8 +44,8 @@ impl ClientId {
 /// The capabilities for input requests.
 const INPUT_CAPABILITIES: [&str; 3] = ["elicitation", "roots", "sampling"];
 
-/// What a legacy server is told: all that any caller may be able to answer, since all callers share
-/// its connection.
+/// The capabilities for a legacy server: everything that any caller may be able to answer, because
+/// all callers share the connection.
 pub(crate) fn all_capabilities() -> JsonObject {
     let capabilities = json!({
         "elicitation": { "form": {}, "url": {} },
@@ -56,7 +55,7 @@ pub(crate) fn all_capabilities() -> JsonObject {
     capabilities.as_object().cloned().unwrap_or_default()
 }
 
-/// What a modern server is told with a call: what its input handler can answer.
+/// The capabilities for a call of a modern server: what the input handler of the call can answer.
 pub(crate) fn input_capabilities(handler: &dyn InputHandler) -> JsonObject {
     let declared = handler.capabilities().iter();
     let of_input = declared.filter(|(name, _)| INPUT_CAPABILITIES.contains(&name.as_str()));
@@ -71,7 +70,7 @@ pub fn can_answer(capabilities: &JsonObject, request: &InputRequest) -> bool {
     match request.method.as_str() {
         methods::ELICITATION_CREATE => declared("elicitation").is_some_and(|elicitation| {
             let by_url = param("mode").and_then(Value::as_str) == Some("url");
-            // A capability without parts is of a version that had forms alone.
+            // A capability without parts comes from a version that had only forms.
             if by_url {
                 has(elicitation, "url")
             } else {

@@ -1,8 +1,8 @@
-//! The input requests of legacy servers, and who is asked.
+//! Assigns the input requests of legacy servers to clients.
 //!
-//! A legacy server sends a request of its own over a connection that the calls of many clients share.
-//! Over HTTP it comes on the stream of the call that it is about; on pipes it does not say. It goes
-//! to a client only where it can be for no other.
+//! A legacy server sends its input requests over a connection that many clients share. Over HTTP an
+//! input request arrives on the stream of its call. Over stdio the call is unknown. So an input
+//! request goes to a client only if it can be for no other.
 
 use std::sync::Arc;
 
@@ -19,17 +19,17 @@ use crate::{
     input_handler::can_answer,
 };
 
-/// The most input requests that one call may bring. More than this is abuse of a person.
+/// The most input requests of one call, to protect people from abuse.
 const MAX_INPUT_REQUESTS_OF_A_CALL: usize = 64;
 
-/// Why nobody was asked.
+/// Why an input request has no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UnaskedReason {
     /// Clients do not know the method.
     UnknownMethod,
-    /// No client can be asked this.
+    /// No client can answer it.
     Nobody,
-    /// It may be about the call of one client or of another.
+    /// It may belong to the call of one client or of another.
     Ambiguous,
     TooMany,
     /// Nobody answered in time, or the call ended.
@@ -49,8 +49,8 @@ pub(crate) async fn answer(
     asked.unwrap_or_else(|unasked| unasked.answer(&method))
 }
 
-/// Finds the calls that a request can be about: all are of one caller that can be asked. `stream` is
-/// the key of the request on whose stream it came.
+/// Finds the calls to which an input request can belong. All are from one caller that can answer.
+/// `stream` is the key of the request on whose stream it arrived.
 pub(crate) fn find(
     state: &ConnectionState,
     request: &InputRequest,
@@ -72,7 +72,7 @@ pub(crate) fn find(
     if calls.is_empty() {
         return Err(UnaskedReason::Nobody);
     }
-    // A client that gave a call up may not get what comes for it.
+    // A client that cancelled a call may not receive its messages.
     calls.sort_by_key(|call| call.over.is_cancelled());
     let asked = calls.iter().map(|call| call.count_input_request()).min();
     if asked.is_some_and(|asked| asked > MAX_INPUT_REQUESTS_OF_A_CALL) {
@@ -81,7 +81,7 @@ pub(crate) fn find(
     Ok(calls)
 }
 
-/// The calls under way, if all are of one caller. A call without an input handler has a caller too:
+/// The open calls, if all are from one caller. A call without an input handler has a caller too:
 /// its input requests are not for others.
 fn of_one_caller(state: &ConnectionState) -> Result<Vec<Arc<PendingCall>>, UnaskedReason> {
     let calls = state.calls();
@@ -94,7 +94,7 @@ fn of_one_caller(state: &ConnectionState) -> Result<Vec<Arc<PendingCall>>, Unask
     }
 }
 
-/// Asks while anybody waits for one of the calls.
+/// Asks as long as a caller waits for one of the calls.
 async fn ask(
     calls: &[Arc<PendingCall>],
     request: InputRequest,
@@ -108,8 +108,8 @@ async fn ask(
     }
 }
 
-/// The answer of the caller through one of its calls. Where that call ended before it could ask, the
-/// next one is tried.
+/// The answer of the caller through one of its calls. If that call ends before it could ask, the
+/// next call is tried.
 async fn answer_of(
     calls: &[Arc<PendingCall>],
     request: &InputRequest,
@@ -128,8 +128,8 @@ async fn answer_of(
 }
 
 impl UnaskedReason {
-    /// The answer to the server. The handshake declared that such requests are answered, so that the
-    /// protocol's own form of "nobody answered" is used where there is one.
+    /// The response to the server. The handshake declared that such requests are answered. So the
+    /// response is the protocol's own form of "no answer", if there is one.
     fn answer(self, method: &str) -> Result<Value, ErrorObject> {
         let refused = |code, why: &str| Err(ErrorObject::new(code, why, None));
         match (self, method) {
@@ -177,7 +177,7 @@ mod tests {
     #[derive(Debug)]
     struct Person(Option<&'static str>, JsonObject);
 
-    /// One of several ways to a client, which is open or not.
+    /// One of several channels to a client, which is open or closed.
     #[derive(Debug)]
     struct Way(ClientId, Result<&'static str, ()>, JsonObject);
 
@@ -278,7 +278,7 @@ mod tests {
     async fn the_calls_of_one_client_are_of_one_caller() {
         let (state, ada) = (state(), ClientId::unique());
         for _ in 1..8 {
-            // Of those that are over, nobody hears any more.
+            // Calls that have ended reach no client.
             call(&state, Some(&way(ada, Err(())))).1.over.cancel();
         }
         for newest in ["eight", "nine", "ten"] {
@@ -305,7 +305,7 @@ mod tests {
             state.abandon(key, slot, answered);
             let (mut waiting, started) = (Box::pin(state.slot(bobs)), Instant::now());
             assert!((&mut waiting).now_or_never().is_none());
-            // The caller itself is not held up, and is the one that is asked.
+            // The caller itself does not wait, and gets the input request.
             assert!(state.slot(QueuedCaller::of(Some(&ada))).now_or_never().is_some());
             assert_eq!(asked(&state, "roots/list", None).await, Ok(json!("ada")));
             if is_answered {
@@ -350,7 +350,7 @@ mod tests {
         assert_eq!(asked(&state, "elicitation/create", None).await, cancelled);
         assert_eq!(asked(&state, "sampling/createMessage", None).await, Err(-32603));
         assert_eq!(started.elapsed(), 2 * PERSON_TIMEOUT);
-        // And not at all where the call is over.
+        // If the call has ended, it does not wait at all.
         pending.over.cancel();
         assert_eq!(asked(&state, "elicitation/create", None).await, cancelled);
         assert_eq!(started.elapsed(), 2 * PERSON_TIMEOUT);

@@ -1,7 +1,7 @@
-//! Results that ask before they answer.
+//! Results that contain input requests.
 //!
-//! A server of 2026-07-28 that needs something of its client answers `input_required`, and is called
-//! again with what it asked for and with the state that it wants back.
+//! A modern server that needs input returns `input_required`. It is then called again with the
+//! answers and with its `requestState`.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use toolgate_mcp::{ErrorObject, JsonObject, client::InputRequest, methods};
 
 use crate::input_handler::{InputHandler, can_answer};
 
-/// How often a call may be answered with requests. A person is not to be asked for ever.
+/// How often a call may return `input_required`.
 pub(crate) const MAX_ROUNDS: u32 = 16;
-/// How many requests may come at once.
+/// How many input requests one result may contain.
 const MAX_INPUT_REQUESTS: usize = 64;
-/// How much of a server's words is repeated.
+/// How many characters of a server's text are quoted.
 const MAX_CHARACTERS: usize = 200;
 
 /// What a result asks for.
@@ -29,17 +29,17 @@ pub(crate) struct InputRequired {
 /// Why a request has no answer.
 #[derive(Debug)]
 pub(crate) enum UnansweredInput {
-    /// There is nobody who could be asked this.
+    /// No client can answer it.
     CannotBeAsked(InputRequest),
-    /// Whoever was asked refused.
+    /// The client refused.
     Refused(InputRequest, ErrorObject),
     /// Nobody answered in time.
     Late,
 }
 
 impl InputRequired {
-    /// What `result` asks for; `None` if it is an answer. What cannot be understood is an error that
-    /// says why.
+    /// The input requests of `result`; `None` if it has none. An invalid one is an error with a
+    /// reason.
     pub(crate) fn read(result: &Value) -> Option<Result<Self, &'static str>> {
         if result.get("resultType").and_then(Value::as_str) != Some("input_required") {
             return None;
@@ -76,7 +76,7 @@ impl InputRequired {
         &self,
         handler: Option<&dyn InputHandler>,
     ) -> Result<JsonObject, UnansweredInput> {
-        // Nobody is asked the first request where the second has nobody to answer it.
+        // If one request cannot be answered, none is asked.
         let can_be_answered = |request: &InputRequest| {
             handler.is_some_and(|handler| can_answer(handler.capabilities(), request))
         };
@@ -94,7 +94,7 @@ impl InputRequired {
         Ok(try_join_all(asking).await?.into_iter().collect())
     }
 
-    /// A server that asks for nothing but to be called again is given time.
+    /// The pause before the next round, for a server that only wants to be called again.
     pub(crate) fn pause(&self, round: u32) -> Duration {
         if self.requests.is_empty() {
             Duration::from_millis(100) * 2_u32.pow(round.min(5))
@@ -103,7 +103,7 @@ impl InputRequired {
         }
     }
 
-    /// Puts the answers of this round into the parameters, in place of those of the last.
+    /// Puts the answers of this round into the parameters, and removes those of the last round.
     pub(crate) fn answer(self, params: &mut JsonObject, answers: JsonObject) {
         params.remove("inputResponses");
         params.remove("requestState");

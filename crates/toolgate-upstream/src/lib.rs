@@ -1,11 +1,10 @@
 //! The life of the servers: start, supervision, restart, lists, logins, calls.
 //!
-//! [`Upstream`] has one supervisor a server. Each connects on its own, with its own timeout, so that
-//! a slow or dead server is a [`ServerState`] and never a delay for another. A [`ServerObserver`] is
-//! told of events.
+//! [`Upstream`] has one supervisor for each server. Each connects on its own, with its own timeout. So
+//! a slow or dead server never delays another. A [`ServerObserver`] gets the events.
 //!
-//! The connection itself is [`toolgate_mcp::client`]. [`ServerSpec::open_connection`] opens one that nothing
-//! supervises, for pass-through.
+//! The connection itself is [`toolgate_mcp::client`]. [`ServerSpec::open_connection`] opens one without
+//! a supervisor, for pass-through.
 //!
 //! > **Invariant:** a call that may have had an effect is never repeated.
 

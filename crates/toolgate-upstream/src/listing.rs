@@ -1,4 +1,4 @@
-//! `tools/list`, page by page and within bounds, whatever the server does.
+//! Lists the tools of a server, page by page and within limits.
 
 use std::{collections::HashSet, fmt};
 
@@ -11,7 +11,7 @@ use toolgate_mcp::{
 
 const MAX_PAGES: usize = 1_000;
 const MAX_TOOLS: usize = 50_000;
-/// Of all pages together.
+/// The limit for all pages together.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
 /// What a server listed.
@@ -19,7 +19,7 @@ const MAX_BYTES: usize = 64 * 1024 * 1024;
 pub struct Listing {
     /// The tools that can be used, in the server's order.
     pub definitions: Vec<Definition>,
-    /// What is wrong with the list. The definitions can be used all the same.
+    /// Problems of the list. The definitions can still be used.
     pub problems: Vec<ListingProblem>,
 }
 
@@ -28,7 +28,7 @@ pub struct Listing {
 pub enum ListingProblem {
     /// One tool was skipped.
     Tool(Rejected),
-    /// A cursor came twice; the listing ends before its second page.
+    /// A cursor occurred twice. The list ends there.
     CursorLoop {
         /// How many pages there had been.
         pages: usize,

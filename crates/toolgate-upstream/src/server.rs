@@ -37,7 +37,7 @@ pub struct ServerState {
     pub kind: StateKind,
     /// Why there is no connection.
     pub failure: Option<ConnectFailure>,
-    /// What the server said of itself, last time it did.
+    /// The last handshake of the server.
     pub handshake: Option<Handshake>,
     /// What is wrong with its list of tools.
     pub problems: Vec<ListingProblem>,
@@ -48,16 +48,16 @@ pub struct ServerState {
 /// The state of a server, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StateKind {
-    /// Not connected: nobody needs it, or nobody has yet.
+    /// Not connected, because no call needs it.
     Idle,
-    /// The first attempt, or another one, is under way.
+    /// An attempt to connect is in progress.
     #[default]
     Connecting,
     /// Connected, and its tools are known.
     Ready,
-    /// Not connected; the next attempt will come.
+    /// Not connected. toolgate will try again.
     Failed,
-    /// Not connected, and not to be: somebody switched it off.
+    /// Not connected, because it is disabled.
     Disabled,
     /// Ended by toolgate.
     Stopped,
@@ -68,15 +68,15 @@ pub(crate) struct Server {
     pub(crate) spec: ServerSpec,
     redactor: Redactor,
     observer: Arc<dyn ServerObserver>,
-    /// Survives connections: a server that asked for input will ask again.
+    /// Outlives connections: a server that sent an input request will send others.
     queue: Arc<CallQueue>,
     state: watch::Sender<SupervisedState>,
     demand: Demand,
-    /// Where the present attempt is, for the message when its time is over.
+    /// The stage of the current attempt, for the message when it times out.
     stage: Mutex<&'static str>,
     retry_now: Notify,
     pub(crate) stop: CancellationToken,
-    /// Cancelled when the supervisor is no more, for whatever reason.
+    /// Cancelled when the supervisor has ended for any reason.
     pub(crate) finished: CancellationToken,
 }
 
@@ -87,17 +87,17 @@ struct SupervisedState {
     failed: Option<FailedAttempt>,
 }
 
-/// The end of an attempt.
+/// A failed attempt to connect.
 #[derive(Debug, Clone, Copy)]
 struct FailedAttempt {
     at: Instant,
-    /// Whether there had been a connection, which is made anew at once.
+    /// Whether a connection had been open. Then toolgate connects again at once.
     after_connection: bool,
 }
 
-/// Callers may ask for an attempt before its time, but not more often than this.
+/// Calls can cause an earlier attempt, but not more often than this.
 const SHORTEST_RETRY: Duration = Duration::from_secs(2);
-/// How often a call looks for another connection when the one it got was over already.
+/// How many connections a call tries if they end before it is sent.
 const MAX_CONNECTIONS_TRIED: usize = 3;
 
 impl Server {
@@ -141,31 +141,31 @@ impl Server {
         let asleep = kinds.contains(&self.state.borrow().state.kind);
         if asleep {
             self.demand.wake();
-            // Said here and not first by the supervisor, so that who waits from now on does wait.
+            // Set here and not by the supervisor, so that later callers wait for the attempt.
             self.publish(|current| current.state.kind = StateKind::Connecting);
             self.retry_now.notify_one();
         }
     }
 
-    /// Refuses calls from now on, and ends the connection once those under way are done; or takes calls
-    /// again. `way_on` says how it is enabled.
+    /// Disables or enables the server. A disabled server refuses new calls, completes the open ones
+    /// and then disconnects. `way_on` says how to enable it.
     pub(crate) fn set_disabled(&self, way_on: Option<&str>) {
         if self.demand.set_disabled(way_on) {
-            // Who waits for a connection is told.
+            // Notifies calls that wait for a connection.
             self.publish(|_| {});
         }
     }
 
-    /// Waits until the present attempt has come to an end, good or bad.
+    /// Waits until the current attempt to connect has ended.
     pub(crate) async fn settled(&self) {
         let mut state = self.state.subscribe();
         let _ = state.wait_for(|current| current.state.kind != StateKind::Connecting).await;
     }
 
-    /// Sends a request. Waits for a connection that is being made, and asks for one if the last attempt
-    /// failed. `about` is what the request is about, for errors.
+    /// Sends a request. Waits for a connection, and causes an attempt if the last one failed.
+    /// `about` names the tool or the method, for errors.
     ///
-    /// It runs in a task of its own: a caller that stops waiting cancels it in order.
+    /// The request runs in a separate task: a caller that stops waiting cancels it in order.
     pub(crate) async fn request(
         self: &Arc<Self>,
         about: &str,
@@ -188,7 +188,7 @@ impl Server {
                 match connection.request(&about, &method, params.clone(), &options).await {
                     Ok(result) => return Ok(result),
                     Err(CallFailure::Failed(error)) => return Err(error),
-                    // Nothing was sent, so that nothing is repeated.
+                    // Nothing was sent, so nothing is repeated.
                     Err(CallFailure::NotSent) => connection.raw.closed().await,
                 }
             }
@@ -217,7 +217,7 @@ impl Server {
                         let worth_waiting = current.failed.is_none_or(|failed| {
                             failed.after_connection || failed.at.elapsed() >= SHORTEST_RETRY
                         });
-                        // One more attempt, unless the last one is fresh.
+                        // One more attempt, unless the last one was just now.
                         let may_wait = asked_after.map_or(worth_waiting, |asked| attempts <= asked);
                         if !may_wait {
                             let failure = current.state.failure.clone();

@@ -1,4 +1,4 @@
-//! What to connect to, and when.
+//! The description of a server: its endpoint, its limits, and when it connects.
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,8 +24,8 @@ pub struct ServerSpec {
     pub remembered_era: Option<Era>,
     /// When it is connected.
     pub start: StartMode,
-    /// How long nobody calls before the connection is ended, to be made again with the next call.
-    /// Never where unset: a server may hold state.
+    /// How long a connection may be idle before it is closed. The next call opens it again. `None`
+    /// means never: a server may hold state.
     pub rest_after: Option<Duration>,
 }
 
@@ -40,7 +40,7 @@ pub enum StartMode {
 }
 
 impl ServerSpec {
-    /// A server with the usual limits, of which nothing is remembered.
+    /// A server with the default limits and no remembered era.
     pub fn new(name: impl Into<ServerName>, endpoint: Endpoint) -> Self {
         Self {
             name: name.into(),
@@ -52,12 +52,12 @@ impl ServerSpec {
         }
     }
 
-    /// Identifies what is run or contacted, whatever its variables and headers.
+    /// Identifies what is run or contacted, regardless of variables and headers.
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(&self.endpoint.identity())
     }
 
-    /// Opens a connection for one client, which nothing supervises.
+    /// Opens a connection for one client, without a supervisor.
     pub async fn open_connection(
         &self,
         client: &ConnectionClient,

@@ -18,23 +18,23 @@ use crate::{
     spec::ServerSpec,
 };
 
-/// Is told of events. Called from the tasks of the servers: it must return soon.
+/// Gets the events of servers. Called from their tasks, so it must return soon.
 pub trait ServerObserver: Send + Sync + 'static {
     /// A server listed its tools, at its start or after a change.
     fn listed(&self, server: &ServerName, handshake: &Handshake, listing: Listing);
 
-    /// Something about a server's state is different now.
+    /// The state of a server changed.
     fn state_changed(&self, server: &ServerName) {
         let _ = server;
     }
 
-    /// A server wrote something that is no message, or we have something to note about it.
+    /// A server wrote something that is no message, or toolgate has a note about the server.
     fn output(&self, server: &ServerName, source: OutputSource, line: &str) {
         let _ = (server, source, line);
     }
 
-    /// A server sent a notification that is about no call of ours: `notifications/message`,
-    /// `notifications/resources/updated`, a list that changed.
+    /// A server sent a notification that belongs to no call: `notifications/message`,
+    /// `notifications/resources/updated`, or a changed list.
     fn notified(&self, server: &ServerName, method: &str, params: Option<&Value>) {
         let _ = (server, method, params);
     }
@@ -66,7 +66,7 @@ impl Upstream {
         Self(pool)
     }
 
-    /// Calls a tool of a server by the tool's own name, and gives its result as it was sent.
+    /// Calls a tool by the server's name for it, and returns the result as the server sent it.
     pub async fn call(
         &self,
         server: &ServerName,
@@ -82,9 +82,9 @@ impl Upstream {
         server.request(tool, methods::TOOLS_CALL, params, options).await
     }
 
-    /// Sends a request that is no call of a tool (`resources/read`, `prompts/get`), and gives its
-    /// result as it was sent. What goes for a call goes for it: it waits for a connection, is bounded,
-    /// and is never repeated.
+    /// Sends a request that is no tool call (`resources/read`, `prompts/get`), and returns the
+    /// result as the server sent it. It is treated like a call: it waits for a connection, has a
+    /// timeout, and is never repeated.
     pub async fn request(
         &self,
         server: &ServerName,
@@ -116,8 +116,8 @@ impl std::ops::Deref for Upstream {
 }
 
 impl ServerPool {
-    /// Adds a server, and connects to it when its [`StartMode`](crate::StartMode) says. A name that is taken
-    /// stays with who has it; says whether it was added.
+    /// Adds a server, and connects to it when its [`StartMode`](crate::StartMode) says. Does
+    /// nothing if the name is taken. Returns whether the server was added.
     pub fn add(&self, spec: ServerSpec) -> bool {
         let mut servers = self.servers.write();
         if servers.contains_key(&spec.name) {
@@ -136,7 +136,7 @@ impl ServerPool {
         true
     }
 
-    /// Takes a server away and ends its connection. A call under way ends as stopped.
+    /// Removes a server and closes its connection. Its open calls fail.
     pub async fn remove(&self, server: &str) {
         let removed = self.servers.write().remove(server);
         if let Some(server) = removed {
@@ -145,29 +145,29 @@ impl ServerPool {
         }
     }
 
-    /// Refuses calls of a server from now on. Its connection is ended once those under way are done.
-    /// Whoever calls is told `way_on`: how it is enabled.
+    /// Refuses new calls of a server. Its connection closes when the open calls have ended. The
+    /// error of a refused call contains `way_on`: how to enable the server.
     pub fn disable(&self, server: &str, way_on: &str) {
         if let Some(server) = self.server(server) {
             server.set_disabled(Some(way_on));
         }
     }
 
-    /// Takes calls of a server again that was disabled. The next one connects.
+    /// Accepts calls of a disabled server again. The next call connects it.
     pub fn enable(&self, server: &str) {
         if let Some(server) = self.server(server) {
             server.set_disabled(None);
         }
     }
 
-    /// Connects to a server that was left for later.
+    /// Connects to a lazy server.
     pub fn wake(&self, server: &str) {
         if let Some(server) = self.server(server) {
             server.wake_from(&[StateKind::Idle]);
         }
     }
 
-    /// The same, and where the last attempt failed another one is made.
+    /// Connects to a lazy server, or to a server whose last attempt failed.
     pub fn retry(&self, server: &str) {
         if let Some(server) = self.server(server) {
             server.wake_from(&[StateKind::Idle, StateKind::Failed]);
@@ -185,15 +185,15 @@ impl ServerPool {
         self.all().iter().filter(ready).count()
     }
 
-    /// Waits until `server`'s present attempt has come to an end, good or bad.
+    /// Waits until the current attempt to connect has ended.
     pub async fn settled(&self, server: &str) {
         if let Some(server) = self.server(server) {
             server.settled().await;
         }
     }
 
-    /// Ends all connections in order: children get the time that the protocol gives them. Who
-    /// stops waiting for this does not stop it.
+    /// Closes all connections in order, and gives the processes the time that the protocol
+    /// requires. It continues even if the future is dropped.
     pub async fn shutdown(&self) {
         self.stop.cancel();
         let servers = self.all();
@@ -217,7 +217,8 @@ impl fmt::Debug for ServerPool {
 
 impl Drop for ServerPool {
     fn drop(&mut self) {
-        // The supervisors end by themselves: aborting them would leave children to be killed.
+        // The supervisors end by themselves. Aborting them would not let the processes end in
+        // order.
         self.stop.cancel();
     }
 }

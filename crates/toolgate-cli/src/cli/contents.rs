@@ -21,7 +21,8 @@ const GROUPS: &[(&str, &[&str])] = &[
 ];
 
 impl Cli {
-    /// Reads the arguments of this process. Ends the process where they are wrong, and for `--help`.
+    /// Reads the arguments of this process. Ends the process if they are invalid, and after
+    /// `--help`.
     pub(crate) fn read() -> Self {
         let matches = command().get_matches();
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())

@@ -13,7 +13,7 @@ use crate::{decisions, failure::Failure};
 pub(crate) struct WaitingCall {
     /// Its row in the journal.
     pub(crate) approval: Approval,
-    /// What is asked.
+    /// The question.
     pub(crate) request: ApprovalRequest,
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn find(journal: &Journal, id: &str) -> Result<Option<WaitingCall>, F
     Ok(found.and_then(read).filter(|call| call.approval.state == ApprovalState::Open))
 }
 
-/// Answers. An approval becomes a grant; the text says what it allows.
+/// Answers a question. An approval becomes a grant, which the returned text describes.
 pub(crate) fn answer(
     store: &Store,
     journal: &Journal,

@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Audit) -> CommandResult {
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Says what was verified, and where the log begins: old records are removed.
+/// Describes what was verified, and where the log begins, because old records are removed.
 fn whole(extent: &AuditExtent) -> String {
     let AuditExtent { first, lines, files } = *extent;
     if lines == 0 {

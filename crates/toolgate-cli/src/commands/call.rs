@@ -17,7 +17,7 @@ pub(crate) async fn run(globals: &Globals, arguments: Call) -> CommandResult {
     let values = read_arguments(&arguments)?;
     let (_, host) =
         super::start_when_needed(globals, std::slice::from_ref(&arguments.name), None).await?;
-    // What the cache has of the tool may be out of date, and its server is needed anyway.
+    // The cached definition may be out of date, and the call needs the server anyway.
     let server = host.catalog().read().resolve(&arguments.name).map(|tool| tool.id.server.clone());
     if let Some(server) = server {
         host.connect(server.as_str()).await;

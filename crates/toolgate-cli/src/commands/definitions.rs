@@ -99,7 +99,7 @@ fn approve(
     } else {
         names.iter().map(|name| find(held, name)).collect::<Result<_, _>>()?
     };
-    // What is suspicious in a tool that is held back was shown.
+    // The findings of held tools were shown.
     for HiddenTool { id, definition, why, .. } in chosen.iter().copied() {
         if matches!(why, HiddenReason::Suspicious(_)) || !scan(definition).is_empty() {
             lock.review(&id.server, definition);

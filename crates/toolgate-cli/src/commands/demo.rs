@@ -32,7 +32,7 @@ struct Step {
     result: Value,
     #[serde(skip)]
     answer: String,
-    /// What the exchange costs the model's context.
+    /// The cost of the exchange in the model's context.
     tokens: u64,
     /// Whether an agent that has all definitions would make it too.
     also_directly: bool,
@@ -161,7 +161,7 @@ async fn converse(session: &Session, quiet: bool) -> Result<Vec<Step>, Failure> 
     Ok(steps)
 }
 
-/// Calls a meta-tool. What it costs is that of the `request` as it is shown and of the answer.
+/// Calls a meta-tool. The cost is that of the shown `request` and of the result.
 async fn exchange(
     session: &Session,
     request: String,

@@ -12,7 +12,7 @@ use crate::{
     load, print,
 };
 
-/// Starts a worker of the sandbox and tells what holds it. Needs no configuration.
+/// Starts a worker of the sandbox and shows what confines it. Needs no configuration.
 pub(crate) async fn run(output: Output) -> CommandResult {
     let mut settings = HostSettings::new(Vec::new());
     settings.code = load::code();

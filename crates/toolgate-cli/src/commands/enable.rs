@@ -106,7 +106,7 @@ pub(super) fn confirm(is_confirmed: bool) -> Result<(), Failure> {
 fn console_line(prompt: &str) -> Result<String, Failure> {
     use std::io::Write as _;
 
-    // Beside the data: what is shown may be piped.
+    // On stderr, because stdout may be piped.
     let mut err = anstream::stderr();
     let _ = write!(err, "{prompt}").and_then(|()| err.flush());
     let mut line = String::new();

@@ -27,10 +27,10 @@ use crate::{
     table::table,
 };
 
-/// A set is held in memory together with its indexes.
+/// A set is in memory together with its indexes.
 const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
 
-/// What was measured on one set.
+/// The measurements of one set.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Measured {
@@ -103,8 +103,8 @@ pub(crate) async fn run(globals: &Globals, arguments: &Eval) -> CommandResult {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The encoder of the configuration that was named. One that merely lies in the folder is not read:
-/// figures must not depend on where they were made.
+/// The encoder of the configuration after `--config`. A configuration of the working folder is not
+/// used, because measurements must not depend on the folder.
 fn encoder(globals: &Globals) -> Result<Option<Arc<dyn Encoder>>, Failure> {
     if globals.config.is_none() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! What a person should know of the definitions of all tools, for `status` and `definitions`.
+//! Findings about the definitions of all tools, for `status` and `definitions`.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ pub(crate) struct Findings {
     pub(crate) listed: Vec<String>,
     /// How many tools that is about.
     pub(crate) flagged: usize,
-    /// How many are held back until somebody approves them.
+    /// How many are held back until a person approves them.
     pub(crate) held: usize,
     /// How many nobody may call.
     pub(crate) denied: usize,
@@ -47,7 +47,7 @@ impl Findings {
         Self { listed: listed.map(|(_, text)| text.clone()).collect(), flagged, held, denied }
     }
 
-    /// The numbers in a line; nothing where there is nothing to say.
+    /// The numbers as one line; `None` if all are zero.
     pub(crate) fn line(&self) -> Option<String> {
         let Self { flagged, held, denied, .. } = self;
         let parts = [("flagged", flagged), ("held back", held), ("denied by the policy", denied)];

@@ -74,7 +74,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Login) -> CommandResult {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Waits for a URL on stdin that belongs to the login. Where nobody can type, for ever.
+/// Waits for a URL on stdin that belongs to the login. Without a usable stdin it waits for ever.
 async fn pasted(pending: &Pending) -> Url {
     let (sender, mut lines) = mpsc::channel(1);
     // A read of stdin cannot be interrupted; the thread ends with the process.

@@ -120,8 +120,7 @@ fn read(file: &Path) -> Result<String, Failure> {
     })
 }
 
-/// What the script is written in. One that goes on is in the language that it began in, whatever it is
-/// called now.
+/// The language of the script. A resumed run keeps its language.
 fn language(arguments: &Run) -> Result<Language, Failure> {
     let file = arguments.file.as_deref();
     let extension = file.and_then(Path::extension).map(|extension| extension.to_string_lossy());

@@ -19,7 +19,7 @@ use crate::{
 
 pub(crate) fn run(globals: &Globals, arguments: &Runs) -> CommandResult {
     if globals.namespace.is_some() {
-        // Runs are listed for all namespaces. An unknown name is a mistake all the same.
+        // Runs are listed for all namespaces. An unknown name is still a mistake.
         load::load(globals)?;
     }
     let journal = load::required_store()?.journal()?;
@@ -199,7 +199,7 @@ fn data(detail: &RunDetail, state: State, cleaner: &Cleaner) -> Value {
     data
 }
 
-/// A text as JSON, or as it is where it is not JSON or nested too deeply.
+/// A text as JSON; the text itself if it is not JSON or nested too deeply.
 fn read(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| json!(text))
 }

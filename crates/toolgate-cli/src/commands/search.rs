@@ -28,7 +28,7 @@ pub(crate) async fn run(globals: &Globals, arguments: Search) -> CommandResult {
     let result = meta_call(&session, "search_tools", request).await?;
     host.shutdown().await;
     print::show(arguments.output.json, &result["structuredContent"], || text_of(&result))?;
-    // As with grep: nothing found is no success.
+    // As with grep, a search without a hit is not a success.
     let found = result["structuredContent"]["found"].as_u64().unwrap_or_default();
     Ok(if found > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

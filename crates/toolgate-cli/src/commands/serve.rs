@@ -77,7 +77,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Serve) -> CommandResult {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is served.
+/// The served factory, and what must be shut down.
 struct Served {
     source: Arc<dyn ServiceFactory>,
     hosts: Vec<Host>,
@@ -85,7 +85,8 @@ struct Served {
     guard: Option<Arc<PassthroughGuard>>,
 }
 
-/// What is served: all servers by a host, or one as it is. The policy holds for both.
+/// The served factory: all servers of a host, or one server in pass-through. The policy applies to
+/// both.
 fn source(loaded: &Loaded, arguments: &Serve) -> Result<Served, Failure> {
     let settings = loaded.settings(arguments.mode);
     let Some(name) = &arguments.passthrough else {
@@ -135,7 +136,7 @@ async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failur
     Ok((listener, address))
 }
 
-/// For a person who has started it by hand.
+/// Explains the output to a person who started the command in a terminal.
 fn explain(loaded: &Loaded, arguments: &Serve) {
     let what = match &arguments.passthrough {
         Some(name) => format!("server `{name}`"),

@@ -22,7 +22,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Status) -> CommandResult 
     load::report(&loaded);
     let mut settings = loaded.settings(arguments.mode);
     if let Some(encoder) = &mut settings.encoder {
-        // To tell how it stands is not to change it.
+        // `status` changes nothing, so it encodes no tools.
         encoder.tools = EncodeTools::Never;
     }
     let host = Host::start(settings);
@@ -122,7 +122,7 @@ fn unusable(configuration: &Configuration) -> Vec<(String, String)> {
         .collect()
 }
 
-/// What a session gets, by the protocol that the client speaks.
+/// What a session lists, by the protocol of the client.
 fn modes(kind: ExposureKind) -> Vec<(&'static str, String)> {
     match kind {
         // There the list may not change during a session.

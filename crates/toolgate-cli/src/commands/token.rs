@@ -18,7 +18,7 @@ use crate::{
 
 const DAY: u64 = 24 * 60 * 60;
 
-/// The name of what is served at `/mcp`.
+/// The name for `/mcp` on the command line.
 const DEFAULT: &str = "default";
 
 pub(crate) fn run(globals: &Globals, command: &TokenCommand) -> CommandResult {

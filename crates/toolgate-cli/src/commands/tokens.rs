@@ -13,7 +13,7 @@ use crate::{
     table::{grouped, table},
 };
 
-/// What the definitions cost, and what a session pays instead.
+/// The cost of all definitions, and of a session.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Costs {
@@ -21,7 +21,7 @@ pub(crate) struct Costs {
     context_window: u64,
     servers: Vec<Row>,
     total: Row,
-    /// What a session starts with: the meta-tools, and the tools that are always loaded.
+    /// The start of a session: the meta-tools, and the tools that are always loaded.
     session: Row,
     exposure: String,
     reason: String,
@@ -38,7 +38,7 @@ pub(crate) struct Row {
 
 pub(crate) async fn run(globals: &Globals, arguments: &Tokens) -> CommandResult {
     let (loaded, host) = super::start(globals, None)?;
-    // A measurement: what is cached may be out of date.
+    // The cache may be out of date, so the servers are asked.
     super::settle(&host).await;
     let costs = count(&host, arguments.unit).await;
     let missing = uncounted(&host);
@@ -64,7 +64,7 @@ fn uncounted(host: &Host) -> Vec<String> {
         .collect()
 }
 
-/// Counts what a session that starts now would pay in the ordinary way, and what it does pay.
+/// Counts the cost of all definitions, and the cost of a session that starts now.
 pub(crate) async fn count(host: &Host, unit: Unit) -> Costs {
     let session = host.session();
     let shown = session.list_tools().await;
@@ -144,7 +144,7 @@ impl Costs {
         format!("{}\n\nA session is {}: {}.", table(&columns, rows), self.exposure, self.reason)
     }
 
-    /// What the ordinary way costs, and what a session pays.
+    /// The cost without and with toolgate.
     pub(crate) fn before_and_after(&self) -> (u64, u64) {
         (self.total.cost, self.session.cost)
     }

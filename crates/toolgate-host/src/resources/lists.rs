@@ -240,8 +240,8 @@ impl ListCache {
         };
         let mut known = entry.known.clone();
         if entry.asking.as_ref().is_some_and(PendingList::goes_on) {
-            let patience = LIST_TIMEOUT.as_secs();
-            known.problem.get_or_insert_with(|| format!("no answer in {patience} s"));
+            let limit = LIST_TIMEOUT.as_secs();
+            known.problem.get_or_insert_with(|| format!("no answer in {limit} s"));
         }
         known
     }

@@ -30,32 +30,32 @@ pub struct ConnectionClient {
     pub modern_capabilities: JsonObject,
 }
 
-/// Gets what a server sends of its own accord, in the order in which it came.
+/// Handles notifications and requests of a server, in order.
 pub trait ConnectionHandler: Send + Sync + 'static {
-    /// A notification. `about` is the key of the request that it belongs to, where that is known:
-    /// progress by its token, a subscription by its id, and over HTTP whatever comes on the stream
-    /// of a request. Must return soon.
+    /// Handles a notification. `about` is the key of the request that it belongs to, if that is
+    /// known: from the token of progress, from the id of a subscription, or from the HTTP stream.
+    /// Must return soon.
     fn notification(&self, about: Option<&Value>, method: &str, params: Option<Value>);
 
-    /// A request of the server, which is answered with the outcome. The future is dropped when the
-    /// server withdraws the request or the connection ends.
+    /// Answers a request of the server. The future is dropped when the server withdraws the request
+    /// or the connection ends.
     fn input_request(
         &self,
         about: Option<RelatedRequest>,
         request: InputRequest,
     ) -> BoxFuture<'static, Result<Value, ErrorObject>>;
 
-    /// The server wrote something that is no message, or there is something to note about the
-    /// connection. The text has no secrets.
+    /// The server wrote something that is no message, or toolgate has a note about the connection.
+    /// The text contains no secrets.
     fn output(&self, source: OutputSource, line: &str) {
         tracing::debug!(?source, line, "output of a server");
     }
 
-    /// The server had forgotten the session, and there is a new one.
+    /// The server had lost the session, and a new one was opened.
     fn session_renewed(&self) {}
 }
 
-/// What a server asks of a client: `elicitation/create`, `sampling/createMessage`, `roots/list`.
+/// A request of a server to a client: `elicitation/create`, `sampling/createMessage`, `roots/list`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InputRequest {
     /// The method.
@@ -64,21 +64,21 @@ pub struct InputRequest {
     pub params: Option<Value>,
 }
 
-/// The request of the client that a request of the server is about.
+/// The request of the client to which an input request belongs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RelatedRequest {
     /// Its key.
     pub key: Value,
-    /// Whether the server said so. Otherwise it is the only request that is under way.
+    /// Whether the server said so. Otherwise it is the only open request.
     pub is_certain: bool,
 }
 
-/// Where a line of output comes from.
+/// The source of a line of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputSource {
     /// The server's stderr.
     Stderr,
-    /// The server's stdout or stream of events, where only messages belong.
+    /// The server's stdout or stream of events, which should contain only messages.
     Stdout,
     /// toolgate itself, about the server.
     Toolgate,
@@ -87,42 +87,43 @@ pub enum OutputSource {
 /// A request of the client.
 #[derive(Debug, Clone)]
 pub struct RawRequest {
-    /// The caller's id for it.
+    /// The caller's id for the request.
     pub key: Value,
     /// Its method.
     pub method: String,
     /// Its parameters as the client sent them, `_meta` included.
     pub params: Option<Value>,
-    /// Cancels it; the server is told.
+    /// Cancels the request, and notifies the server.
     pub cancel: CancellationToken,
 }
 
 /// Why a request has no result.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum RequestError {
-    /// The server answered with a JSON-RPC error. The connection is still there.
+    /// The server responded with a JSON-RPC error. The connection is still open.
     #[error("{}", .0.message)]
     Refused(ErrorObject),
-    /// There was a response that cannot be read. The connection is still there.
+    /// The response cannot be read. The connection is still open.
     #[error("the server's answer cannot be used: {0}")]
     Unreadable(String),
-    /// The caller cancelled; the server was told.
+    /// The caller cancelled, and the server was notified.
     #[error("the request was cancelled")]
     Cancelled,
-    /// No response in time. The server was told to cancel. The connection is still there.
+    /// No response in time. The server was notified of the cancellation. The connection is still
+    /// open.
     #[error("no answer within {} s", .0.as_secs_f64())]
     TimedOut(Duration),
     /// The request could not be delivered, or its response not be received.
     #[error("{message}")]
     Transport {
-        /// What is known of the effect.
+        /// What is known about the effect.
         cause: TransportFailure,
         /// What happened, without secrets.
         message: String,
     },
 }
 
-/// Why a transport failed, as far as it matters for what to do next.
+/// Why a transport failed, and what is known about the effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TransportFailure {
     /// The connection had ended before the request was sent: it had no effect.
@@ -133,9 +134,9 @@ pub enum TransportFailure {
     NoResponse,
     /// The server answered with this HTTP status.
     Status(u16),
-    /// Nobody answers at the URL: the request had no effect.
+    /// Nothing responds at the URL. The request had no effect.
     Unreachable,
-    /// The server wants a login: the request had no effect.
+    /// The server requires a login. The request had no effect.
     Authorization(AuthorizationError),
     /// Anything else. Whether the request had an effect is unknown.
     Other,
@@ -148,9 +149,9 @@ pub struct ConnectionSettings<'a> {
     pub endpoint: &'a Endpoint,
     /// Limits of time and size.
     pub limits: ServerLimits,
-    /// The era to try first; the modern one where unset.
+    /// The era to try first; `None` means the modern era.
     pub era: Option<Era>,
-    /// What a person can do about a server that starts and fails: where its output is.
+    /// The advice for a server that starts and fails: where its output is.
     pub see_output: &'a str,
 }
 
@@ -161,7 +162,7 @@ pub struct RawConnection {
     era: Era,
 }
 
-/// What requests under way need of their connection.
+/// The parts of a connection that its open requests need.
 struct Shared {
     endpoint: Endpoint,
     redactor: Redactor,
@@ -172,21 +173,21 @@ struct Shared {
     transport: Transport,
 }
 
-/// A request that was begun. Dropping it forgets the request without telling the server; over
-/// Streamable HTTP that ends its stream, which is how a modern server is told.
+/// A begun request. Dropping it forgets the request without notifying the server. Over Streamable
+/// HTTP that ends its stream, which cancels the request at a modern server.
 pub struct PendingRequest {
     shared: Arc<Shared>,
     awaited: AwaitedResponse,
     sending: Pin<Box<dyn Future<Output = ExchangeError> + Send>>,
 }
 
-/// How long a server is given to end, and to be told of a cancellation.
+/// How long a server may take to end, and to read a cancellation.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a child that closed its output may take to end.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 
 impl RawConnection {
-    /// Connects, in the newest era that the server speaks.
+    /// Connects in the newest era that the server supports.
     pub async fn open(
         settings: ConnectionSettings<'_>,
         client: &ConnectionClient,
@@ -224,7 +225,7 @@ impl RawConnection {
         &self.handshake
     }
 
-    /// Begins a request. It is sent while its response is awaited.
+    /// Begins a request. [`PendingRequest::response`] sends it.
     pub fn begin(
         &self,
         key: Value,
@@ -238,9 +239,9 @@ impl RawConnection {
         Ok(PendingRequest { shared: Arc::clone(&self.shared), awaited, sending })
     }
 
-    /// Sends a request and gives its result as it was sent. `subscriptions/listen` lives until it is
-    /// cancelled or the server ends it; everything else has the limit `total`, in which the time that
-    /// people need for input requests does not count.
+    /// Sends a request and returns its result as it was sent. `subscriptions/listen` stays open
+    /// until it is cancelled or the server ends it. All other requests have the limit `total`,
+    /// which does not count the time that people need for input requests.
     pub async fn request(&self, request: RawRequest) -> Result<Value, RequestError> {
         let RawRequest { key, method, params, cancel } = request;
         if cancel.is_cancelled() {
@@ -266,8 +267,8 @@ impl RawConnection {
         Err(error)
     }
 
-    /// Sends a notification of the client. `notifications/initialized` and the cancellation of
-    /// requests are sent by the connection itself.
+    /// Sends a notification of the client. The connection itself sends `notifications/initialized`
+    /// and cancellations.
     pub async fn notify(&self, method: &str, params: Option<Value>) -> Result<(), RequestError> {
         self.shared.notify(method, params).await
     }
@@ -287,8 +288,8 @@ impl RawConnection {
         matches!(self.shared.transport, Transport::Stdio(_))
     }
 
-    /// Ends the connection in order: a child gets the time that the protocol gives it, and a session
-    /// is deleted.
+    /// Closes the connection in order: a child process gets the time that the protocol requires,
+    /// and a session is deleted.
     pub async fn close(&self) {
         self.shared.transport.close(STOP_TIMEOUT).await;
         self.shared.exchange.close();
@@ -324,11 +325,11 @@ impl PendingRequest {
         Err(self.shared.request_error(error, self.awaited.was_sent()))
     }
 
-    /// Tells the server that nobody waits for the response. A legacy server may answer all the same:
-    /// what is returned goes on waiting for that.
+    /// Notifies the server that the request is cancelled. A legacy server may still respond; the
+    /// returned request waits for that.
     pub async fn cancel(self, reason: &str) -> Option<Self> {
         let Self { shared, awaited, sending } = self;
-        // Over Streamable HTTP, a modern server is told by the end of the stream.
+        // Over Streamable HTTP, the end of the stream cancels the request at a modern server.
         if shared.era == Era::Modern && matches!(shared.transport, Transport::Streamable(_)) {
             return None;
         }

@@ -1,11 +1,11 @@
-//! The processes that a server has started, wherever they are by now.
+//! Finds all processes that a server has started.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The variable that holds the tag of a server. Its processes inherit it.
 pub const TAG_VARIABLE: &str = "TOOLGATE_SERVER_TAG";
 
-/// How often processes are looked for: one that is being killed can still start another.
+/// How often processes are searched, because a process can start another before it is killed.
 const ROUNDS: usize = 10;
 
 /// A tag that no other server has, on this machine and at this time.
@@ -16,7 +16,7 @@ pub(super) fn new_tag() -> String {
     format!("{}-{number}-{started:x}", std::process::id())
 }
 
-/// A process. Numbers are used again, so that its start belongs to it.
+/// A process. The system reuses numbers, so its start time is part of its identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ProcessEntry {
     number: u32,
@@ -83,17 +83,18 @@ mod linux {
         entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
     }
 
-    /// A process that has not ended.
+    /// The process, unless it has ended.
     pub(super) fn entry(number: u32) -> Option<ProcessEntry> {
         let stat = fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
-        // The name is in parentheses and may contain anything: what follows the last one counts.
+        // The name is in parentheses and may contain any text. The fields follow the last
+        // parenthesis.
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
         let is_over = matches!(*fields.first()?, "Z" | "X");
         let (parent, started) = (fields.get(1)?.parse().ok()?, fields.get(19)?.parse().ok()?);
         (!is_over).then_some(ProcessEntry { number, parent, started })
     }
 
-    /// All processes but those that have ended.
+    /// All processes, except those that have ended.
     pub(super) fn processes() -> Vec<ProcessEntry> {
         numbers().filter_map(entry).collect()
     }
@@ -110,7 +111,7 @@ mod linux {
 
     pub(super) fn kill(number: u32) {
         if let Some(process) = i32::try_from(number).ok().and_then(Pid::from_raw) {
-            // A process that is gone already is what we want.
+            // The process may be gone already.
             let _ = kill_process(process, Signal::KILL);
         }
     }

@@ -1,4 +1,4 @@
-//! Where a server is, and within which limits it is spoken to.
+//! The endpoint of a server, and its limits.
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
@@ -38,14 +38,14 @@ pub struct HttpEndpoint {
     pub headers: BTreeMap<String, String>,
     /// Which transport it speaks.
     pub dialect: HttpDialect,
-    /// Has the tokens of people that logged in. An `Authorization` among the headers overrides it.
+    /// Provides the tokens of logins. An `Authorization` among the headers overrides it.
     pub authorizer: Option<Arc<dyn TokenProvider>>,
 }
 
 /// Limits of time and size.
 #[derive(Debug, Clone, Copy)]
 pub struct ServerLimits {
-    /// For the time from the start until the tools are listed.
+    /// From the start until the tools are listed.
     pub connect: Duration,
     /// For the response to `server/discover`, before `initialize` is tried; at most half of
     /// `connect`.
@@ -71,7 +71,7 @@ impl Default for ServerLimits {
 }
 
 impl ServerLimits {
-    /// The time for `server/discover`: the rest of the time to connect must do for `initialize`.
+    /// The time for `server/discover`. The rest of the time to connect is for `initialize`.
     pub(crate) fn discover(&self) -> Duration {
         self.probe.min(self.connect / 2)
     }
@@ -88,7 +88,7 @@ impl HttpEndpoint {
         }
     }
 
-    /// Has the tokens, unless a header authorizes the requests.
+    /// Provides the tokens, unless a header authorizes the requests.
     pub(crate) fn authorizer(&self) -> Option<&Arc<dyn TokenProvider>> {
         let says = |header: &String| header.eq_ignore_ascii_case("authorization");
         self.authorizer.as_ref().filter(|_| !self.headers.keys().any(says))
@@ -96,8 +96,8 @@ impl HttpEndpoint {
 }
 
 impl Endpoint {
-    /// What is run or contacted, with variables and headers: the same text is the same server. It
-    /// holds secrets, and is there to be hashed.
+    /// What is run or contacted, with variables and headers: equal texts mean the same server. It
+    /// contains secrets, so only its hash is used.
     pub fn target(&self) -> String {
         match self {
             Self::Stdio(stdio) => {
@@ -110,9 +110,9 @@ impl Endpoint {
         }
     }
 
-    /// What is run or contacted, whatever its variables and headers: a new password makes no other
-    /// server. A program that runs in the current folder is another one in another folder, since it
-    /// may be found there, or read its code there.
+    /// What is run or contacted, without variables and headers: a new password makes no other
+    /// server. The current folder counts, because the program may be found there, or read its code
+    /// there.
     pub fn identity(&self) -> Value {
         match self {
             Self::Stdio(StdioEndpoint { command, args, cwd, .. }) => {
@@ -141,7 +141,7 @@ impl Endpoint {
     }
 }
 
-/// A URL without what could be a secret.
+/// A URL without possible secrets.
 pub fn place(url: &str) -> String {
     reqwest::Url::parse(url).map_or_else(
         |_| "the URL".to_owned(),
@@ -160,7 +160,7 @@ fn url_secrets(url: &str) -> Vec<String> {
     let meant = parsed.query_pairs().map(|(_, value)| value.into_owned());
     let mut secrets: Vec<String> = written.map(str::to_owned).chain(meant).collect();
     if let Some(password) = parsed.password() {
-        // The query's decoder is at hand, and does the same to a password.
+        // The decoder of the query also works for a password.
         let decoded = format!("http://x/?p={}", password.replace('+', "%2B"));
         let decoded = reqwest::Url::parse(&decoded).ok();
         secrets
@@ -174,8 +174,8 @@ fn pairs(map: &BTreeMap<String, String>) -> String {
     map.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join("\0")
 }
 
-/// Arguments that are secrets, as far as the option before them tells: `--api-key VALUE`,
-/// `--token=VALUE`, `--header "Authorization: VALUE"`.
+/// Arguments that are secrets, as the option before them shows: `--api-key VALUE`, `--token=VALUE`,
+/// `--header "Authorization: VALUE"`.
 fn argument_secrets(args: &[String]) -> Vec<String> {
     const TELLING: [&str; 7] = ["key", "token", "secret", "password", "passwd", "auth", "header"];
     let tells = |option: &str| {
@@ -188,7 +188,7 @@ fn argument_secrets(args: &[String]) -> Vec<String> {
             Some((option, value)) if tells(option) => secrets.push(value.to_owned()),
             _ if index > 0 && tells(&args[index - 1]) && !argument.starts_with("--") => {
                 secrets.push(argument.clone());
-                // Of a header, the value alone too.
+                // For a header, also the value alone.
                 secrets.extend(argument.split_once(": ").map(|(_, value)| value.to_owned()));
             }
             _ => {}

@@ -21,8 +21,8 @@ use super::{
 };
 use crate::{ErrorObject, JsonObject, meta::SUBSCRIPTION_ID, methods, response_message};
 
-/// More requests of a server than this at a time are not answered: a server that asks without end
-/// and never reads would fill the memory with responses.
+/// The most open requests of a server. A server that asks without end and never reads would fill
+/// the memory with responses.
 const MAX_INPUT_REQUESTS: usize = 64;
 
 /// Carries responses to a server's requests.
@@ -31,11 +31,11 @@ pub(super) type Responder = Arc<dyn Fn(Value) -> BoxFuture<'static, ()> + Send +
 /// Why a request has no result.
 #[derive(Debug)]
 pub(super) enum ExchangeError {
-    /// The server's own error.
+    /// The error of the server.
     Refused(ErrorObject),
     /// There is a response that cannot be read.
     Unreadable(String),
-    /// The other end is gone.
+    /// The connection has ended.
     Closed,
     /// The stream of the response ended without it.
     NoResponse,
@@ -135,8 +135,8 @@ impl Exchange {
         &self.open_input_requests
     }
 
-    /// Takes a message of the server, and says whether it is one. `stream` is the request on whose
-    /// stream it came.
+    /// Handles a message of the server. Returns whether it is a message. `stream` is the request on
+    /// whose stream it arrived.
     pub(super) fn receive(
         self: &Arc<Self>,
         message: Value,
@@ -145,7 +145,7 @@ impl Exchange {
     ) -> bool {
         let Value::Object(mut message) = message else { return false };
         let id = message.remove("id").filter(|id| !id.is_null());
-        // Log lines can have ids and methods too; only what calls itself a message is one.
+        // Log lines can have ids and methods too. Only JSON with `jsonrpc` is a message.
         let is_json_rpc = message.contains_key("jsonrpc");
         let is_response = message.contains_key("result") || message.contains_key("error");
         match (message.remove("method"), id) {
@@ -184,7 +184,7 @@ impl Exchange {
     /// Ends everything.
     pub(super) fn close(&self) {
         self.closed.cancel();
-        // Whoever waits learns it from the senders that are dropped here.
+        // Dropping the senders ends all waits.
         let pending = std::mem::take(&mut *self.pending.lock());
         drop(pending);
         let input_requests = std::mem::take(&mut *self.input_requests.lock());
@@ -251,7 +251,7 @@ impl Exchange {
             }
             open.insert(id.to_string(), withdrawn.clone());
         }
-        // Passed on here and not in the task, so that the order of all that comes is kept.
+        // Called here and not in the task, so that the order of messages is kept.
         let answering = if request.method == methods::PING {
             Box::pin(async { Ok(json!({})) })
         } else {
@@ -270,7 +270,7 @@ impl Exchange {
         });
     }
 
-    /// The request that a request of the server is about.
+    /// The request to which an input request belongs.
     fn related(&self, stream: Option<i64>) -> Option<RelatedRequest> {
         let pending = self.pending.lock();
         let related =
@@ -326,7 +326,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers no request but that of the method `now`.
+    /// Answers only requests of the method `now`.
     struct Handler(mpsc::UnboundedSender<(Option<Value>, String)>);
 
     impl ConnectionHandler for Handler {
@@ -391,7 +391,7 @@ mod tests {
             receive(&exchange, json!({ "id": id, "method": "later" }), None, &responder);
         }
         assert_eq!(received.len(), MAX_INPUT_REQUESTS);
-        // One that is withdrawn makes room for another.
+        // A withdrawn request frees its slot.
         let withdrawn =
             json!({ "method": "notifications/cancelled", "params": { "requestId": 3 } });
         receive(&exchange, withdrawn, None, &responder);

@@ -1,4 +1,4 @@
-//! What can go wrong with a connection, in words for a person.
+//! Failures of connections, as texts for people.
 
 use std::{error::Error, ffi::OsString, io, path::Path};
 
@@ -9,10 +9,10 @@ use super::{
     endpoint::{HttpEndpoint, StdioEndpoint, place},
 };
 
-/// Why a server is not connected: a row of `toolgate status`. Other servers are not concerned.
+/// Why a server is not connected: a row of `toolgate status`. Other servers are not affected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectFailure {
-    /// What happened, in one sentence without its full stop.
+    /// What happened, in one sentence without a full stop.
     pub reason: String,
     /// What a person can do about it.
     pub action: String,
@@ -29,9 +29,9 @@ impl ConnectFailure {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}; {}", failure.reason, failure.action)]
 pub struct AuthorizationError {
-    /// What the server wants.
+    /// What the server requires.
     pub failure: ConnectFailure,
-    /// Whether it is about one request and not about the server.
+    /// Whether it concerns only this request, not the server.
     pub only_this_request: bool,
 }
 
@@ -60,7 +60,7 @@ pub(crate) enum HttpError {
     Authorization(#[from] AuthorizationError),
 }
 
-/// What to do about a URL where nobody is.
+/// The advice for a URL that does not respond.
 pub const START_OR_CORRECT: &str = "start the server, or correct its `url`";
 
 impl From<reqwest::Error> for HttpError {
@@ -78,7 +78,7 @@ impl HttpError {
         }
     }
 
-    /// Says that nobody is at `place`, if the error means that. Then nothing was sent.
+    /// The reason, if the error means that nothing responds at `place`. Then nothing was sent.
     pub(crate) fn unreachable(&self, place: &str) -> Option<String> {
         match self {
             Self::Request(error) if error.is_connect() => {
@@ -88,7 +88,7 @@ impl HttpError {
         }
     }
 
-    /// Whether the server wants to know who asks.
+    /// Whether the server requires authorization.
     pub(crate) fn wants_authorization(&self) -> bool {
         matches!(self, Self::Authorization(_) | Self::Status(401 | 403))
     }
@@ -150,8 +150,8 @@ pub(crate) fn spawn_failure(endpoint: &StdioEndpoint, error: &io::Error) -> Conn
         return ConnectFailure::new(reason, "correct `cwd` of the server");
     }
     let kind = match error.kind() {
-        // The system says this too where a folder of `PATH` may not be read and no other has the
-        // command.
+        // The system also reports this if a folder of `PATH` is unreadable and no other folder has
+        // the command.
         io::ErrorKind::PermissionDenied if !is_on_path(endpoint) => io::ErrorKind::NotFound,
         kind => kind,
     };
@@ -180,8 +180,8 @@ fn is_on_path(endpoint: &StdioEndpoint) -> bool {
         || std::env::split_paths(&folders).any(|folder| folder.join(command).exists())
 }
 
-/// `what`, and the most telling line of a server's last output: the last one that speaks of an
-/// error, since runtimes like to end with their version or with an empty trace.
+/// `what`, and the most informative line of a server's last output: the last line that mentions an
+/// error, because runtimes often end with their version or an empty trace.
 pub(crate) fn with_last_output(what: String, lines: &[String]) -> String {
     let speaks_of_error = |line: &&String| line.to_ascii_lowercase().contains("error");
     match lines.iter().rfind(speaks_of_error).or(lines.last()) {

@@ -25,7 +25,7 @@ pub(super) struct HandshakeFailure {
     pub(super) failure: ConnectFailure,
     /// Whether the URL may speak HTTP+SSE: it accepted no handshake by POST.
     pub(super) may_speak_sse: bool,
-    /// Whether the server wants to know who asks.
+    /// Whether the server requires authorization.
     pub(super) wants_authorization: bool,
 }
 
@@ -35,7 +35,7 @@ impl From<ConnectFailure> for HandshakeFailure {
     }
 }
 
-/// Why one era was not agreed on.
+/// Why the handshake of one era failed.
 enum EraError {
     Failed(ExchangeError),
     /// There was no response in time.
@@ -66,8 +66,7 @@ impl EraError {
     }
 }
 
-/// Connects. HTTP+SSE is the last thing to try with a URL; if it fails too, the earlier failure is
-/// the one that counts.
+/// Connects. For a URL, HTTP+SSE is tried last. If it fails too, the earlier failure is reported.
 pub(super) async fn open(
     settings: ConnectionSettings<'_>,
     client: &ConnectionClient,
@@ -95,9 +94,9 @@ pub(super) async fn open(
     }
 }
 
-/// Tries the eras in turn. The era of a server is known for sure only when it answers. So a
-/// `server/discover` that failed is followed by `initialize`, and a server that refuses
-/// `initialize` is asked with `server/discover`, once more where it was only slow before.
+/// Tries the eras in turn. Only a response shows the era of a server. So after a failed
+/// `server/discover` comes `initialize`. After a refused `initialize` comes `server/discover`, a
+/// second time if it was only slow before.
 async fn open_with(
     settings: ConnectionSettings<'_>,
     sse: bool,
@@ -108,7 +107,7 @@ async fn open_with(
     let (mut legacy_failed, mut modern_failed, mut was_slow) = (false, false, false);
     let mut failure: Option<HandshakeFailure> = None;
     loop {
-        // Closed with everything that it holds where the handshake fails.
+        // Closed if the handshake fails.
         let exchange = Exchange::new(Arc::clone(handler));
         let closing = CloseOnDrop(Some(Arc::clone(&exchange)));
         let transport = Transport::open(settings, sse, &exchange).await?;
@@ -138,13 +137,13 @@ async fn open_with(
             match era {
                 Era::Legacy => legacy_failed = true,
                 Era::Modern => {
-                    // Asked a second time, it had all the time that there is.
+                    // The second time it had all the remaining time.
                     was_slow = matches!(error, EraError::Silence) && !modern_failed;
                     modern_failed = true;
                 }
             }
             let (failed, gives_up) = explain(settings, &transport, error).await;
-            // The failure of `initialize` says best what is wrong.
+            // The failure of `initialize` is the most informative one.
             if era == Era::Legacy || failure.is_none() {
                 failure = Some(failed);
             }
@@ -184,7 +183,7 @@ impl Drop for CloseOnDrop {
     }
 }
 
-/// The handshake of one era. Gives its result as it was sent.
+/// The handshake of one era. Returns its result as it was sent.
 async fn agree(
     era: Era,
     client: &ConnectionClient,
@@ -218,7 +217,7 @@ async fn agree(
         }
     };
     let handshake = match ask().await {
-        // It refuses the very version that it offers: the second time may succeed.
+        // The server refuses a version that it offers. A second attempt may succeed.
         Err(EraError::Failed(ExchangeError::Refused(error))) if offers_modern(&error) => {
             ask().await?
         }
@@ -249,14 +248,14 @@ async fn agree(
     Ok(handshake)
 }
 
-/// Whether a server that refuses a version says that it speaks ours.
+/// Whether a server that refuses a version names one that toolgate supports.
 fn offers_modern(error: &ErrorObject) -> bool {
     let offered = error.data.as_ref().and_then(|data| data.get("supported")?.as_array());
     error.code == codes::UNSUPPORTED_PROTOCOL_VERSION
         && offered.into_iter().flatten().any(|version| version == versions::MODERN)
 }
 
-/// Puts a failure into words. Says also whether the other era would fail for the same reason.
+/// Describes a failure. Also returns whether the other era would fail for the same reason.
 async fn explain(
     settings: ConnectionSettings<'_>,
     transport: &Transport,

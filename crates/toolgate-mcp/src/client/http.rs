@@ -19,9 +19,9 @@ pub(super) const EVENT_STREAM: &str = "text/event-stream";
 /// The media type of JSON.
 pub(super) const JSON: &str = "application/json";
 
-/// Gives the tokens of one server.
+/// Provides the tokens of one server.
 pub trait TokenProvider: fmt::Debug + Send + Sync {
-    /// The token to send; `None` where nobody has logged in.
+    /// The token to send; `None` without a login.
     fn token(self: Arc<Self>) -> BoxFuture<'static, Result<Option<String>, AuthorizationError>>;
 
     /// Says what to do about a response with status 401 or 403. `challenge` is its
@@ -33,7 +33,7 @@ pub trait TokenProvider: fmt::Debug + Send + Sync {
         used: Option<String>,
     ) -> BoxFuture<'static, TokenVerdict>;
 
-    /// Takes note that the server accepted a token.
+    /// Notes that the server accepted a token.
     fn accepted(&self, token: &str);
 
     /// The error for a server that refused two tokens in turn.
@@ -46,7 +46,8 @@ pub trait TokenProvider: fmt::Debug + Send + Sync {
 /// What to do after a server refused a token.
 #[derive(Debug)]
 pub enum TokenVerdict {
-    /// Send the request once more, with this token. It was refused, so that nothing is repeated.
+    /// Send the request once more with this token. The first one was refused, so nothing is
+    /// repeated.
     Retry(String),
     /// Give up.
     Failed(AuthorizationError),
@@ -96,8 +97,7 @@ impl HttpClient {
         self.client.delete(url).headers(self.headers.clone())
     }
 
-    /// Sends a request with the token, whatever the server makes of it: for what is not worth a
-    /// renewal.
+    /// Sends a request with the token, and does not renew the token.
     pub(super) async fn send_once(&self, request: RequestBuilder) -> Result<Response, HttpError> {
         let token = match &self.authorizer {
             Some(authorizer) => Arc::clone(authorizer).token().await?,
@@ -106,8 +106,8 @@ impl HttpClient {
         send_with(request, token.as_deref()).await
     }
 
-    /// Sends a request with the token, and once more with another one where the first is refused: a
-    /// server that asks who we are has not done what it was asked for.
+    /// Sends a request with the token. If the server refuses the token, sends it once more with
+    /// another token. The server did not process the first one.
     pub(super) async fn send(&self, request: RequestBuilder) -> Result<Response, HttpError> {
         let Some(authorizer) = &self.authorizer else { return Ok(request.send().await?) };
         let token = Arc::clone(authorizer).token().await?;
@@ -139,7 +139,7 @@ async fn send_with(request: RequestBuilder, token: Option<&str>) -> Result<Respo
     Ok(request.send().await?)
 }
 
-/// What is to be done about a refusal; `None` where there is none.
+/// What to do about a refusal; `None` if the request was not refused.
 async fn judge(
     authorizer: &Arc<dyn TokenProvider>,
     response: &Response,
@@ -222,7 +222,7 @@ impl From<EventError> for HttpError {
     }
 }
 
-/// The events of a response. One that has more than `limit` bytes ends them with an error.
+/// The events of a response. An event of more than `limit` bytes ends the stream with an error.
 pub(super) fn bounded_events(response: Response, limit: usize) -> Events {
     let mut counter = EventCounter::default();
     let bytes = response.bytes_stream().map(move |piece| {
@@ -258,7 +258,7 @@ struct EventCounter {
 }
 
 impl EventCounter {
-    /// The size of the longest event that `piece` ends or goes on with.
+    /// The size of the longest event that ends or continues in `piece`.
     fn longest_with(&mut self, piece: &[u8]) -> usize {
         let mut longest = 0;
         for byte in piece.iter().filter(|byte| **byte != b'\r') {

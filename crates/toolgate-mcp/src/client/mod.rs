@@ -6,7 +6,7 @@
 //!
 //! > **Invariant:** a request that may have had an effect is never repeated.
 //!
-//! Child processes are started in a session of their own and never outlive us (`process`).
+//! Child processes are started in their own session and never outlive toolgate (`process`).
 
 mod backoff;
 mod clock;

@@ -1,12 +1,12 @@
-//! Arguments that a server wants in headers.
+//! Arguments that a server requires in headers.
 //!
 //! From 2026-07-28 on, a schema can mark a property with `x-mcp-header`, and a call must then
 //! repeat its value as `Mcp-Param-…`, for proxies that route requests without reading them. A tool
-//! whose marks cannot be followed is left out, as the specification demands.
+//! with invalid marks is left out, as the specification requires.
 //!
-//! A marked property has a type that fits one line, and a name that no other mark has and that a
-//! header can have. It is reached by `properties` alone: a property under a condition or in a list
-//! may be missing, or be there more than once.
+//! A marked property has a type that fits on one line. Its header name is valid and unique. The
+//! path to it consists of `properties` only: a property under a condition or in a list may be
+//! missing, or occur more than once.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -37,7 +37,7 @@ struct MarkedProperty {
 }
 
 impl ParameterHeaders {
-    /// Reads the marks of a page of tools, and removes the tools whose marks are unsound.
+    /// Reads the marks of a page of tools, and removes the tools with invalid marks.
     pub(super) fn read(&self, page: Option<&mut Value>) {
         let tools = page.and_then(|page| page.get_mut("tools")).and_then(Value::as_array_mut);
         let Some(tools) = tools else { return };
@@ -102,7 +102,7 @@ fn text_of(value: &Value) -> Option<String> {
     }
 }
 
-/// A text as the value of a header. What a header cannot hold is encoded.
+/// A text as the value of a header. Other characters are encoded.
 pub(super) fn header_value(text: &str) -> Option<HeaderValue> {
     let is_printable = text.chars().all(|character| matches!(character, ' '..='~'));
     let is_trimmed = text.trim_matches(' ') == text;
@@ -114,7 +114,7 @@ pub(super) fn header_value(text: &str) -> Option<HeaderValue> {
     HeaderValue::from_str(&format!("=?base64?{}?=", BASE64_STANDARD.encode(text))).ok()
 }
 
-/// Whether all marks of a tool's schema can be followed.
+/// Whether all marks of a tool's schema are valid.
 fn are_sound(schema: &Value) -> bool {
     match schema {
         Value::Object(schema) => walk(schema, SchemaPosition::Root, &mut HashSet::new()),
@@ -126,7 +126,7 @@ fn are_sound(schema: &Value) -> bool {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SchemaPosition {
     Root,
-    /// Reached by `properties` alone.
+    /// The path consists of `properties` only.
     Property,
     Elsewhere,
 }
@@ -141,7 +141,7 @@ fn walk(schema: &Map<String, Value>, position: SchemaPosition, seen: &mut HashSe
         "$defs" | "definitions" | "dependentSchemas" | "patternProperties" => {
             walk_each(value, SchemaPosition::Elsewhere, seen)
         }
-        // Values, in which a key of that name means nothing.
+        // These contain values, not schemas.
         "default" | "const" | "enum" | "examples" => true,
         _ => walk_below(value, seen),
     })

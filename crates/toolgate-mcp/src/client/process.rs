@@ -1,14 +1,14 @@
-//! Child processes that never outlive us.
+//! Child processes that never outlive toolgate.
 //!
-//! Each child leads a session and a process group of its own: it has no terminal, and whatever it
-//! starts can be ended with it. Three things see to that end: [`Process::stop`] in the ordinary way,
-//! the parent-death signal of Linux for the child, and the watchdog where we are killed.
+//! Each child leads its own session and process group: it has no terminal, and everything that it
+//! starts can be ended with it. Three mechanisms end it: [`Process::stop`] normally, the
+//! parent-death signal of Linux for the child, and the watchdog if toolgate is killed.
 //!
-//! A process can leave the group, as a daemon does. On Linux it is found all the same: the child
-//! adopts what its descendants leave behind, so that they stay below it, and each process has the tag
-//! of its server among its variables. Only a process that has cleared its variables *and* whose
-//! server ended by itself, or with us, is beyond our reach; on other systems every one that has left
-//! the group is.
+//! A process can leave the group, as a daemon does. On Linux it is still found: the child adopts
+//! the orphans among its descendants, and each process has the tag of its server among its
+//! variables. One kind of process survives: it has cleared its variables *and* its server crashed
+//! or ended together with a killed toolgate. On other systems every process that has left the group
+//! survives.
 
 use std::{
     collections::VecDeque,
@@ -90,7 +90,7 @@ pub(crate) async fn start(
     tokio::spawn(async move {
         tokio::select! {
             () = follow_stderr(stderr, &words, &redactor, on_stderr) => {}
-            // Nobody reads the last output any more; a pipe that is held open must not hold us.
+            // The last output is not needed any more. A pipe that stays open must not block.
             () = stderr_end.closed() => {}
         }
         stderr_end.send_replace(true);
@@ -103,7 +103,7 @@ pub(crate) async fn start(
 impl Process {
     /// Waits for the exit.
     pub(crate) async fn exited(&self) {
-        // A sender that is gone means that nobody will ever know more.
+        // If the sender is gone, the exit status stays unknown.
         let _ = self.exit.clone().wait_for(Option::is_some).await;
     }
 
@@ -120,13 +120,13 @@ impl Process {
         self.last_output.lock().iter().cloned().collect()
     }
 
-    /// Notes what the child has started. Once it has left, those processes are nobody's descendants.
+    /// Notes the descendants of the child. After its end they cannot be found as descendants.
     pub(crate) fn note_descendants(&self) {
         *self.group.noted.lock() = descendants::of(self.group.number);
     }
 
-    /// Ends the child as the protocol asks: its stdin is closed (by the caller), then it gets time
-    /// to leave, then it is told to, then it is made to.
+    /// Ends the child as the protocol requires. The caller has closed its stdin. The child gets
+    /// time to exit, then SIGTERM, then SIGKILL.
     pub(crate) async fn stop(&self, limit: Duration) {
         if self.exited_within(limit).await.is_some() {
             return;
@@ -146,7 +146,7 @@ impl Drop for Process {
     }
 }
 
-/// Ends the group even where the task that should is dropped with its runtime.
+/// Ends the group even if its task is dropped together with the runtime.
 struct EndOnDrop(Arc<Group>);
 
 impl Drop for EndOnDrop {
@@ -162,17 +162,18 @@ async fn attend_exit(
 ) {
     let ended = wait_without_reaping(&child).await;
     if !ended {
-        // No way to look without reaping: the group's number may be another's by now, for a moment.
+        // The system cannot wait without reaping, so the group's number may belong to another
+        // process for a moment.
         let _ = child.wait().await;
     }
-    // Whatever the child had started ends with it.
+    // The processes that the child started end with it.
     group.0.end();
     let status = child.wait().await.unwrap_or_default();
     exited.send_replace(Some(status));
 }
 
-/// Waits for the end of the child and leaves it a zombie, whose number is nobody else's. Says
-/// whether that was possible.
+/// Waits for the end of the child and leaves it a zombie, so that its number stays reserved.
+/// Returns whether that was possible.
 #[cfg(unix)]
 async fn wait_without_reaping(child: &Child) -> bool {
     use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
@@ -180,7 +181,7 @@ async fn wait_without_reaping(child: &Child) -> bool {
 
     let number = child.id().and_then(|number| i32::try_from(number).ok());
     let Some(pid) = number.and_then(Pid::from_raw) else { return false };
-    // Listened to before the first look, so that no end is missed.
+    // Subscribed before the first check, so that no exit is missed.
     let Ok(mut some_child_ended) = signal(SignalKind::child()) else { return false };
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     loop {
@@ -215,7 +216,7 @@ async fn follow_stderr(
             Ok(0) | Err(_) => return,
             Ok(_) => {}
         }
-        // Cleaned before it is cut: half a secret is not recognised.
+        // Redacted before it is cut, because half a secret is not recognised.
         let text = redactor.clean(String::from_utf8_lossy(&line).trim_end());
         on_line(&text);
         if !text.is_empty() {
@@ -228,16 +229,16 @@ async fn follow_stderr(
     }
 }
 
-/// A group that a child of ours leads. Dropping it kills what is left of it.
+/// The process group of a child. Dropping it kills the remaining processes.
 ///
-/// Numbers are used again. The group's is ours only until the child is waited for, so that
-/// [`end`](Self::end) must come first, and nothing is signalled after it.
+/// The system reuses numbers. The number belongs to the group only until the child is waited for.
+/// So [`end`](Self::end) must come first, and nothing is signalled after it.
 #[derive(Debug)]
 struct Group {
     number: u32,
     /// What its processes have among their variables.
     tag: String,
-    /// The descendants of the child before it was asked to leave.
+    /// The descendants of the child before its end.
     noted: Mutex<Vec<ProcessEntry>>,
     life: Mutex<Life>,
 }
@@ -255,9 +256,9 @@ impl Group {
         Self { number, tag, noted: Mutex::default(), life: Mutex::new(Life::Running) }
     }
 
-    /// Asks its processes to leave.
+    /// Sends SIGTERM to its processes.
     fn terminate(&self) {
-        // Held during the signal: `end` must not come in between.
+        // Held during the signal, so that `end` does not run in between.
         let life = self.life.lock();
         if *life == Life::Running {
             signal(self.number, Signal::Terminate);
@@ -268,7 +269,7 @@ impl Group {
     fn end(&self) {
         let mut life = self.life.lock();
         if *life == Life::Running {
-            // Looked for first: without the child they are nobody's descendants.
+            // Searched first: after the end of the child they cannot be found as descendants.
             let mut strays = descendants::of(self.number);
             strays.append(&mut self.noted.lock());
             signal(self.number, Signal::Kill);
@@ -300,7 +301,7 @@ fn signal(group: u32, signal: Signal) {
         Signal::Kill => rustix::process::Signal::KILL,
     };
     if let Some(group) = i32::try_from(group).ok().and_then(Pid::from_raw) {
-        // A group that is gone already is what we want.
+        // The group may be gone already.
         let _ = kill_process_group(group, signal);
     }
 }
@@ -310,10 +311,10 @@ fn signal(_group: u32, _signal: Signal) {}
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Starts `command` in a session and a group of its own.
+/// Starts `command` in its own session and group.
 ///
-/// Linux sends the parent-death signal when the *thread* that started the child ends. So children
-/// are started on one thread that never does.
+/// Linux sends the parent-death signal when the *thread* that started the child ends. So all
+/// children are started on one thread that never ends.
 async fn spawn(mut command: Command) -> io::Result<Child> {
     static SPAWNER: OnceLock<Option<Mutex<mpsc::Sender<Job>>>> = OnceLock::new();
     isolate(&mut command);
@@ -333,7 +334,7 @@ async fn spawn(mut command: Command) -> io::Result<Child> {
     let runtime = tokio::runtime::Handle::current();
     let job: Job = Box::new(move || {
         let _inside = runtime.enter();
-        // Nobody waits any more: the child is dropped, which kills it.
+        // If the caller no longer waits, the child is dropped, which kills it.
         let _ = started.send(command.spawn());
     });
     let gone = || io::Error::other("the thread that starts processes is gone");
@@ -353,7 +354,7 @@ fn isolate(command: &mut Command) {
         command.pre_exec(|| {
             rustix::process::setsid()?;
             rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-            // Kept over exec: the child adopts the orphans among its descendants.
+            // Survives exec: the child adopts the orphans among its descendants.
             rustix::process::set_child_subreaper(Some(rustix::process::Pid::INIT))?;
             Ok(())
         });

@@ -1,11 +1,11 @@
-//! Secrets stay out of texts.
+//! Removes secrets from texts.
 
 use std::{collections::VecDeque, fmt, sync::Arc};
 
 use parking_lot::RwLock;
 use serde_json::Value;
 
-/// Takes a server's secrets out of texts that are kept or shown.
+/// Removes a server's secrets from texts that are stored or shown.
 #[derive(Clone, Default)]
 pub struct Redactor {
     secrets: Vec<String>,
@@ -26,7 +26,7 @@ impl Redactor {
     /// unreadable and protect nothing.
     const SHORTEST_SECRET: usize = 8;
 
-    /// Hides `values`. Of a header such as `Bearer abc…` the credential alone is hidden too.
+    /// Hides `values`. Of a header such as `Bearer abc…` also hides the credential alone.
     pub fn new(values: impl IntoIterator<Item = String>) -> Self {
         let mut secrets: Vec<String> = values
             .into_iter()
@@ -73,8 +73,8 @@ impl Redactor {
             .fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), HIDDEN))
     }
 
-    /// `text` for one line of output: without secrets, without control characters, and cut only
-    /// after both, so that no part of a secret is left at the end.
+    /// `text` for one line of output: without secrets and control characters, and then cut, so that
+    /// no part of a secret is left at the end.
     pub fn line(&self, text: &str) -> String {
         let clean = self.clean(text);
         let calm = |character: char| if character.is_control() { ' ' } else { character };

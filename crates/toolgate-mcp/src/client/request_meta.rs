@@ -1,4 +1,4 @@
-//! What `_meta` must carry for the era of a server.
+//! Adapts `_meta` to the era of a server.
 
 use serde_json::{Map, Value, json};
 
@@ -20,7 +20,7 @@ pub(super) struct RequestMeta {
 impl RequestMeta {
     pub(super) fn new(era: Era, client: &ConnectionClient) -> Self {
         let mut capabilities = client.modern_capabilities.clone();
-        // The modern era does not have it: a server asks for roots in a result.
+        // The modern era does not have it: a server requests roots in a result.
         if let Some(Value::Object(roots)) = capabilities.get_mut("roots") {
             roots.shift_remove("listChanged");
         }
@@ -32,8 +32,9 @@ impl RequestMeta {
         Self { era, defaults }
     }
 
-    /// The parameters of a request. To a modern server each says who the client is; where it does
-    /// not, the defaults do. To a legacy server none does: it would take it for a modern request.
+    /// The parameters of a request. For a modern server each request names the client, if needed
+    /// from the defaults. For a legacy server none does, because the server would take it for a
+    /// modern request.
     pub(super) fn request(&self, params: Option<Value>) -> Result<Option<Value>, ErrorObject> {
         let mut params = match params {
             None | Some(Value::Null) => None,
@@ -76,7 +77,7 @@ fn strip(params: &mut JsonObject) {
         meta.retain(|key, _| {
             ![PROTOCOL_VERSION, CLIENT_INFO, CLIENT_CAPABILITIES].contains(&key.as_str())
         });
-        // The `_meta` was there for the era alone.
+        // The `_meta` contained only keys of the era.
         if meta.is_empty() && before > 0 {
             params.remove("_meta");
         }

@@ -1,8 +1,8 @@
 //! HTTP+SSE, the transport of protocol version 2024-11-05.
 //!
-//! A GET opens a stream of events. The first event says where to post messages; the others are the
-//! server's messages, responses included. There are no sessions to resume: when the stream ends, the
-//! connection has ended.
+//! A GET opens a stream of events. The first event names the URL for messages. The others are the
+//! server's messages, including responses. There are no sessions to resume: when the stream ends,
+//! the connection has ended.
 
 use std::sync::Arc;
 

@@ -19,9 +19,9 @@ use super::{
 
 /// Each may be as large as the limit.
 const QUEUED_MESSAGES: usize = 8;
-/// How long what a child has left in its pipe may take after its end.
+/// How long it may take to read the rest of the pipe after the exit of a child.
 const REMAINDER_TIMEOUT: Duration = Duration::from_millis(500);
-/// Tells a message from other JSON.
+/// Distinguishes a message from other JSON.
 const VERSION: &str = "\"jsonrpc\"";
 
 /// A child process and the queue of messages to it.
@@ -68,13 +68,13 @@ impl StdioTransport {
         Ok(Self { messages: Mutex::new(Some(messages)), process, exchange })
     }
 
-    /// Waits until the queue takes one more message.
+    /// Waits until the queue has space for one more message.
     pub(super) async fn reserve(&self) -> Result<mpsc::OwnedPermit<Value>, ExchangeError> {
         let queue = self.messages.lock().clone().ok_or(ExchangeError::Closed)?;
         queue.reserve_owned().await.map_err(|_| ExchangeError::Closed)
     }
 
-    /// Closes stdin and gives the child time to leave.
+    /// Closes stdin and gives the child time to exit.
     pub(super) async fn close(&self, limit: Duration) {
         self.process.note_descendants();
         self.messages.lock().take();
@@ -82,7 +82,7 @@ impl StdioTransport {
     }
 }
 
-/// Writes whole messages, whoever stops waiting for one.
+/// Writes whole messages, even if their senders stop waiting.
 async fn write(
     mut messages: mpsc::Receiver<Value>,
     mut stdin: impl AsyncWrite + Unpin,
@@ -97,14 +97,14 @@ async fn write(
             }
         }
     };
-    // A server that does not read keeps a write waiting, and the pipe with it.
+    // A server that does not read would block the write for ever.
     tokio::select! {
         () = writing => {}
         () = exchange.closed() => {}
     }
 }
 
-/// Reads until the child or the exchange ends, and ends the other then.
+/// Reads until the child or the exchange ends, and then ends the other.
 async fn attend(reader: MessageReader<impl AsyncRead + Unpin>, process: Arc<Process>) {
     let exchange = Arc::clone(&reader.exchange);
     let reading = reader.read();
@@ -181,7 +181,7 @@ impl<R: AsyncRead + Unpin> MessageReader<R> {
     }
 }
 
-/// What is said of a response over the limit.
+/// The error for a response over the limit.
 pub(super) fn too_large(bytes: Option<usize>, limit: usize) -> String {
     let size = bytes.map_or_else(String::new, |bytes| format!("it has {bytes} bytes, "));
     format!(
@@ -214,7 +214,7 @@ fn id_of_unreadable(head: &[u8], tail: &[u8]) -> Option<i64> {
 const OVERSIZED_END: usize = 4096;
 const LINE_CAPACITY: usize = 1024 * 1024;
 
-/// Reads lines, none of which fills the memory.
+/// Reads lines of limited length.
 struct LineReader<R> {
     input: BufReader<R>,
     line: Vec<u8>,
@@ -236,16 +236,16 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         Self { input: BufReader::with_capacity(64 * 1024, input), line: Vec::new(), limit }
     }
 
-    /// Never holds more than the limit, however long the line.
+    /// Reads the next line. Stores at most the limit.
     async fn next(&mut self) -> ReadLine {
         self.line.clear();
-        // One long answer must not keep its memory for the life of the connection.
+        // One long message must not keep its memory for the life of the connection.
         self.line.shrink_to(LINE_CAPACITY);
         let mut dropped: Option<(usize, Vec<u8>)> = None;
         loop {
             let Ok(available) = self.input.fill_buf().await else { return ReadLine::End };
             if available.is_empty() {
-                // A last line without an end is still a line.
+                // A last line without a newline is a line too.
                 let whole = dropped.is_none() && !self.line.is_empty();
                 return if whole { ReadLine::Whole } else { ReadLine::End };
             }
@@ -312,7 +312,7 @@ mod tests {
         }
     }
 
-    /// How the first `requests` requests end where a server writes `input`, and the stray lines.
+    /// How the first `requests` requests end if a server writes `input`, and the stray lines.
     async fn received(
         input: &str,
         limit: usize,

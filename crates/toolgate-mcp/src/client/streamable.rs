@@ -28,12 +28,12 @@ use crate::{Era, ErrorObject, meta, methods, notification_message, request_messa
 
 /// How many requests a server gets at once. Further ones wait.
 const MAX_REQUESTS: usize = 256;
-/// How often the stream of a response is resumed where it broke off.
+/// How often a broken response stream is resumed.
 const MAX_RESUMPTIONS: usize = 5;
 /// The longest pause that a server may ask for before a stream is opened again.
 const MAX_PAUSE: Duration = Duration::from_secs(30);
-/// How long the rest of a stream may take whose response is there, so that the connection can be
-/// used again.
+/// How long it may take to read the rest of a stream after its response, so that the connection can
+/// be reused.
 const REMAINDER_TIMEOUT: Duration = Duration::from_millis(50);
 /// How much of the body of an error is read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
@@ -49,18 +49,19 @@ pub(super) struct StreamableTransport {
     session: Arc<Mutex<HttpSession>>,
     /// Held while a session is opened in place of another.
     renewing: Arc<tokio::sync::Mutex<()>>,
-    /// Told when that is done.
+    /// Notified when that is done.
     renewed: Arc<Notify>,
-    /// Of requests. Responses and notifications need none: a request may wait for them.
+    /// Limits requests. Responses and notifications need no slot, because a request may wait for
+    /// them.
     slots: Arc<Semaphore>,
     exchange: Arc<Exchange>,
 }
 
-/// What messages say of the connection.
+/// The headers that describe the connection.
 #[derive(Debug, Clone, Default)]
 struct HttpSession {
     id: Option<Arc<str>>,
-    /// The era, once it is agreed on.
+    /// The era, after the handshake.
     era: Option<Era>,
     /// The agreed protocol version.
     version: Option<String>,
@@ -88,7 +89,7 @@ impl StreamableTransport {
         }
     }
 
-    /// Goes on with the result of the handshake.
+    /// Continues with the result of the handshake.
     pub(super) fn agreed(&self, era: Era, version: &str, initialize: Option<Value>) {
         let mut session = self.session.lock();
         session.era = Some(era);
@@ -131,7 +132,7 @@ impl StreamableTransport {
         let session = self.session.lock().id.clone();
         match self.ask(id, method, params.clone()).await {
             Err(ExchangeError::Http(HttpError::SessionExpired)) => {
-                // The server does not know the session, so that it did nothing with the request.
+                // The server does not know the session, so it did not process the request.
                 self.renew(session).await?;
                 self.ask(id, method, params).await
             }
@@ -218,7 +219,7 @@ impl StreamableTransport {
         let message: Option<Value> = body.and_then(|body| serde_json::from_slice(&body).ok());
         match message.as_ref().and_then(|message| message.get("error")).filter(|it| it.is_object())
         {
-            // It answers this request, whatever its id: there is no other in this HTTP exchange.
+            // It answers this request, whatever its id, because this HTTP exchange has no other.
             Some(error) => {
                 let error = ErrorObject::from_any(error);
                 self.exchange.respond(id, Err(ExchangeError::Refused(error)));
@@ -241,7 +242,7 @@ impl StreamableTransport {
             session.initialize.clone()
         };
         let mut awaited = self.exchange.begin(Value::Null, methods::INITIALIZE, None);
-        // Not `request`: a server that forgets a session at once is not asked for ever.
+        // Not `request`, so that a server that forgets every session causes no endless loop.
         Box::pin(self.ask(awaited.id(), methods::INITIALIZE, initialize)).await?;
         awaited.received().await?;
         self.renewed.notify_one();
@@ -250,7 +251,7 @@ impl StreamableTransport {
         Ok(())
     }
 
-    /// Reads the stream of a response, and resumes it where it breaks off.
+    /// Reads the stream of a response, and resumes it if it breaks.
     async fn follow(
         &self,
         id: i64,
@@ -346,7 +347,7 @@ impl StreamableTransport {
         }
     }
 
-    /// Posts a message. Says also whether it was in a session.
+    /// Posts a message. Also returns whether it was in a session.
     async fn post(
         &self,
         message: &Value,

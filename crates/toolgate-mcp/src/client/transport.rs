@@ -17,7 +17,7 @@ use super::{
 };
 use crate::request_message;
 
-/// What a connection goes over.
+/// The transport of a connection.
 pub(super) enum Transport {
     Stdio(StdioTransport),
     Streamable(StreamableTransport),
@@ -60,8 +60,7 @@ impl Transport {
         }
     }
 
-    /// Sends a request and carries its response to the exchange. Returns only if that fails: whoever
-    /// waits for the response learns of it from the exchange.
+    /// Sends a request, and gives its response to the exchange. Returns only if that fails.
     pub(super) async fn carry(
         &self,
         id: i64,
@@ -97,7 +96,7 @@ impl Transport {
         }
     }
 
-    /// Ends it in order.
+    /// Closes the transport in order.
     pub(super) async fn close(&self, limit: Duration) {
         match self {
             Self::Stdio(stdio) => stdio.close(limit).await,

@@ -1,9 +1,9 @@
-//! The end of our children when we cannot see to it ourselves.
+//! Ends child processes after toolgate was killed.
 //!
-//! SIGKILL gives no chance to clean up, and a parent-death signal reaches the child but not the
-//! child's children: `npx` dies, the server that it started lives on. So one small process for all
-//! servers waits for our end of a pipe to close and then kills the groups it was told of. It is a
-//! shell script, so that a program that embeds this library has it too.
+//! A process that gets SIGKILL cannot clean up. The parent-death signal reaches the child but not
+//! its children: `npx` dies, and the server that it started lives on. So one small process for all
+//! servers waits until toolgate closes a pipe, and then kills the groups of the servers. It is a
+//! shell script, so that it also works in programs that embed this library.
 
 use std::{
     io::Write,
@@ -51,7 +51,7 @@ for round in 1 2 3; do
 done
 "#;
 
-/// Has the group, and the processes with the tag, killed when this process ends.
+/// Lets the watchdog kill the group, and the processes with the tag, when this process ends.
 pub(super) fn watch(group: u32, tag: &str) {
     write(&format!("+ {group} {tag}\n"), true);
 }
@@ -80,17 +80,17 @@ fn spawn() -> Option<ChildStdin> {
 
     let child = Command::new("/bin/sh")
         .args(["-c", SCRIPT])
-        // It needs none of our variables, some of which are secrets, and must keep no folder busy.
+        // It needs no variables, some of which are secrets, and must not keep a folder busy.
         .env_clear()
         .current_dir("/")
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        // A group of its own: Ctrl-C in our terminal must not take it first.
+        // Its own group, so that Ctrl-C in the terminal does not end it first.
         .process_group(0)
         .spawn();
     match child {
-        // It ends when the pipe closes, which is at our own end: nobody has to wait for it.
+        // It ends when the pipe closes, at the end of toolgate. So nothing waits for it.
         Ok(child) => child.stdin,
         Err(error) => {
             tracing::warn!(%error, "no watchdog; servers may outlive a killed toolgate");

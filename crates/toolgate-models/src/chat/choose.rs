@@ -75,7 +75,7 @@ fn one_line(text: &str, limit: usize) -> String {
     line.chars().take(limit).collect()
 }
 
-/// The names in an answer: a JSON array, with whatever a model writes around it.
+/// The names in an answer: a JSON array, perhaps with other text around it.
 fn names(answer: &str) -> Option<Vec<String>> {
     let (start, end) = (answer.find('[')?, answer.rfind(']')?);
     let list: Vec<serde_json::Value> = serde_json::from_str(answer.get(start..=end)?).ok()?;

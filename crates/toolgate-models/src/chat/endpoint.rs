@@ -27,7 +27,7 @@ pub struct ChatSettings {
     pub endpoint: String,
     /// The model's name.
     pub model: String,
-    /// The key, where the endpoint wants one.
+    /// The API key, if the endpoint requires one.
     pub api_key: Option<String>,
 }
 
@@ -44,7 +44,7 @@ const MAX_ANSWER_BYTES: usize = 256 * 1024;
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
 impl ChatEndpoint {
-    /// Gets ready to ask; connects to nothing yet.
+    /// Creates the client. It does not connect yet.
     pub fn new(settings: ChatSettings) -> Result<Self, ChatError> {
         let unusable = |why: &str| ChatError::Unusable(why.to_owned());
         let path = match settings.api {
@@ -150,7 +150,7 @@ async fn bounded(response: Response) -> Result<Vec<u8>, ChatError> {
     Ok(body)
 }
 
-/// What went wrong, in words that hold no URL.
+/// A description of the error without the URL.
 fn unreachable(error: &reqwest::Error) -> ChatError {
     let why = if error.is_connect() {
         "no connection"

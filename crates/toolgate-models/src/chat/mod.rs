@@ -1,7 +1,7 @@
-//! Models that answer in words.
+//! Chat models.
 //!
-//! A [`ChatEndpoint`] asks a model one question and gives its answer. A [`ModelChooser`] makes one
-//! choose tools.
+//! A [`ChatEndpoint`] asks a model one question and returns its answer. A [`ModelChooser`] lets a
+//! model choose tools.
 
 mod choose;
 mod endpoint;
@@ -17,7 +17,7 @@ pub use self::{
 
 /// A model that answers in words.
 pub trait ChatProvider: fmt::Debug + Send + Sync {
-    /// Asks once. Whoever asks limits the time.
+    /// Asks one question. The caller limits the time.
     fn ask<'a>(&'a self, question: &'a ChatQuestion) -> ChatFuture<'a>;
 }
 

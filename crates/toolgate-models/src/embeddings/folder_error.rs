@@ -10,7 +10,7 @@ use thiserror::Error;
 pub const SUPPORTED: &str =
     "models of the BERT family (bert, roberta, xlm-roberta) and Model2Vec tables are supported";
 
-/// A folder cannot be used. Search goes on with the table in the program.
+/// A folder cannot be used. Search uses the built-in table.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FolderError {
@@ -49,7 +49,7 @@ pub enum FolderError {
         /// The model that it contains.
         what: String,
     },
-    /// A file does not hold what it should.
+    /// A file has invalid content.
     #[error("{path}: {reason}")]
     Damaged {
         /// The file or folder.

@@ -1,4 +1,4 @@
-//! Models that answer in words.
+//! Chat models.
 
 use std::sync::Arc;
 

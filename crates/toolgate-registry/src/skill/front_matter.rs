@@ -38,7 +38,8 @@ impl FrontMatter {
         for line in rest.split_inclusive('\n').take(MAX_LINES) {
             if end > 0 && line.trim_end() == "---" {
                 let (front, body) = (&rest[..end], &rest[end + line.len()..]);
-                // Many write `description: Use it when: …`, which is no YAML without quotes.
+                // Many files have `description: Use it when: …`, which is not valid YAML without
+                // quotes.
                 let read = Self::read(front).or_else(|_| Self::read(&quoted(front)));
                 return read.map(|front| (front, body));
             }

@@ -68,7 +68,7 @@ pub struct SkillProblem {
 pub struct Skills {
     /// In the order of the folders, each name once.
     pub skills: Vec<Skill>,
-    /// What is wrong with the others.
+    /// The problems of the other files.
     pub problems: Vec<SkillProblem>,
 }
 
@@ -80,8 +80,8 @@ const MAX_SERVERS: usize = 20;
 const MAX_DESCRIPTION: usize = 1_024;
 const FILE: &str = "SKILL.md";
 
-/// Reads the skills of folders: each folder in them with a `SKILL.md`, and a `SKILL.md` of their own.
-/// A link that leads out of the folder is not followed.
+/// Reads the skills of folders: the `SKILL.md` of each folder and of its subfolders. Links that
+/// lead out of the folder are not followed.
 pub fn read_skills(folders: &[PathBuf]) -> Skills {
     let mut skills = Skills::default();
     for folder in folders {
@@ -147,7 +147,7 @@ fn files_of(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The text of a file that is in the folder, whatever links are on the way.
+/// The text of a file, if it is in the folder after links are resolved.
 fn contained(folder: &Path, file: &Path) -> Result<String, SkillError> {
     let real = fs::canonicalize(file)?;
     if !real.starts_with(fs::canonicalize(folder)?) {

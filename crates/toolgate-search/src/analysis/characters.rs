@@ -1,6 +1,6 @@
-//! What a character does in a text.
+//! The classes of characters.
 
-/// The part a character plays.
+/// The class of a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
     /// A letter or a digit of a script that puts blanks between words.
@@ -9,9 +9,9 @@ pub(super) enum Class {
     Unsegmented,
     /// Holds the parts of an identifier together: `_`, `-`, `.`.
     Connector,
-    /// `'` and its typographic sister.
+    /// `'` and the typographic apostrophe.
     Apostrophe,
-    /// Not seen by the reader, so not seen here: words go on across it.
+    /// Invisible to readers, so it does not end a word.
     Ignored,
     /// Everything else ends a word.
     Separator,

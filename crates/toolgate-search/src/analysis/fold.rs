@@ -1,4 +1,4 @@
-//! One spelling for letters that differ by case or accent.
+//! Removes case and accents.
 
 use super::characters::is_ignored;
 
@@ -21,7 +21,7 @@ pub(super) fn fold(part: &[char]) -> String {
 
 /// The letters that people type for a Latin letter when they have no key for it.
 fn plain(character: char) -> Option<&'static str> {
-    // Most text never gets past this line.
+    // Most characters need nothing more.
     if !('\u{DF}'..='\u{1EF9}').contains(&character) {
         return None;
     }

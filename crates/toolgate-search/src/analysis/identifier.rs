@@ -1,4 +1,4 @@
-//! Names of things: where their parts begin, and when two spellings are the same name.
+//! Splits identifiers, and compares their spellings.
 
 use super::{
     characters::{self, Class},

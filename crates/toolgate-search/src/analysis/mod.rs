@@ -1,8 +1,8 @@
-//! From text to terms: what is written in a hundred ways becomes the same few strings.
+//! Converts texts to terms, so that different spellings become equal.
 //!
-//! Tools and queries go through the same steps, or they would not meet: characters are sorted out
-//! ([`characters`]), identifiers are split ([`identifier`]), accents are folded ([`fold`]), words
-//! that say nothing are marked ([`stop_words`]), and what is left is stemmed.
+//! Tools and queries go through the same steps: characters are classified ([`characters`]),
+//! identifiers are split ([`identifier`]), accents are removed ([`fold`]), stop words are marked
+//! ([`stop_words`]), and the other words are stemmed.
 
 mod characters;
 mod fold;
@@ -17,18 +17,19 @@ use self::characters::Class;
 pub(crate) use self::identifier::canonical_name;
 use crate::limits::MAX_WORD_CHARACTERS;
 
-/// What a term is, so that each use can take what it needs.
+/// The kind of a term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TermKind {
     /// A word, or a part of an identifier.
     Word,
-    /// A word that says nothing in a sentence; in a name it may.
+    /// A stop word. It has no meaning in a sentence, but may have one in a name.
     StopWord,
     /// The parts of an identifier written as one word: `getlogs` for `get_logs`.
     Joined,
 }
 
-/// Joined forms are for what people type as one word, not for paths and sentences in snake case.
+/// Joined forms are for names that people type as one word, not for paths and sentences in snake
+/// case.
 const MAX_JOINED_PARTS: usize = 4;
 const MAX_JOINED_BYTES: usize = 32;
 
@@ -61,8 +62,8 @@ pub(crate) enum Piece {
     Run,
 }
 
-/// Calls `sink` with the plain words of `text`, neither stemmed nor joined, in the order of the text
-/// until it says that it has enough. The table of vectors was made from texts that were cut so.
+/// Calls `sink` with the plain words of `text`, neither stemmed nor joined, in order, until `sink`
+/// stops it. The table of vectors was made from texts that were split in this way.
 pub(crate) fn for_each_word(text: &str, sink: &mut dyn FnMut(&str, Piece) -> ControlFlow<()>) {
     let mut characters = text.chars().peekable();
     while let Some(&character) = characters.peek() {
@@ -112,7 +113,7 @@ fn read_identifier(characters: &mut Peekable<Chars<'_>>) -> Vec<Vec<char>> {
             Class::Connector => {
                 characters.next();
                 let Some(&after) = characters.peek() else { return runs };
-                // A double underscore still holds together; a full stop and a blank do not.
+                // A double underscore connects; a full stop and a blank do not.
                 if next == '_' && after == '_' {
                     characters.next();
                 }
@@ -130,8 +131,8 @@ fn read_identifier(characters: &mut Peekable<Chars<'_>>) -> Vec<Vec<char>> {
     }
 }
 
-/// Reads word characters up to the next of another class. What is too long to be a word comes back
-/// empty, and reading it takes no more memory than a word does.
+/// Reads word characters up to the next of another class. Returns an empty text if it is too long
+/// for a word.
 fn read_run(characters: &mut Peekable<Chars<'_>>) -> Vec<char> {
     let mut run = Vec::new();
     let mut length = 0_usize;
@@ -151,8 +152,7 @@ fn read_run(characters: &mut Peekable<Chars<'_>>) -> Vec<char> {
     if length > MAX_WORD_CHARACTERS { Vec::new() } else { run }
 }
 
-/// After `user` in `user's` or `don` in `don't` there is nothing to index, and `s` or `t` would
-/// only match each other.
+/// Skips the `s` of `user's` and the `t` of `don't`, which have no meaning.
 fn skip_contraction(characters: &mut Peekable<Chars<'_>>) {
     let mut ahead = characters.clone();
     ahead.next();
@@ -165,7 +165,7 @@ fn skip_contraction(characters: &mut Peekable<Chars<'_>>) {
     }
 }
 
-/// The parts as one word, where people would type them so.
+/// The parts as one word, if people would type them like that.
 fn join(runs: &[Vec<char>], parts: &[String]) -> Option<String> {
     // A run is empty where it was too long to be a word.
     let complete = runs.iter().all(|run| !run.is_empty());

@@ -5,11 +5,11 @@ pub(super) fn is_stop_word(word: &str) -> bool {
     STOP_WORDS.binary_search(&word).is_ok()
 }
 
-/// Sorted, so that a look takes seven comparisons and no table has to be built first.
+/// Sorted, so that a lookup takes seven comparisons and needs no table.
 ///
-/// Besides the usual small words these are the ones with which people and models dress up a request
-/// (`please`, `could you help me`). Verbs that tools are named after (`get`, `show`, `find`) stay:
-/// how common they are is what the weights are for. `don` and its like are what is left of `don't`.
+/// These are common function words, and words of polite requests (`please`, `could you help me`).
+/// Verbs of tool names (`get`, `show`, `find`) are not here, because the weights already account
+/// for common words. `don` and similar words are left over from `don't`.
 #[rustfmt::skip]
 const STOP_WORDS: &[&str] = &[
     "a", "about", "above", "after", "again", "against", "all", "also", "am", "an", "and", "any",

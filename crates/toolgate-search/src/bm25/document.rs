@@ -1,10 +1,9 @@
-//! From the texts of a tool or a server to its terms and their impacts.
+//! Converts the texts of a tool or a server to terms with impacts.
 //!
-//! This is BM25F: mentions are weighed by field and by the field's length, summed over the fields,
-//! and only then saturated, so that a word in both name and description is not counted as two.
-//! Lengths are held against fixed typical lengths instead of the catalogue's averages. An impact
-//! then depends on the tool alone: it is computed once, and what else is connected cannot change
-//! it.
+//! This is BM25F: mentions are weighted by field and field length, summed over the fields, and then
+//! saturated. So a word in both name and description does not count twice. Lengths are compared
+//! with fixed typical lengths instead of averages of the catalog. So an impact depends only on the
+//! tool: it is computed once, and other servers do not change it.
 
 use std::collections::HashMap;
 
@@ -15,8 +14,7 @@ use crate::{
     text::{ServerText, ToolKey, ToolText},
 };
 
-/// The name of a thing as a term of its own. The sign is in no word, so no word finds it by
-/// accident.
+/// A whole name as one term. Its marker occurs in no word, so no word matches it.
 pub(super) fn name_term(canonical: &str) -> String {
     format!("={canonical}")
 }
@@ -63,7 +61,7 @@ pub(super) fn server_terms(
 ) -> HashMap<String, f32> {
     let mut terms = Terms::new(parameters);
     let weights = &parameters.weights;
-    // Most often the two are the same, and saying it twice must not count twice.
+    // The two are often the same, and must not count twice.
     let other = Some(text.name).filter(|name| canonical_name(name) != canonical_name(server));
     terms.field(&SERVER_NAME, weights.server_name, [server].into_iter().chain(other));
     terms.field(&SERVER_DESCRIPTION, weights.server_description, [text.description]);
@@ -80,7 +78,7 @@ pub(super) fn server_terms(
     terms
 }
 
-/// The name without what many servers' names have in common: `github` of `mcp-server-github`.
+/// The name without the common parts of server names: `github` of `mcp-server-github`.
 fn significant_part(name: &str) -> String {
     let parts = name.split(|character: char| !character.is_alphanumeric());
     let common =
@@ -90,11 +88,11 @@ fn significant_part(name: &str) -> String {
 
 /// The properties of a field.
 struct DocumentField {
-    /// How many words are usual, so that a field of this length is neither favoured nor discounted.
+    /// The typical number of words. A field of this length is neither favoured nor discounted.
     typical_length: f32,
-    /// How much of one text is read.
+    /// How many bytes of a text are read.
     bytes: usize,
-    /// Whether small words count: in `what_is_new` they do, in a sentence they do not.
+    /// Whether stop words count: in `what_is_new` they do, in a sentence they do not.
     stop_words: bool,
 }
 
@@ -115,7 +113,7 @@ const SERVER_NAME: DocumentField =
 const SERVER_DESCRIPTION: DocumentField =
     DocumentField { typical_length: 20.0, bytes: MAX_TEXT_BYTES, stop_words: false };
 
-/// Sums up weighted mentions over fields.
+/// Sums weighted mentions over fields.
 struct Terms<'p> {
     parameters: &'p Bm25Parameters,
     sums: HashMap<String, f32>,
@@ -158,14 +156,14 @@ impl<'p> Terms<'p> {
         }
         let discount = self.parameters.length_discount;
         let norm = 1.0 - discount + discount * length / field.typical_length;
-        // With the discount in full, a field of nothing but joined forms would have length zero.
+        // With the full discount, a field with only joined forms would have length zero.
         let scale = weight / norm.max(0.1);
         for (term, count) in mentions {
             *self.sums.entry(term).or_default() += count * scale;
         }
     }
 
-    /// A first mention counts most; no number of them counts for more than `saturation + 1`.
+    /// The first mention counts most. All mentions together count at most `saturation + 1`.
     fn saturated(self) -> HashMap<String, f32> {
         let saturation = self.parameters.saturation;
         let mut terms = self.sums;

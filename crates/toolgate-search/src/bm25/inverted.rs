@@ -1,8 +1,8 @@
-//! From terms to the documents that have them.
+//! Maps terms to the documents that contain them.
 //!
-//! A document that goes leaves its postings behind and is only marked as gone, because to find them
-//! in lists that grow with the catalogue would cost in proportion to the catalogue. What counts,
-//! the number of live documents with a term, is corrected at once. [`Inverted::compact`] sweeps up.
+//! A removed document is only marked. Its postings stay, because removing them would cost time in
+//! proportion to the catalog. The number of live documents with a term is corrected at once.
+//! [`Inverted::compact`] removes the postings.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ impl DocumentId {
         Self(u32::try_from(place).unwrap_or(u32::MAX))
     }
 
-    /// The place, as an index into tables that run along with the documents.
+    /// The position, as an index into tables that are parallel to the documents.
     pub(super) fn index(self) -> usize {
         self.0 as usize
     }
@@ -25,7 +25,7 @@ impl DocumentId {
 /// The position of a term. It changes when the index is compacted.
 type TermId = u32;
 
-/// That a document has a term, and how much this tells.
+/// A document with a term, and the weight of the term.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Posting {
     pub(super) document: DocumentId,
@@ -33,7 +33,7 @@ pub(super) struct Posting {
     pub(super) impact: f32,
 }
 
-/// All postings of a term, some of documents that are gone.
+/// All postings of a term, including those of removed documents.
 #[derive(Debug, Default)]
 pub(super) struct PostingList {
     /// How many live documents have the term.
@@ -51,7 +51,7 @@ impl PostingList {
 pub(super) struct Inverted {
     dictionary: HashMap<Box<str>, TermId>,
     lists: Vec<PostingList>,
-    /// The terms of each document; `None` once it is gone.
+    /// The terms of each document; `None` if it was removed.
     documents: Vec<Option<Box<[TermId]>>>,
     live: usize,
 }
@@ -73,7 +73,7 @@ impl Inverted {
         document
     }
 
-    /// Takes a document out. It is gone at once; its memory comes back with [`Self::compact`].
+    /// Removes a document at once. [`Self::compact`] frees its memory.
     pub(super) fn remove(&mut self, document: DocumentId) {
         let Some(terms) = self.documents.get_mut(document.index()).and_then(Option::take) else {
             return;
@@ -90,15 +90,14 @@ impl Inverted {
         (list.live > 0).then_some(list)
     }
 
-    /// How much it tells that a document has this term: much for a rare one, next to nothing for
-    /// one that all have.
+    /// The weight of a term: high for a rare term, nearly zero for a term that all documents have.
     pub(super) fn rarity(&self, list: &PostingList) -> f32 {
         let having = count(list.live);
         let lacking = count(self.live) - having;
         ((lacking + 0.5) / (having + 0.5)).ln_1p()
     }
 
-    /// How many documents are there.
+    /// The number of live documents.
     pub(super) fn live(&self) -> usize {
         self.live
     }
@@ -113,8 +112,8 @@ impl Inverted {
         self.documents.len() - self.live
     }
 
-    /// Drops what is left of documents that are gone, and terms that none has any more. Returns,
-    /// for each old place, the new one.
+    /// Removes the postings of removed documents, and unused terms. Returns the new position for
+    /// each old one.
     pub(super) fn compact(&mut self) -> Vec<Option<DocumentId>> {
         let mut next = 0;
         let moved: Vec<Option<DocumentId>> = self

@@ -1,12 +1,12 @@
 //! Ranking by weighted words.
 //!
 //! Two inverted indexes: one of tools and a small one of servers. A tool's score is its own plus a
-//! share of its server's, so what a server says of itself is stored once and not with each of its
-//! tools, and common words of one large server do not look common among tools.
+//! share of its server's. So the text of a server is stored once, and the common words of one large
+//! server do not seem common among tools.
 //!
-//! It is written here and not taken from a search engine such as tantivy because the catalogue is
-//! small and in memory, because servers come and go and each must cost no more than its own tools,
-//! and because scores must not depend on segments or on the order of insertion.
+//! It does not use a search engine such as tantivy, because the catalog is small and in memory,
+//! because a change of a server must cost no more than its own tools, and because scores must not
+//! depend on segments or on the order of insertion.
 
 mod document;
 mod inverted;
@@ -80,7 +80,7 @@ struct Member {
 }
 
 impl Bm25Index {
-    /// An empty index with other numbers than the usual ones.
+    /// An empty index with other parameters than the defaults.
     pub fn with_parameters(parameters: Bm25Parameters) -> Self {
         Self { parameters: parameters.sound(), ..Self::default() }
     }

@@ -1,26 +1,26 @@
-//! The numbers of the ranking, and why they are what they are.
+//! The parameters of the ranking.
 
 use serde::{Deserialize, Serialize};
 
-/// The numbers that a [`Bm25Index`](crate::Bm25Index) is built with.
+/// The parameters of a [`Bm25Index`](crate::Bm25Index).
 ///
-/// The defaults are round numbers that are near the best on several labelled sets at once, in both
-/// halves of each; the example `evaluate` measures others. Numbers that make no sense (negative,
-/// not finite) are taken as zero.
+/// The defaults are round numbers that are nearly optimal on several labelled sets, in both halves
+/// of each. The example `evaluate` measures others. Invalid numbers (negative, not finite) count as
+/// zero.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Bm25Parameters {
-    /// How soon a further mention of a word stops to matter; less is sooner.
+    /// How fast further mentions of a word lose weight; a lower number is faster.
     pub saturation: f32,
-    /// What a mention in each field is worth.
+    /// The weight of a mention in each field.
     pub weights: FieldWeights,
     /// How much a long field is discounted, from 0 (not at all) to 1 (in full).
     pub length_discount: f32,
-    /// What the score of a tool's server adds to the score of the tool.
+    /// The share of the server's score that is added to the score of its tools.
     pub server_share: f32,
-    /// What the score of a tool's server for the query's hint adds to the score of the tool.
+    /// The share of the server's score for the hint that is added to the score of its tools.
     pub hint_share: f32,
-    /// What is added for the tools of a server that the query names, times the rarity of that name.
+    /// The addition for tools of a server that the query names, times the rarity of the name.
     pub server_name_lift: f32,
 }
 
@@ -75,7 +75,7 @@ impl Default for FieldWeights {
 }
 
 impl Bm25Parameters {
-    /// The same numbers without any that would spoil a score.
+    /// The same parameters, with invalid numbers replaced.
     pub(super) fn sound(self) -> Self {
         let weights = self.weights;
         Self {
@@ -98,7 +98,7 @@ impl Bm25Parameters {
     }
 }
 
-/// Past this no ranking means anything, and sums stay far from the largest number there is.
+/// A limit that keeps sums far from overflow.
 const LARGEST: f32 = 1_000.0;
 
 fn sound(number: f32) -> f32 {

@@ -1,4 +1,4 @@
-//! From a query to the terms to look up.
+//! Converts a query to terms.
 
 use super::document::name_term;
 use crate::{
@@ -6,10 +6,9 @@ use crate::{
     limits::{MAX_NAME_BYTES, MAX_QUERY_BYTES, MAX_QUERY_TERMS, cut},
 };
 
-/// The distinct words of a query in the order in which they first come. That a word is repeated
-/// says little in a question: counting it was measured and did not help.
+/// The distinct words of a query, in order. Repetitions do not count: measurements showed no gain.
 ///
-/// Small words count only where there is nothing else: `who am i` may be a tool's name.
+/// Stop words count only if there are no other words: `who am i` may be a tool's name.
 pub(crate) fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut small: Vec<String> = Vec::new();
@@ -23,7 +22,7 @@ pub(crate) fn words(text: &str) -> Vec<String> {
     if words.is_empty() { small } else { words }
 }
 
-/// The tools' names that a query may be.
+/// The tool names that a query may contain.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct NameTerms {
     /// The query as a whole is this name.
@@ -53,7 +52,7 @@ pub(super) fn name_terms(text: &str) -> NameTerms {
     names
 }
 
-/// The servers' names that a query may speak of: its words, and two or three neighbours as one.
+/// The server names that a query may contain: single words, and two or three neighbours joined.
 pub(super) fn server_name_terms(text: &str) -> Vec<String> {
     let text = cut(text, MAX_QUERY_BYTES);
     let words: Vec<String> = text
@@ -78,7 +77,7 @@ fn spellings(name: &str) -> Vec<String> {
     whole.into_iter().chain(bare.map(name_term)).collect()
 }
 
-/// Nobody writes `list_issues` or `listIssues` for a plain word.
+/// `list_issues` and `listIssues` are not plain words.
 fn looks_like_identifier(word: &str) -> bool {
     let inner = word.trim_matches(|character: char| !character.is_alphanumeric());
     let humps = inner.chars().zip(inner.chars().skip(1));

@@ -1,11 +1,11 @@
-//! From a text to its vector.
+//! Computes the vector of a text.
 
 use std::ops::ControlFlow;
 
 use super::table::{Table, Token};
 use crate::analysis::{Piece, for_each_word};
 
-/// A unit vector, or zeros where no word of the text is known.
+/// A unit vector, or zeros if no word of the text is known.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Embedding {
     pub(super) vector: Vec<f32>,
@@ -13,7 +13,7 @@ pub(super) struct Embedding {
     pub(super) known: f32,
 }
 
-/// Tokens of a text that count. Each counts less than the one before, and these suffice for long.
+/// How many tokens of a text count. Each counts less than the one before.
 const MAX_TOKENS: usize = 512;
 
 /// At this place in the text a token counts half.
@@ -43,7 +43,7 @@ pub(super) fn embed(table: &Table<'_>, text: &str) -> Embedding {
     Embedding { vector, known: if words > 0.0 { known / words } else { 0.0 } }
 }
 
-/// Makes the length of a vector one, unless it has none.
+/// Makes the length of a vector one, unless it is zero.
 pub(super) fn normalise(vector: &mut [f32]) {
     let length = vector.iter().map(|number| number * number).sum::<f32>().sqrt();
     if length > 0.0 {
@@ -87,7 +87,8 @@ fn for_each_token(table: &Table<'_>, text: &str, sink: &mut dyn FnMut(TextPart))
     });
 }
 
-/// Cuts a word into the longest tokens from the left, passing over letters with which none begins.
+/// Splits a word into the longest tokens from the left, and skips letters with which no token
+/// begins.
 fn pieces(
     table: &Table<'_>,
     word: &str,

@@ -1,7 +1,7 @@
-//! Vectors that an encoder made, beside those of the table.
+//! Vectors of an encoder.
 //!
-//! Numbers are bytes of a scale of each vector's own, since vectors of more dimensions have smaller
-//! numbers. A tool that has no vector yet keeps the place among the others that the table gives it.
+//! Numbers are bytes with a scale for each vector, because vectors with more dimensions have
+//! smaller numbers. The table ranks a tool that has no vector yet.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ pub(super) struct External {
     rows: Vec<Option<u32>>,
     /// The vectors, one after the other.
     codes: Vec<i8>,
-    /// What one of each vector's numbers is worth.
+    /// The scale of each vector.
     units: Vec<f32>,
     server: Option<(Vec<i8>, f32)>,
 }
@@ -30,12 +30,11 @@ struct Probe {
     unit: f32,
 }
 
-/// A tool has something to do with a query from this many deviations above the mean on. What a
-/// cosine of 0.5 means differs from encoder to encoder; where a tool stands among the others does
-/// not.
+/// A tool is related to a query if its score is this many standard deviations above the mean. The
+/// meaning of a cosine of 0.5 differs between encoders, but the rank of a tool does not.
 const RELATED_DEVIATIONS: f64 = 0.5;
 
-/// Below this, scores are taken as equal.
+/// If the spread is smaller, scores count as equal.
 const LEAST_SPREAD: f32 = 1e-3;
 
 /// A query's largest number. With it the product over [`MAX_DIMENSIONS`] fits into 32 bits.
@@ -44,11 +43,11 @@ const LEAST_SPREAD: f32 = 1e-3;
 const QUERY_LARGEST: f32 = 2_047.0;
 const TOOL_LARGEST: f32 = 127.0;
 
-/// Scores are added up as whole numbers of this part of one: such a sum is the same in any order.
+/// Scores are summed as whole numbers of this scale, so that the sum does not depend on the order.
 const FIXED: f64 = 4_294_967_296.0;
 
 impl External {
-    /// The vectors of a server whose tools are `keys`, as far as they are of one length.
+    /// The vectors of a server with the tools `keys`, if they have the same length.
     pub(super) fn new(keys: &[ToolKey], vectors: &ServerVectors) -> Option<Self> {
         let dimensions = vectors.tools.first()?.1.dimensions();
         let fits = |vector: &&UnitVector| vector.dimensions() == dimensions;
@@ -95,8 +94,9 @@ impl Probe {
     }
 }
 
-/// Puts the encoder's nearness in place of the table's where there is one, and brings the table's to
-/// the same scale where there is none. Does nothing where no tool has a vector of the query's length.
+/// Replaces the similarities of the table by those of the encoder. For tools without a vector,
+/// scales the table's similarity to the encoder. Does nothing if no tool has a vector of the
+/// query's length.
 pub(super) fn refine(nearness: &mut Nearness<'_>, query: &QueryVector) {
     let text = Probe::new(&query.text);
     let dimensions = text.numbers.len();
@@ -121,13 +121,13 @@ pub(super) fn refine(nearness: &mut Nearness<'_>, query: &QueryVector) {
     }
     let Some((mean, deviation)) = sums.mean_and_deviation() else { return };
     let (spread, own_spread) = (nearness.highest - nearness.mean, sums.highest - mean);
-    // Where all of the encoder's are alike, one or two say, they give no scale.
+    // If all scores of the encoder are equal, they give no scale.
     let factor = if spread > 0.0 && own_spread > LEAST_SPREAD { own_spread / spread } else { 1.0 };
     for (score, own) in nearness.scores.iter_mut().zip(scores) {
         *score = own.unwrap_or(mean + (*score - nearness.mean) * factor);
     }
     for (span, lift) in nearness.spans.iter_mut().zip(lifts) {
-        // Rounding must not leave out the one tool there is.
+        // Rounding must not exclude a single tool.
         span.least = mean + deviation + lift - 1e-6;
     }
     (nearness.highest, nearness.mean) = (sums.highest.max(mean + spread * factor), mean);
@@ -157,7 +157,7 @@ impl Sums {
         self.highest = self.highest.max(score);
     }
 
-    /// The mean, and how far above it a tool has something to do with the query.
+    /// The mean, and the distance above it at which a tool is related to the query.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_precision_loss,
@@ -182,7 +182,7 @@ fn bytes(vector: &UnitVector, into: &mut Vec<i8>) -> f32 {
     1.0 / scale
 }
 
-/// The largest number, which of a unit vector is never zero.
+/// The largest number, which is never zero in a unit vector.
 fn largest(vector: &UnitVector) -> f32 {
     vector.as_slice().iter().fold(0.0, |largest, number| largest.max(number.abs()))
 }

@@ -1,4 +1,4 @@
-//! Texts of their own, to be held against others like them.
+//! Vectors of single texts, for comparison with others.
 
 use super::{
     embedding::embed,
@@ -6,22 +6,22 @@ use super::{
     vectors::{QUERY_SCALE, query_numbers, says_something},
 };
 
-/// What a text means.
+/// The vector of a text.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Meaning {
     /// A unit vector in whole numbers, or nothing.
     numbers: Vec<i16>,
 }
 
-/// What several texts have in common: their sum. Whole numbers, so that what was added can be taken
-/// away again without a trace.
+/// The sum of the vectors of several texts. It consists of whole numbers, so that a text can be
+/// removed exactly.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct CommonMeaning {
     sum: Vec<i32>,
 }
 
 impl Meaning {
-    /// The meaning of a text; of one that says nothing it is near to nothing.
+    /// The vector of a text; zero if the text has no known word.
     pub(crate) fn of(text: &str) -> Self {
         let Some(table) = built_in().filter(|_| says_something(text)) else {
             return Self::default();
@@ -38,7 +38,7 @@ impl CommonMeaning {
         }
     }
 
-    /// Takes away what was added before.
+    /// Removes a text that was added before.
     pub(crate) fn remove(&mut self, text: &Meaning) {
         for (sum, number) in self.sum.iter_mut().zip(&text.numbers) {
             *sum -= i32::from(*number);

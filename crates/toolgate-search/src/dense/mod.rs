@@ -1,8 +1,8 @@
-//! Ranking by meaning: a query and a tool are near where their words are used alike.
+//! Ranking by meaning: a query and a tool are similar if their words are used in similar contexts.
 //!
-//! The vectors come from a table of words that is part of the program: nothing is downloaded, and no
-//! model runs. A text's vector is a weighted sum of its words' rows. Vectors that an encoder made of
-//! the same texts take their place where the caller has some.
+//! The vectors come from a table of words that is part of the program: nothing is downloaded, and
+//! no model runs. A text's vector is a weighted sum of its words' rows. Vectors of an encoder
+//! replace them, if the caller has some.
 
 mod embedding;
 mod external;
@@ -21,10 +21,10 @@ use crate::{
     top::{Candidate, Top},
 };
 
-/// Tools by the nearness of their vectors to the query's.
+/// Ranks tools by the similarity of their vectors to the query's.
 ///
-/// Every query is compared with every tool, in whole numbers of a byte each; there is no
-/// approximate index to go stale.
+/// Every query is compared with every tool, with one byte for each number. There is no approximate
+/// index.
 #[derive(Debug, Default)]
 pub struct EmbeddingIndex {
     vectors: Vectors,

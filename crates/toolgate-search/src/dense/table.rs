@@ -1,4 +1,4 @@
-//! The table of word vectors that the program carries.
+//! The built-in table of word vectors.
 //!
 //! ```text
 //! bytes     what (numbers are little-endian)
@@ -16,8 +16,8 @@ use std::{ops::Range, sync::LazyLock};
 
 use thiserror::Error;
 
-/// The table in the binary. It is `None` only if the file that was compiled in is damaged, which a
-/// test rules out; the ranking then goes by words alone.
+/// The table in the binary. It is `None` only if the compiled file is damaged, which a test rules
+/// out. Then only words count.
 pub(super) fn built_in() -> Option<&'static Table<'static>> {
     static TABLE: LazyLock<Option<Table<'static>>> =
         LazyLock::new(|| Table::parse(include_bytes!("../../data/table.bin")).ok());
@@ -46,7 +46,7 @@ pub(super) struct Token(usize);
 
 /// The header's bytes.
 const HEADER: usize = 20;
-/// Documents are added up in numbers that this many dimensions cannot overflow.
+/// Sums over this many dimensions cannot overflow.
 const MAX_DIMENSIONS: usize = 512;
 
 impl<'b> Table<'b> {
@@ -145,7 +145,8 @@ impl<'b> Table<'b> {
         self.starts.len() - 1
     }
 
-    /// The first place of a range whose token is not as said; those that are come first.
+    /// The first position of a range whose token does not meet the condition. Tokens that meet it
+    /// come first.
     fn first_not(&self, range: Range<usize>, as_said: impl Fn(&str) -> bool) -> usize {
         let (mut low, mut high) = (range.start, range.end);
         while low < high {

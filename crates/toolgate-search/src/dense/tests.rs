@@ -3,7 +3,7 @@ use crate::encoder::{QueryVector, UnitVector};
 
 const DIMENSIONS: usize = 48;
 
-/// A vector that points to one place, with a little of everything.
+/// A vector with one large component and small others.
 fn towards(place: usize) -> UnitVector {
     let mut numbers = vec![0.01; DIMENSIONS];
     numbers[place] = 1.0;

@@ -1,9 +1,8 @@
-//! The vectors of all tools, and how near a query is to each.
+//! The vectors of all tools, and their similarity to a query.
 //!
-//! One block a server, so that a server's change costs no more than its own tools. Numbers are whole
-//! numbers of one fixed scale: a tool takes a byte a dimension, sums do not depend on their order,
-//! and a scan through a hundred thousand tools needs no tricks, only additions that a compiler can
-//! do sixteen at a time.
+//! One block for each server, so that a change costs no more than the server's own tools. Numbers
+//! are whole numbers with a fixed scale: a tool takes one byte for each dimension, sums do not
+//! depend on their order, and the compiler vectorises the scan.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -42,7 +41,7 @@ struct Block {
     external: Option<External>,
 }
 
-/// How near each tool is to a query.
+/// The similarity of each tool to a query.
 #[derive(Debug, Default)]
 pub(crate) struct Nearness<'v> {
     /// The servers that are wanted.
@@ -61,28 +60,27 @@ pub(crate) struct Span<'v> {
     pub(crate) server: &'v str,
     pub(crate) keys: &'v [ToolKey],
     pub(crate) range: Range<usize>,
-    /// From which score on a tool has something to do with the query. The hint's part does not
-    /// count: it must not bring in a tool by itself.
+    /// The lowest score of a related tool. The part of the hint does not count, because a hint must
+    /// not add a tool.
     pub(crate) least: f32,
     block: &'v Block,
 }
 
 /// The weight of a name relative to the description.
 const NAME_SHARE: f32 = 0.5;
-/// What the nearness of a server adds to that of its tools.
+/// The share of the server's similarity that is added to its tools.
 pub(super) const SERVER_SHARE: f32 = 0.4;
-/// What the nearness of a server to the hint adds to that of its tools.
+/// The share of the server's similarity to the hint that is added to its tools.
 pub(super) const HINT_SHARE: f32 = 0.4;
 
-/// Below this a tool has as little to do with a query as any other.
+/// Below this similarity a tool is unrelated to the query.
 const UNRELATED: f32 = 0.2;
 
-/// A tool's number is this many times the vector's: no text of some length has a number above ½.
+/// The scale of a tool's numbers. No longer text has a number above ½.
 const TOOL_SCALE: f32 = 254.0;
-/// A query's number is this many times the vector's. The product over all dimensions stays far below
-/// what a sum can hold.
+/// The scale of a query's numbers. The product over all dimensions cannot overflow.
 pub(super) const QUERY_SCALE: f32 = 4096.0;
-/// What one of the product is worth.
+/// The value of one unit of the product.
 const UNIT: f32 = 1.0 / (QUERY_SCALE * TOOL_SCALE);
 
 impl Vectors {
@@ -128,7 +126,7 @@ impl Vectors {
         self.tools
     }
 
-    /// How near each wanted tool is to the query.
+    /// The similarity of each wanted tool to the query.
     pub(crate) fn nearness(&self, query: &Query<'_>) -> Nearness<'_> {
         let wanted = query.servers.map(|names| names.iter().copied().collect::<HashSet<&str>>());
         let mut nearness = Nearness::default();
@@ -178,13 +176,13 @@ impl Nearness<'_> {
     #[expect(clippy::cast_precision_loss, reason = "a mean does not need the last digits")]
     fn fill(&mut self, query: &[i16], hint: Option<&[i16]>) {
         let (mut sum, mut highest) = (0.0_f32, f32::NEG_INFINITY);
-        // Pieces of unknown words can order tools; to bring one in they mean too little.
+        // Pieces of unknown words can rank tools, but not add one.
         let least = if self.known > 0.0 { UNRELATED } else { f32::INFINITY };
         for Span { block, range, least: span_least, .. } in &mut self.spans {
             let lift = hint.map_or(0.0, |hint| HINT_SHARE * cosine(hint, &block.server));
             let base = SERVER_SHARE * cosine(query, &block.server) + lift;
             *span_least = least + lift;
-            // Whole numbers add up to the same in any order of the tools.
+            // A sum of whole numbers does not depend on the order of the tools.
             let mut block_sum = 0_i64;
             let tools = block.codes.chunks_exact(query.len());
             for (score, tool) in self.scores[range.clone()].iter_mut().zip(tools) {
@@ -209,8 +207,8 @@ impl Embedding {
     }
 }
 
-/// Whether there is a word that is more than grammar. `the of and` has a vector too, near to nothing
-/// in particular and so to anything.
+/// Whether the text has a word that is no stop word. `the of and` has a vector too, which is
+/// similar to everything.
 pub(super) fn says_something(text: &str) -> bool {
     let mut found = false;
     for_each_term(cut(text, MAX_QUERY_BYTES), MAX_QUERY_TERMS, &mut |_, kind| {

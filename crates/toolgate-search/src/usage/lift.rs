@@ -9,14 +9,14 @@ use crate::{
     text::ToolKey,
 };
 
-/// Which tool of an index is which tool of a memory.
+/// Maps tools of an index to tools of a usage memory.
 ///
-/// `()` is for those who use the same keys for both; it brings nothing in.
+/// `()` uses the same keys for both, and adds no tools.
 pub trait KnownTools {
     /// The key under which a tool of the index is remembered.
     fn remembered(&self, found: &ToolKey) -> ToolKey;
 
-    /// The key in the index of a tool that is remembered, unless it is gone or not wanted here.
+    /// The index key of a remembered tool, if the tool exists and is wanted.
     fn wanted(&self, remembered: &ToolKey) -> Option<ToolKey>;
 }
 
@@ -30,39 +30,39 @@ impl KnownTools for () {
     }
 }
 
-/// What the past counts, where the best hit has 1.
+/// The weight of past use, if the best hit has the score 1.
 const LIFT: f32 = 2.0;
-/// What common words count beside common meaning.
+/// The weight of common words, relative to meaning.
 const WORDS: f32 = 1.5;
-/// What the past of a tool would say that has none: this, and a share of what the ranking says. More
-/// favours what is new, less what is known.
+/// The assumed usefulness of a tool without past queries: this plus a share of its score. A higher
+/// value favours new tools.
 const EXPECTED: f32 = 0.2;
 /// That share.
 const EXPECTED_SHARE: f32 = 0.5;
-/// How many past queries it takes for a tool to be held half as unfit as they say. One alone does
-/// not tell what else a tool is good for.
+/// The number of past queries at which half of a negative effect applies. A single past query says
+/// little about other uses of a tool.
 const DOUBT: f32 = 1.0;
-/// A memory of few queries does not tell which words are rare; it is held for one of this many more.
+/// Added to the number of queries, because a small memory does not show which words are rare.
 const YOUNG: f32 = 100.0;
-/// How useful a tool has to have been to be brought in where the ranking does not have it.
+/// The lowest usefulness at which a tool is added that the ranking did not find.
 const BROUGHT_IN: f32 = 0.45;
 
 impl UsageMemory {
-    /// Puts hits, best first, into the order that follows from them and from the past. The scores
-    /// are new ones.
+    /// Orders hits (best first) by their scores and by past use. The scores change.
     ///
-    /// A tool without a past gets what its place makes likely, so that it is neither pushed out by
-    /// those that were of use for something else nor put before those that were of use for this. A
-    /// tool that was of use for such a query is brought in even where the ranking did not find it.
+    /// A tool without past queries gets an average usefulness for its rank. So it does not fall
+    /// behind tools that were useful for other queries, and does not come before tools that were
+    /// useful for this one. A tool that was useful for a similar query is added even if the ranking
+    /// did not find it.
     pub fn lift(&self, query: &str, mut hits: Vec<Hit>, tools: &dyn KnownTools) -> Vec<Hit> {
         let asked = QueryContent::of(cut(query.trim(), MAX_PAST_QUERY_BYTES));
         if self.is_empty() || asked.words.is_empty() {
             return hits;
         }
-        let heard = self.heard(&asked);
+        let word_shares = self.word_shares(&asked);
         let useful = |tool: &ToolKey| -> Option<(f32, f32)> {
             let past = self.tools.get(tool)?;
-            let words = heard.get(tool).copied().unwrap_or_default();
+            let words = word_shares.get(tool).copied().unwrap_or_default();
             let useful = past.nearness(&asked).max(0.0) + WORDS * words;
             Some((useful, count(past.queries().len())))
         };
@@ -79,15 +79,15 @@ impl UsageMemory {
                 hits.push(Hit { key, score: lifted(0.0, Some(past)) });
             }
         }
-        // A stable sort: among equals the ranking that came in decides.
+        // A stable sort: equal scores keep the order of the ranking.
         hits.sort_by(|left, right| right.score.total_cmp(&left.score));
         hits
     }
 
-    /// How much of what is asked was heard before, by tool: the share of each word's past that is
-    /// the tool's, rare words counting for more.
-    fn heard(&self, asked: &QueryContent) -> HashMap<&ToolKey, f32> {
-        let mut heard: HashMap<&ToolKey, f32> = HashMap::new();
+    /// For each tool, the weighted share of the query's words that occur in its past queries. Rare
+    /// words count more.
+    fn word_shares(&self, asked: &QueryContent) -> HashMap<&ToolKey, f32> {
+        let mut word_shares: HashMap<&ToolKey, f32> = HashMap::new();
         let mut all = 0.0;
         for word in &asked.words {
             let having = self.words.get(word);
@@ -95,18 +95,19 @@ impl UsageMemory {
             let rarity = ((count(self.total) + YOUNG) / (mentions + 0.5)).ln();
             all += rarity;
             for (tool, own) in having.into_iter().flatten() {
-                *heard.entry(tool).or_default() += rarity * (count(*own) / (mentions + 0.5)).sqrt();
+                *word_shares.entry(tool).or_default() +=
+                    rarity * (count(*own) / (mentions + 0.5)).sqrt();
             }
         }
-        for share in heard.values_mut() {
+        for share in word_shares.values_mut() {
             *share /= all;
         }
-        heard
+        word_shares
     }
 }
 
-/// The score of a hit with this share of the best one's, and of whose past this is known: how useful
-/// the tool was for such queries, and for how many it was of use at all.
+/// The score of a hit. `share` is its share of the best score. `past` is how useful the tool was
+/// for similar queries, and the number of its past queries.
 fn lifted(share: f32, past: Option<(f32, f32)>) -> f32 {
     let expected = EXPECTED + EXPECTED_SHARE * share;
     let useful = past.map_or(expected, |(useful, queries)| {

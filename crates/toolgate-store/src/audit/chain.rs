@@ -1,4 +1,4 @@
-//! Lines and their hashes, and what is known of the whole chain.
+//! The lines of the chain with their hashes, and the head file.
 
 use std::{
     fs, io,
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use super::AuditRecord;
 
-/// What the first line of all follows.
+/// The previous hash of the first line.
 pub(super) const FIRST: &str = "";
-/// What a line follows if nobody knows any more how far the chain went: it shows that for good.
+/// The previous hash of a line if the end of the chain was lost. It stays visible.
 pub(super) const LOST: &str = "lost";
-/// A line is not longer than this; what is longer is no line of ours.
+/// The longest line. toolgate writes no longer ones.
 pub(super) const LONGEST: u64 = 4 * 1024 * 1024;
 
 /// One line.
@@ -29,7 +29,7 @@ pub(super) struct AuditLine {
     pub(super) hash: String,
 }
 
-/// What is known of the whole chain, beside it.
+/// The content of the head file.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ChainHead {
     /// The last number.
@@ -42,19 +42,19 @@ pub(super) struct ChainHead {
     /// How often a file was put aside.
     #[serde(default)]
     pub(super) rolled: u64,
-    /// Records that could not be written, and of which no line tells yet.
+    /// Records that could not be written, and that no line reports yet.
     #[serde(default)]
     pub(super) missing: u64,
-    /// Records that could not be written, of which lines tell.
+    /// Records that could not be written, and that lines report.
     #[serde(default)]
     pub(super) told: u64,
-    /// The number of the last line that tells of some.
+    /// The number of the last line that reports missing records.
     #[serde(default)]
     pub(super) told_at: u64,
 }
 
 impl AuditLine {
-    /// Writes the line with its hash, which covers all of it but itself, and gives the hash.
+    /// Writes the line with the hash of everything else in it, and returns the hash.
     pub(super) fn write(&self, text: &mut Vec<u8>) -> io::Result<String> {
         let start = text.len();
         serde_json::to_writer(&mut *text, self)?;
@@ -65,7 +65,7 @@ impl AuditLine {
         Ok(hash)
     }
 
-    /// Whether this is the line that the text is of, and nobody changed it.
+    /// Whether the text is this line, unchanged.
     pub(super) fn is_own(&self, text: &[u8]) -> bool {
         let text = text.strip_suffix(b"\n").unwrap_or(text);
         text.strip_suffix(closing(&self.hash).as_bytes()).is_some_and(|covered| {
@@ -77,12 +77,12 @@ impl AuditLine {
 }
 
 impl ChainHead {
-    /// None where it is not there, or damaged.
+    /// `None` if it is missing or damaged.
     pub(super) fn read(text: &[u8]) -> Option<Self> {
         serde_json::from_slice(text).ok()
     }
 
-    /// Always of the same length, so that it is written over the one before it.
+    /// Always of the same length, so that it overwrites the earlier one.
     pub(super) fn text(&self) -> String {
         let Self { number, hash, from, rolled, missing, told, told_at } = self;
         let numbers = [
@@ -97,20 +97,20 @@ impl ChainHead {
         format!("{{{numbers}\"hash\":\"{hash}\"}}\n")
     }
 
-    /// How many records of what is kept could not be written.
+    /// How many records are missing between the existing lines.
     pub(super) fn unrecorded(&self) -> u64 {
-        // What tells of the others may have been removed with a file that was too old.
+        // The lines that report the others may have been removed with an old file.
         let told = if self.told_at >= self.from { self.told } else { 0 };
         self.missing.saturating_add(told)
     }
 }
 
-/// The file with what is known of the chain.
+/// The head file.
 pub(super) fn head_path(path: &Path) -> PathBuf {
     path.with_extension("head")
 }
 
-/// Beside the folder: that there was a log, even if the folder is gone.
+/// A file beside the folder. It shows that there was a log, even if the folder is gone.
 pub(super) fn began_path(path: &Path) -> Option<PathBuf> {
     Some(path.parent()?.with_extension("began"))
 }

@@ -1,11 +1,11 @@
 //! The audit log: every decision and call, in a hash chain that shows missing lines.
 //!
-//! A file of JSON lines that is only appended to. Each line holds the hash of the one before it and
-//! its own, so that a line that was changed, removed or put in breaks the chain there; how
-//! far the chain goes is in a file beside it, so that a missing end shows too. A file that has
-//! become long is put aside, and the chain goes on in a new one; of those put aside the oldest are
-//! removed, and from where on the chain is to be there is written down as well. Who can write all of
-//! these files can of course write a new chain: for that, copies have to be stored elsewhere (`export`).
+//! The log is an append-only file of JSON lines. Each line contains its own hash and that of the
+//! line before. So a line that was changed, removed or inserted breaks the chain. The head file
+//! contains the end of the chain, so that a missing end is found too. A long file is renamed, and
+//! the chain continues in a new one. The oldest files are removed, and the head file contains the
+//! number of the first line that must exist. Somebody who can write all of these files can write a
+//! new chain. To detect that, store copies elsewhere (`export`).
 
 mod chain;
 mod read;
@@ -29,11 +29,11 @@ use self::write::OpenAuditLog;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct AuditRecord {
-    /// What happened: `call`; `decision` where a call was about to be made; `approval`, `grant`,
-    /// `definition`, `login`, `logout`, `repeat`, `server`, `token` where a person did something;
-    /// `missing` where records could not be written.
+    /// The kind: `call`; `decision` before a call; `approval`, `grant`, `definition`, `login`,
+    /// `logout`, `repeat`, `server`, `token` for actions of a person; `missing` for records that
+    /// could not be written.
     pub kind: String,
-    /// Who asked for it.
+    /// The caller.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub caller: String,
     /// The session.
@@ -57,7 +57,7 @@ pub struct AuditRecord {
     /// The hash of the arguments.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub arguments_hash: String,
-    /// The arguments themselves, where that was asked for, with secrets taken out.
+    /// The arguments without secrets, if the configuration requires them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments: Option<serde_json::Value>,
     /// Bytes of the arguments.
@@ -69,7 +69,7 @@ pub struct AuditRecord {
     /// `ok`, `error`, `refused`, `waiting`, `unknown`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub outcome: String,
-    /// How many records could not be written before this line, whose kind is `missing`.
+    /// How many records could not be written before this line, for the kind `missing`.
     #[serde(skip_serializing_if = "is_zero")]
     pub missing: u64,
 }
@@ -109,7 +109,7 @@ pub struct AuditExtent {
     pub files: usize,
 }
 
-/// The log could not be read or written. What is in it is still there.
+/// The log could not be read or written. Its content did not change.
 #[derive(Debug, Error)]
 #[error("the audit log {path} cannot be used: {source}")]
 pub struct AuditError {
@@ -131,7 +131,7 @@ pub struct AuditPosition {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum AuditProblem {
-    /// A line that is none.
+    /// A line that cannot be read.
     #[error("{0} cannot be read")]
     Unreadable(AuditPosition),
     /// A line that was changed.
@@ -159,7 +159,7 @@ pub enum AuditProblem {
     /// Records that could not be written, such as on a full disk.
     #[error("before {position} {count} records are missing: they could not be written")]
     Unwritten {
-        /// The line that tells of it.
+        /// The position of the line.
         position: AuditPosition,
         /// How many.
         count: u64,
@@ -196,7 +196,7 @@ impl AuditLog {
         self.append_all(std::slice::from_ref(record))
     }
 
-    /// Appends records, all of them or, where that fails, none that would count.
+    /// Appends all records, or none if that fails.
     pub fn append_all(&self, records: &[AuditRecord]) -> Result<(), AuditError> {
         let mut state = self.open.lock();
         let AuditState { log, missing } = &mut *state;
@@ -207,24 +207,24 @@ impl AuditLog {
         };
         if appended.is_err() {
             *missing = missing.saturating_add(u64::try_from(records.len()).unwrap_or(u64::MAX));
-            // That they are missing needs no room where the head is there already.
-            // Where not even that can be written, it is the next time.
+            // Counting them needs no disk space if the head file exists. If even that fails, the
+            // next write counts them.
             let _ = log.as_mut().map(|open| open.note_missing(missing));
-            // The next one starts from what is really there.
+            // The next write starts from the actual content of the file.
             *log = None;
         }
         appended.map_err(|source| AuditError { path: self.path.clone(), source })
     }
 
-    /// How many records of what is kept could not be written. Reads one line.
+    /// How many records are missing between the existing lines. Reads one line.
     pub fn unrecorded(&self) -> u64 {
         let head = std::fs::read(chain::head_path(&self.path)).unwrap_or_default();
         let head = chain::ChainHead::read(&head).unwrap_or_default();
         head.unrecorded().saturating_add(self.open.lock().missing)
     }
 
-    /// Looks at the whole chain, and gives `seen` each record with its time and whatever is wrong.
-    /// Whoever writes meanwhile is not held up.
+    /// Reads the whole chain, and calls `seen` with each record and each problem. Writers do not
+    /// wait.
     pub fn read(
         &self,
         seen: &mut dyn FnMut(Result<(u64, AuditRecord), AuditProblem>),

@@ -49,8 +49,8 @@ pub(super) fn read(path: &Path, seen: RecordVisitor<'_>) -> io::Result<AuditExte
     Ok(walk.extent)
 }
 
-/// Opens everything while nobody writes: the chain and its head belong together, and what is open
-/// can be read whatever is done to its name.
+/// Opens all files while no process writes, so that the chain and its head match. Open files can be
+/// read even if they are renamed.
 fn snapshot(path: &Path) -> io::Result<Snapshot> {
     let head_file = match File::open(head_path(path)) {
         Ok(file) => Some(file),
@@ -80,7 +80,7 @@ fn snapshot(path: &Path) -> io::Result<Snapshot> {
             Err(error) => return Err(error),
         }
     }
-    // Closing the head gives the lock back.
+    // Closing the head file releases the lock.
     Ok(Snapshot { head: ChainHead::read(&text), files })
 }
 
@@ -120,7 +120,7 @@ impl ChainReader {
         }
     }
 
-    /// Whether a line is the one that comes next.
+    /// Whether a line continues the chain.
     fn follow(
         &mut self,
         line: &AuditLine,
@@ -132,7 +132,7 @@ impl ChainReader {
             Some(before) => {
                 line.before == *before && self.number.checked_add(1) == Some(line.number)
             }
-            // What was before the first line is not known any more.
+            // Lines before the first one were removed.
             None => line.number > 1 || line.before == FIRST,
         };
         if self.extent.first.is_none() {

@@ -109,7 +109,7 @@ fn many_writers_make_one_chain() {
     assert_eq!((tools.len(), problems), (200, Vec::new()));
 }
 
-/// Each line is longer than a file may be, so that every one but the first begins a new file.
+/// Each line is longer than a file may be, so every line except the first begins a new file.
 fn tiny(log: &AuditLog, files: usize) -> AuditLog {
     AuditLog::new(log.path().to_owned()).with_limits(AuditLimits { file_bytes: 1, files })
 }
@@ -124,7 +124,7 @@ fn the_chain_continues_in_the_next_file() {
     let (one, other) = (tiny(&log, 10), tiny(&log, 10));
     for tool in ["a", "b", "c", "d"] {
         one.append(&record(tool)).unwrap();
-        // Another process, whose file was put aside by the first.
+        // Another process whose file was renamed by the first.
         other.append(&record(tool)).unwrap();
     }
     let (tools, problems) = seen(&log);
@@ -133,7 +133,7 @@ fn the_chain_continues_in_the_next_file() {
     assert_eq!(aside(&log).len(), 7);
     let extent = log.read(&mut |_| {}).unwrap();
     assert_eq!((extent.first.unwrap().0, extent.lines, extent.files), (1, 8, 8));
-    // A whole file that is gone shows, wherever it was.
+    // A missing file is reported, wherever it was.
     fs::remove_file(&aside(&log)[3]).unwrap();
     let gone = aside(&log)[3].file_name().unwrap().to_string_lossy().into_owned();
     assert_eq!(seen(&log).1, [AuditProblem::Broken(AuditPosition { file: gone, line: 1 })]);
@@ -151,7 +151,7 @@ fn removed_old_files_are_no_gap() {
     let (tools, problems) = seen(&log);
     assert_eq!((tools.concat().as_str(), problems), ("345", Vec::new()));
     assert_eq!(log.read(&mut |_| {}).unwrap().first.unwrap().0, 4);
-    // What somebody else removes is one.
+    // A file that somebody else removed is a gap.
     fs::remove_file(&aside(&log)[0]).unwrap();
     assert_eq!(seen(&log).1, [AuditProblem::StartMissing { found: 5, expected: 4 }]);
 }
@@ -207,7 +207,7 @@ fn a_missing_head_file_is_reported_after_further_writes() {
     assert_eq!(seen(&log), (Vec::new(), Vec::new()));
 }
 
-/// Where a file cannot become longer than a few lines, in a process of its own.
+/// Limits the size of files to a few lines, in a separate process.
 #[cfg(unix)]
 #[test]
 fn a_full_disk_leaves_no_half_line() {
@@ -228,7 +228,7 @@ fn a_full_disk_leaves_no_half_line() {
         .unwrap();
     assert!(status.success());
     assert!(fs::read(log.path()).unwrap().ends_with(b"\n"));
-    // The other process has ended, and what it could not write is known.
+    // The other process has ended, and the number of its lost records is known.
     let written = seen(&log).0.len() as u64 - 1;
     let count = 100 - written;
     assert_eq!(seen(&log).1, [AuditProblem::UnwrittenEnd(count)]);

@@ -20,7 +20,7 @@ pub(super) struct OpenAuditLog {
     path: PathBuf,
     file: File,
     head_file: File,
-    /// What we know of the end: who else writes makes it longer.
+    /// The known end of the file. Other processes may have appended more.
     end: u64,
     known: ChainHead,
     /// Whether it is written beside the folder that there is a log.
@@ -65,8 +65,8 @@ impl OpenAuditLog {
         appended.and(unlocked)
     }
 
-    /// Notes in the head that records are missing. It is always of the same length, so that it needs no
-    /// room.
+    /// Counts missing records in the head file. Its length does not change, so it needs no disk
+    /// space.
     pub(super) fn note_missing(&mut self, missing: &mut u64) -> io::Result<()> {
         self.head_file.lock()?;
         let noted = self.head().and_then(|head| {
@@ -103,7 +103,8 @@ impl OpenAuditLog {
             if is_gone {
                 LOST.clone_into(&mut self.known.hash);
             }
-            // It is there before the first line, so that lines without it are never our own doing.
+            // Written before the first line, so that toolgate never writes lines without a head
+            // file.
             self.write_head()?;
         }
         if !self.marked
@@ -132,7 +133,7 @@ impl OpenAuditLog {
                 .write(&mut text)?;
         }
         if let Err(error) = self.file.write_all(&text) {
-            // On a full disk a part may have been written, which would be half a line for ever.
+            // On a full disk a part of the line may have been written. It is removed.
             self.file.set_len(end)?;
             return Err(error);
         }
@@ -160,7 +161,7 @@ impl OpenAuditLog {
         self.head_file.write_all(self.known.text().as_bytes())
     }
 
-    /// Puts the file aside, removes what is too old, and begins a new file.
+    /// Renames the file, removes old files, and begins a new file.
     fn roll(&mut self, limits: AuditLimits) -> io::Result<()> {
         fs::rename(&self.path, aside_path(&self.path, self.known.number))?;
         self.known.rolled = self.known.rolled.wrapping_add(1);
@@ -178,8 +179,8 @@ impl OpenAuditLog {
         Ok(())
     }
 
-    /// Finds out what to go on from: what the file ends with, which somebody else wrote, and in one
-    /// that has just begun what the head says. Gives where the file ends.
+    /// Finds the line to continue from: the last line of the file, or the head file if the file is
+    /// new. Returns the end of the file.
     fn catch_up(&mut self, end: u64) -> io::Result<u64> {
         if end == 0 {
             return Ok(0);
@@ -200,7 +201,7 @@ impl OpenAuditLog {
                         (number, hash) = (line.number, line.hash);
                     }
                     if whole.is_none() && !tail.is_empty() {
-                        // Half a line, of a process that was killed: what follows is a line of its own.
+                        // Half a line of a killed process. The next line starts after it.
                         self.file.write_all(b"\n")?;
                     }
                     break;
@@ -209,7 +210,7 @@ impl OpenAuditLog {
                 None => size *= 8,
             }
         }
-        // What was cut off at the end must not be forgotten by writing on.
+        // Further lines must not hide that the end was cut off.
         self.known.number = self.known.number.max(number);
         self.known.hash = hash;
         self.file.seek(SeekFrom::End(0))

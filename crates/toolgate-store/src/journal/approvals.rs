@@ -17,7 +17,7 @@ pub struct Approval {
     pub created: u64,
     /// What it is about: `call`, `server`, `definition`.
     pub kind: String,
-    /// What would be allowed, in a form that is the same if it is asked again.
+    /// Identifies the question, so that the same question is found again.
     pub subject: String,
     /// The run that waits for it, and the number of its call.
     pub run: Option<(String, u64)>,
@@ -32,7 +32,7 @@ pub struct Approval {
 /// The state of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ApprovalState {
-    /// Nobody has answered.
+    /// Not answered yet.
     Open,
     /// A person approved it.
     Approved,
@@ -76,8 +76,8 @@ impl ApprovalState {
 const MOST_OPEN: u64 = 1_000;
 
 impl Journal {
-    /// Asks a person, unless the same is asked already. Gives the question's id, or `None` where too
-    /// many wait.
+    /// Adds a question, unless it is already open. Returns its id, or `None` if too many questions
+    /// are open.
     pub fn ask(&self, approval: &Approval) -> Result<Option<String>, JournalError> {
         self.with(|connection| {
             let transaction =
@@ -110,7 +110,7 @@ impl Journal {
         })
     }
 
-    /// Answers a question. `false` where it is not open.
+    /// Answers a question. `false` if it is not open.
     pub fn answer(
         &self,
         id: &str,
@@ -132,7 +132,7 @@ impl Journal {
         Ok(found.pop().filter(|_| found.is_empty()))
     }
 
-    /// The answers that were given about a subject, for a run where it is one's.
+    /// The last answer to a question about this subject, of this run if one is given.
     pub fn answered(
         &self,
         subject: &str,
@@ -187,8 +187,8 @@ impl Journal {
         })
     }
 
-    /// Changes whenever another process, or this one, has changed the journal: who keeps a copy of the
-    /// grants knows when to read them again.
+    /// Changes whenever a process has changed the journal, so that a cache of the grants knows when
+    /// to read them again.
     pub fn version(&self) -> Result<(u64, u64), JournalError> {
         self.with(|connection| {
             let theirs: i64 =
@@ -198,7 +198,7 @@ impl Journal {
     }
 }
 
-/// Those that are as they were written; a damaged answer is none.
+/// Only undamaged rows; a damaged answer does not count.
 fn columns() -> String {
     let columns = "SELECT id, created, kind, subject, run, call, question, state, answer";
     format!("{columns} FROM approvals WHERE {}", APPROVALS.intact())

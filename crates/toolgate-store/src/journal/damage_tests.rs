@@ -11,7 +11,7 @@ use super::*;
 const EFFECTS: u64 = 24;
 const REACHED: u64 = 18;
 
-/// What a run did to the world.
+/// The effects of a run.
 type Counts = Vec<u32>;
 
 fn arguments(number: u64) -> String {
@@ -36,7 +36,7 @@ fn make(journal: &Journal, number: u64, counts: &mut Counts) {
     }
 }
 
-/// Goes on as a run does; gives the effects that are told to be done, and those that are unknown.
+/// Continues like a run. Returns the effects that count as done, and those that are unknown.
 fn go_on(journal: &Journal, counts: &mut Counts) -> Option<(Vec<u64>, Vec<u64>)> {
     let history = journal.history("run_1").ok()?;
     let history = history.filter(|history| history.state != RunState::Damaged)?;
@@ -65,8 +65,8 @@ fn go_on(journal: &Journal, counts: &mut Counts) -> Option<(Vec<u64>, Vec<u64>)>
     Some((done, unknown))
 }
 
-/// A state folder as a killed process leaves it, and what it had done. Half of it is in the database,
-/// half in the log.
+/// The state folder of a killed process, and its effects. Half of them are in the database, half in
+/// the write-ahead log.
 fn killed(folder: &Path) -> Counts {
     let journal = Journal::open(&folder.join("journal.db")).unwrap();
     let mut counts = vec![0; usize::try_from(EFFECTS).unwrap()];
@@ -108,8 +108,8 @@ fn copy_all(from: &Path, to: &Path) {
     }
 }
 
-/// Damages a copy of the state, and checks what a resumption does. Gives how many effects it told as
-/// unknown; `None` where the run does not go on.
+/// Damages a copy of the state, and checks what a resumption does. Returns the number of unknown
+/// effects; `None` if the run cannot resume.
 fn after(original: &Path, counts: &Counts, damage: &dyn Fn(&Path)) -> Option<usize> {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("state");

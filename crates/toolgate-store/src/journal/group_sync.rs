@@ -1,11 +1,11 @@
-//! One sync for all who wait at the same time.
+//! One sync for all threads that wait at the same time.
 
 use std::{
     io,
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
 };
 
-/// Lets one of those who wait sync, for all who came before it began.
+/// Lets one waiting thread sync for all threads that came before it began.
 #[derive(Debug, Default)]
 pub(super) struct GroupSync {
     state: Mutex<SyncTurns>,

@@ -1,13 +1,13 @@
 //! Runs with their calls and events, approvals, and grants.
 //!
-//! One SQLite file in write-ahead mode, for all processes that use the folder. What is written here is
-//! written before it happens: a call is in the journal before it is made, and its result before the
-//! script receives it. A process that is killed leaves everything that it had written. After a power
-//! failure the last moments may be missing, never the order, and never that a call was sent that must not
-//! be repeated: [`Journal::sync`].
+//! One SQLite file in write-ahead mode, for all processes that use the folder. Everything is
+//! written before it happens: a call before it is sent, and its result before the script gets it. A
+//! killed process loses nothing that it had written. After a power cut the last entries may be
+//! missing. The order stays correct, and calls that must not be repeated are never missing:
+//! [`Journal::sync`].
 //!
-//! Every row has a checksum, and which calls were sent is also written beside the database. What a damaged
-//! disk has made of either shows: what is gone is unknown, and does not count as never done.
+//! Every row has a checksum, and the sent calls are also listed beside the database. So damage is
+//! found: a lost call has an unknown outcome, and does not count as never sent.
 
 mod approvals;
 #[cfg(test)]
@@ -48,7 +48,7 @@ pub use rows::{
 
 use sent::{SentLine, SentLog};
 
-/// The journal. Cheap to share behind an `Arc`; every method is one short transaction.
+/// The journal. Every method is one short transaction.
 pub struct Journal {
     connection: Mutex<Connection>,
     path: PathBuf,
@@ -69,7 +69,7 @@ struct UnwrittenEnd {
     error: Option<String>,
 }
 
-/// The journal could not be read or written. What was in it before is still there.
+/// The journal could not be read or written. Its content did not change.
 #[derive(Debug, Error)]
 #[error("the journal {path} cannot be used: {source}")]
 pub struct JournalError {
@@ -77,7 +77,7 @@ pub struct JournalError {
     source: Box<dyn std::error::Error + Send + Sync>,
 }
 
-/// What helps where the state folder cannot be written.
+/// The hint for a state folder that cannot be written.
 pub const WRITABLE: &str = "set TOOLGATE_HOME to a folder that you can write";
 
 /// How long one process waits for another that writes.
@@ -107,8 +107,7 @@ impl Journal {
         })
     }
 
-    /// Returns once everything that was written before is on the disk, and not only in the memory of the
-    /// system. Those who wait at the same time share one sync.
+    /// Returns when everything written before is on the disk. Concurrent callers share one sync.
     pub fn sync(&self) -> Result<(), JournalError> {
         let mut log = self.path.clone().into_os_string();
         log.push("-wal");
@@ -144,8 +143,8 @@ impl Journal {
         })
     }
 
-    /// Runs one statement that changes one row, and writes the checksum of that row; gives the number of
-    /// changed rows.
+    /// Runs a statement that changes one row, and writes the checksum of that row. Returns the
+    /// number of changed rows.
     fn write(
         &self,
         (table, key): (&SealedTable, impl Params),
@@ -169,7 +168,7 @@ impl Journal {
         work(&mut self.connection.lock()).map_err(|source| JournalError::new(&self.path, source))
     }
 
-    /// Runs one statement; gives the number of changed rows.
+    /// Runs a statement. Returns the number of changed rows.
     fn execute(&self, statement: &str, values: impl Params) -> Result<usize, JournalError> {
         self.with(|connection| connection.prepare_cached(statement)?.execute(values))
     }
@@ -195,7 +194,7 @@ impl JournalError {
         Self { path: path.to_owned(), source: source.into() }
     }
 
-    /// What a person can do about it, if that is known.
+    /// What a person can do, if that is known.
     pub fn remedy(&self) -> Option<&'static str> {
         let failure = self.source.downcast_ref::<rusqlite::Error>()?;
         match failure.sqlite_error_code()? {
@@ -221,7 +220,7 @@ fn now() -> i64 {
     i64::try_from(crate::since_epoch().as_millis()).unwrap_or(i64::MAX)
 }
 
-/// A number that SQLite can hold, and back. Its integers have a sign.
+/// Converts a number for SQLite, whose integers are signed.
 fn signed(number: u64) -> i64 {
     number.cast_signed()
 }

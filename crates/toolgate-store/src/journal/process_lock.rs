@@ -1,7 +1,7 @@
 //! Whether the process of a run is still alive.
 //!
-//! Process ids are used again, after a restart of a container even in the same order. A file lock is reliable: it is
-//! held exactly as long as its process lives, however that ends.
+//! The system reuses process ids, after a restart of a container even in the same order. A file
+//! lock is reliable: it is held exactly as long as its process lives.
 
 use std::{
     collections::hash_map::RandomState,
@@ -26,12 +26,12 @@ pub(super) struct ProcessLocks {
 #[derive(Debug)]
 struct OwnLock {
     name: String,
-    /// Holds the lock, and the names of [`ProcessLocks::is_over`].
+    /// Holds the lock, and contains the runs of [`ProcessLocks::is_over`].
     file: File,
     over: Vec<String>,
 }
 
-/// The size of the file. It is reserved when the file is made: what is written into it later needs no room.
+/// The size of the file, reserved when it is created. So later writes need no disk space.
 const RESERVED: usize = 4_096;
 /// A file may be there for a moment before it is locked.
 const SETTLED: Duration = Duration::from_hours(1);
@@ -55,7 +55,7 @@ impl ProcessLocks {
             files::private_options().write(true).create_new(true).open(self.folder.join(&name))?;
         file.lock()?;
         let lock = OwnLock { name: name.clone(), file, over: Vec::new() };
-        // Without it, a run whose end cannot be written looks as if it went on.
+        // Without it, a run whose end cannot be written would seem to continue.
         let _ = lock.write();
         *own = Some(lock);
         Ok(name)
@@ -66,7 +66,7 @@ impl ProcessLocks {
         Ok(self.own.lock().as_ref().map(|own| own.name.clone()))
     }
 
-    /// Notes that a run of this process is over, where that cannot be written to the database.
+    /// Notes that a run of this process has ended, if that cannot be written to the database.
     pub(super) fn is_over(&self, run: &str) {
         if let Some(own) = &mut *self.own.lock() {
             own.over.push(run.to_owned());
@@ -116,7 +116,7 @@ impl ProcessLocks {
             }
             let locked = File::open(entry.path()).map(|file| file.try_lock());
             if !matches!(locked, Ok(Err(TryLockError::WouldBlock))) {
-                // It is as good as gone; a file that cannot be removed is only in the way.
+                // The process has ended. A file that cannot be removed does no harm.
                 let _ = fs::remove_file(entry.path());
             }
         }

@@ -1,4 +1,4 @@
-//! What is forgotten, and when.
+//! Removes old runs.
 
 use rusqlite::Connection;
 
@@ -14,7 +14,7 @@ use super::{
 pub struct Retention {
     /// Runs that are over.
     pub runs: u32,
-    /// Days, whatever became of them.
+    /// The age in days.
     pub days: u32,
     /// Bytes of all of it.
     pub bytes: u64,
@@ -34,8 +34,8 @@ const TABLES: [&str; 4] = [
 ];
 
 impl Journal {
-    /// Forgets what is too old or too much, the oldest first; gives how many runs that were. What runs
-    /// now stays, and what waits stays until it is too old.
+    /// Removes runs beyond the limits, the oldest first. Returns how many. Active runs stay, and
+    /// waiting runs stay until they are too old.
     pub fn prune(&self, retention: Retention) -> Result<usize, JournalError> {
         self.lives.sweep();
         let oldest = now() - i64::from(retention.days) * 24 * 60 * 60 * 1000;
@@ -96,7 +96,7 @@ fn forget(connection: &mut Connection, id: &str) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-/// Bytes of the file that hold something; what was forgotten is used again first.
+/// The used bytes of the file. Free space is reused first.
 fn used(connection: &Connection) -> rusqlite::Result<u64> {
     let number =
         |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map(unsigned);

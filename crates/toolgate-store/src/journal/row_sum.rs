@@ -1,4 +1,4 @@
-//! A checksum in each row. What a damaged disk made of a row is not taken for what was written.
+//! A checksum in each row, which detects damage.
 
 use rusqlite::{
     Connection, Params,
@@ -6,7 +6,7 @@ use rusqlite::{
     types::ValueRef,
 };
 
-/// A table, with what tells its rows apart and what the checksum covers.
+/// A table with its key columns and the columns that the checksum covers.
 pub(super) struct SealedTable {
     name: &'static str,
     key: &'static str,

@@ -1,4 +1,4 @@
-//! What the journal knows of runs and calls, and how it is read from the tables.
+//! The rows of runs and calls.
 
 use rusqlite::Row;
 
@@ -13,13 +13,13 @@ pub struct NewRun {
     pub language: String,
     /// The script.
     pub code: String,
-    /// Who started it.
+    /// The session that started it.
     pub session: String,
     /// When its clock began, in microseconds since 1970.
     pub began: u64,
     /// The seed of its random numbers.
     pub seed: u64,
-    /// What was read before it began, as JSON of whoever writes it; empty where nothing was.
+    /// The data that was read before it began, as JSON of the caller; may be empty.
     pub before: String,
     /// The namespace that it belongs to; empty for none.
     pub namespace: String,
@@ -28,7 +28,7 @@ pub struct NewRun {
 /// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RunState {
-    /// It runs, or the process that ran it is gone.
+    /// It runs, or its process has ended.
     Running,
     /// It waits for an approval.
     Waiting,
@@ -36,7 +36,7 @@ pub enum RunState {
     Done,
     /// It ended with an error; with other code it may go on.
     Failed,
-    /// What was written of it is damaged, or gone.
+    /// Its rows are damaged or missing.
     Damaged,
 }
 
@@ -55,7 +55,7 @@ pub struct RunSummary {
     pub process: u32,
     /// `typescript` or `python`.
     pub language: String,
-    /// Who started it.
+    /// The session that started it.
     pub session: String,
     /// How many calls it made.
     pub calls: u64,
@@ -89,43 +89,43 @@ pub struct RunCall {
     pub arguments: String,
     /// When it was made, in milliseconds since 1970.
     pub made: u64,
-    /// What was decided of it, and by which rule.
+    /// The verdict and the rule.
     pub verdict: Option<(String, String)>,
     /// Whether it was sent to its server.
     pub sent: bool,
     /// When it ended.
     pub ended: Option<u64>,
-    /// Its result, or what it failed with.
+    /// Its result or its error.
     pub outcome: Option<Result<String, String>>,
-    /// Whether it was sent, and the run went on without knowing what came of it.
+    /// Whether it was sent and its outcome is unknown.
     pub unknown: bool,
-    /// Where its arguments came from, as JSON.
+    /// The origin of its arguments, as JSON.
     pub flow: Option<String>,
 }
 
-/// What a run needs to go on.
+/// The data that a run needs to resume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunHistory {
     /// How it began.
     pub run: NewRun,
-    /// The script that it began with, where that is another one now.
+    /// The original script, if the code was changed.
     pub first_code: Option<String>,
     /// Its state.
     pub state: RunState,
     /// Its calls, in their order.
     pub calls: Vec<PastCallRow>,
-    /// What the script received, in order.
+    /// The events that the script received, in order.
     pub events: Vec<PastEvent>,
     /// Calls that were sent, and of which nothing else is known any more.
     pub lost: Vec<LostCall>,
 }
 
-/// A call that was sent, and whose row is damaged or gone.
+/// A sent call whose row is damaged or missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LostCall {
     /// Its number.
     pub number: u64,
-    /// The tool, where that is known.
+    /// The tool, if it is known.
     pub tool: Option<String>,
     pub(super) key: String,
 }
@@ -141,11 +141,11 @@ pub struct PastCallRow {
     pub arguments: String,
     /// Whether it may have reached its server.
     pub sent: bool,
-    /// What came of it: a value as JSON, or the tool and message that were thrown.
+    /// The outcome: a value as JSON, or the tool and the message of the exception.
     pub outcome: Option<Result<String, (String, String)>>,
-    /// Whether what was thrown says that nobody knows what came of it.
+    /// Whether the exception reports an unknown outcome.
     pub unknown: bool,
-    /// Where its result comes from, as JSON of whoever decided; nothing in older files.
+    /// The origin of its result, as JSON of the broker; `None` in older files.
     pub origin: Option<String>,
 }
 
@@ -158,30 +158,30 @@ pub struct NewCall<'a> {
     pub name: &'a str,
     /// As JSON.
     pub arguments: &'a str,
-    /// What was decided of it; nothing for what nobody has to decide on.
+    /// The decision; `None` for calls that need none.
     pub decision: Option<CallDecision<'a>>,
-    /// Whether it is one of [`RunHistory::lost`], which is not sent again.
+    /// Whether it is one of [`RunHistory::lost`], which are not sent again.
     pub lost: bool,
 }
 
-/// What was decided of a call.
+/// The decision on a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallDecision<'a> {
-    /// What the policy said.
+    /// The verdict of the policy.
     pub verdict: &'a str,
-    /// Which rule of it, and who let the call through.
+    /// The rule that decided, and who permitted the call.
     pub rule: &'a str,
     /// Whether it is sent next.
     pub sent: bool,
     /// Whether it must not be repeated.
     pub once: bool,
-    /// Which earlier results it is close to, as JSON, where there are any.
+    /// The earlier results that the arguments contain, as JSON, if there are any.
     pub flow: Option<&'a str>,
-    /// Where its result will come from, as JSON.
+    /// The origin of its result, as JSON.
     pub origin: Option<&'a str>,
 }
 
-/// How a call came to its end.
+/// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallEnd<'a> {
     /// With a value, as JSON.
@@ -193,7 +193,7 @@ pub enum CallEnd<'a> {
         /// What it says.
         message: &'a str,
     },
-    /// With an exception that says that nobody knows what came of it.
+    /// With an exception that reports an unknown outcome.
     Unknown {
         /// The tool.
         tool: &'a str,
@@ -205,15 +205,15 @@ pub enum CallEnd<'a> {
 /// Something that a script received: the end of a call, or the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PastEvent {
-    /// The call that it is about; none where it is the time.
+    /// The call; `None` for the time.
     pub call: Option<u64>,
     /// When, in microseconds since the run began.
     pub at: u64,
 }
 
 impl LostCall {
-    /// Whether this may be the lost call: with these arguments, or under this number where nothing else is
-    /// known.
+    /// Whether this may be the lost call: it has the same arguments, or the same number if nothing
+    /// else is known.
     pub fn is(&self, number: u64, name: &str, arguments: &str) -> bool {
         match self.tool {
             Some(_) => self.key == call_key(name, arguments),

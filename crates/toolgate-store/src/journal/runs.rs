@@ -29,14 +29,13 @@ impl Journal {
         ];
         let written = self.write((&RUNS, [id]), insert, values);
         if written.is_err() {
-            // It did nothing, so that nobody has to miss it.
+            // The run had no effect, so losing it does no harm.
             let _ = self.mark(&SentLine::of_run(SentKind::Removed, id, 0));
         }
         written.map(|_| ())
     }
 
-    /// Writes down that a run goes on. `false` where it runs already, by somebody who is still there,
-    /// or is not known.
+    /// Writes that a run resumes. `false` if a live process already runs it, or if it is unknown.
     pub fn resume_run(&self, id: &str) -> Result<bool, JournalError> {
         let own = self.life()?;
         self.change(|connection| {
@@ -61,14 +60,14 @@ impl Journal {
         })
     }
 
-    /// Whether a run that is said to be running is: that whoever runs it is still there.
+    /// Whether the process of a run still lives.
     pub fn is_running(&self, id: &str) -> Result<bool, JournalError> {
         let query = "SELECT life FROM runs WHERE id = ?1 AND state = 'running'";
         let life: Option<String> = self.query(query, [id], |row| row.get(0))?.pop();
         Ok(life.is_some_and(|life| self.lives.is_running(&life, id)))
     }
 
-    /// Writes down that a run goes on with other code.
+    /// Writes that a run continues with other code.
     pub fn code_changed(&self, id: &str, code: &str) -> Result<(), JournalError> {
         let update =
             "UPDATE runs SET first_code = coalesce(first_code, code), code = ?2 WHERE id = ?1";
@@ -76,15 +75,15 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes down what was read before a run goes on.
+    /// Writes which data was read before a run continues.
     pub fn read_before(&self, id: &str, before: &str) -> Result<(), JournalError> {
         let update = "UPDATE runs SET before = ?2 WHERE id = ?1";
         self.write((&RUNS, [id]), update, params![id, before])?;
         Ok(())
     }
 
-    /// Writes down that a run has come to an end, or waits. Where that fails, the run counts as
-    /// interrupted, and its end is written as soon as something can be written again.
+    /// Writes that a run has ended or waits. If that fails, the run counts as interrupted, and its
+    /// end is written with the next successful write.
     pub fn end_run(
         &self,
         id: &str,
@@ -128,7 +127,7 @@ impl Journal {
         }
     }
 
-    /// Writes down that a call is about to be made, and what was decided of it.
+    /// Writes that a call is about to be made, and the decision.
     pub fn call_made(&self, run: &str, call: &NewCall<'_>) -> Result<(), JournalError> {
         let NewCall { number, name, arguments, decision, lost } = *call;
         let (verdict, rule) = decision.map(|it| (it.verdict, it.rule)).unzip();
@@ -151,7 +150,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes down what came of a call, before the script receives it.
+    /// Writes the outcome of a call, before the script gets it.
     pub fn call_ended(
         &self,
         run: &str,
@@ -178,8 +177,8 @@ impl Journal {
         })
     }
 
-    /// Forgets what came of a call and that it was sent, so that it is made again when the run goes
-    /// on. `false` where there is no such call, or it returned something.
+    /// Resets a call of unknown outcome, so that it is made again when the run resumes. `false` if
+    /// there is no such call, or if it has a result.
     pub fn forget_end(&self, run: &str, number: u64) -> Result<bool, JournalError> {
         let forgotten = self.change(|connection| {
             let key = params![run, signed(number)];
@@ -209,8 +208,7 @@ impl Journal {
         Ok(true)
     }
 
-    /// Forgets which calls of a run were sent and are not in the journal any more, so that they are made
-    /// again when the run goes on.
+    /// Forgets the lost calls of a run, so that they are made again when the run resumes.
     pub fn forget_lost(&self, run: &str) -> Result<(), JournalError> {
         let lost = self.history(run)?.map(|history| history.lost).unwrap_or_default();
         for LostCall { number, tool, key } in lost {
@@ -220,14 +218,14 @@ impl Journal {
         Ok(())
     }
 
-    /// Stores what a handle stands for in a run's results.
+    /// Stores the content of a media handle.
     pub fn keep_media(&self, run: &str, handle: &str, data: &str) -> Result<(), JournalError> {
         let insert = "INSERT OR REPLACE INTO media (run, handle, data) VALUES (?1, ?2, ?3)";
         self.write((&MEDIA, [run, handle]), insert, params![run, handle, data])?;
         Ok(())
     }
 
-    /// What the handles of a run's results stand for.
+    /// The contents of the media handles of a run.
     pub fn media(&self, run: &str) -> Result<Vec<(String, String)>, JournalError> {
         let query = format!("SELECT handle, data FROM media WHERE run = ?1 AND {}", MEDIA.intact());
         self.query(&query, [run], |row| Ok((row.get(0)?, row.get(1)?)))
@@ -238,7 +236,7 @@ impl Journal {
         self.change(|connection| tell(connection, run, None, at))
     }
 
-    /// What a run needs to go on. Its state is [`RunState::Damaged`] where it is not as it was written.
+    /// The data that a run needs to resume. Its state is [`RunState::Damaged`] if rows are damaged.
     pub fn history(&self, id: &str) -> Result<Option<RunHistory>, JournalError> {
         let mut lost = Vec::new();
         let history = self.with(|connection| {
@@ -279,7 +277,7 @@ impl Journal {
             let mut calls = Vec::new();
             let mut accounted: HashMap<String, u64> = HashMap::new();
             while let Some(row) = rows.next()? {
-                // What a damaged row says is not known, not even that it is of this type.
+                // Nothing in a damaged row is reliable, not even its types.
                 if row.get(11) == Ok(true) {
                     let call = past_call(row)?;
                     if row.get(10)? {
@@ -300,7 +298,7 @@ impl Journal {
             let mut events = Vec::new();
             while let Some(row) = rows.next()? {
                 if row.get(2) != Ok(true) {
-                    // Nothing of what followed can be told in its order.
+                    // The order of the following events is unknown.
                     break;
                 }
                 let call: Option<i64> = row.get(0)?;
@@ -330,7 +328,7 @@ impl Journal {
             };
             let mut all = match newest() {
                 Ok(all) => all,
-                // What can be read by itself is.
+                // Runs that can be read one by one are listed.
                 Err(error) if began.is_empty() => return Err(error),
                 Err(_) => Vec::new(),
             };
@@ -344,7 +342,7 @@ impl Journal {
                     .query_row(&format!("{} WHERE id = ?1", summaries()), [id], summary)
                     .optional();
                 match found {
-                    // It was pruned or removed meanwhile, or its place in the list is further down.
+                    // It was removed meanwhile, or is further down in the list.
                     Ok(Some(run)) => missing.push(run),
                     _ => missing.push(RunSummary::damaged(id, *created)),
                 }
@@ -396,7 +394,7 @@ impl Journal {
                 }
             }
         };
-        // What is missing is shown too.
+        // Missing calls are shown too.
         let id = &detail.summary.id;
         let lost = match self.history(id) {
             Ok(Some(history)) => history.lost,
@@ -410,7 +408,7 @@ impl Journal {
     }
 }
 
-/// The calls that were sent, less those that may be made again and those that rows tell of.
+/// The sent calls without a row, except those that may be repeated.
 fn unaccounted(lines: Vec<SentLine>, accounted: &mut HashMap<String, u64>) -> Vec<LostCall> {
     for line in lines.iter().filter(|line| line.kind == SentKind::Forgotten) {
         *accounted.entry(line.key.clone()).or_default() += 1;

@@ -16,7 +16,7 @@ pub(super) fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
     // A killed process loses nothing; a power failure could lose the last moments. What must not be lost
     // is synced by itself: `Journal::sync`.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
-    // Whoever fills the log waits until the disk has it: rather seldom, at 32 MB.
+    // The writer that fills the log waits for the disk, so it happens rarely, at 32 MB.
     connection.pragma_update(None, "wal_autocheckpoint", 8_000)?;
     let version = |connection: &Connection| {
         let version: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;

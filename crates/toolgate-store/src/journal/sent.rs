@@ -1,8 +1,8 @@
-//! Which runs there are and which calls were sent, in files beside the database. What is missing from a
-//! damaged database shows here, and is not done again.
+//! Lists the runs and the sent calls in files beside the database. They show what a damaged
+//! database has lost, so that no call is repeated.
 //!
-//! Each process appends to a file of its own, one line at a time. A line that is damaged is skipped: what
-//! it says is in the database as well.
+//! Each process appends lines to its own file. A damaged line is skipped, because its content is in
+//! the database too.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -22,7 +22,7 @@ pub(super) struct SentLog {
     own: Mutex<Option<(File, u64)>>,
 }
 
-/// What a line says.
+/// The content of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SentKind {
     /// The run began; `number` is the time in milliseconds.
@@ -41,7 +41,7 @@ pub(super) struct SentLine {
     pub(super) kind: SentKind,
     pub(super) run: String,
     pub(super) number: u64,
-    /// Tells a call from others: [`call_key`].
+    /// Identifies the call: [`call_key`].
     pub(super) key: String,
     pub(super) tool: String,
 }
@@ -58,7 +58,7 @@ impl SentLog {
         Self { folder, own: Mutex::default() }
     }
 
-    /// Appends to the file of this process, whose name is `life`.
+    /// Appends to the file of this process, which is named `life`.
     pub(super) fn append(&self, life: &str, line: &SentLine) -> io::Result<()> {
         let mut own = self.own.lock();
         let (file, end) = match &mut *own {
@@ -112,10 +112,10 @@ impl SentLog {
         began
     }
 
-    /// Drops the lines of runs that were removed, or began before `oldest`, from the files that nobody
-    /// writes to: those of ended processes, and our own.
+    /// Removes the lines of removed runs, and of runs before `oldest`, from the files of ended
+    /// processes and of this process.
     pub(super) fn sweep(&self, own: Option<&str>, is_alive: impl Fn(&str) -> bool, oldest: u64) {
-        // Nobody here may append meanwhile.
+        // No thread of this process may append meanwhile.
         let mut open = self.own.lock();
         let files = self.files();
         let lines = || files.iter().flat_map(|(_, lines)| lines);
@@ -141,7 +141,7 @@ impl SentLog {
             let is_own = Some(name.as_str()) == own;
             let path = self.folder.join(name);
             let text: String = kept.into_iter().map(SentLine::text).collect();
-            // What cannot be replaced now is replaced the next time.
+            // A file that cannot be replaced now is replaced the next time.
             if text.is_empty() && !is_own {
                 let _ = fs::remove_file(&path);
             } else if files::replace(&path, text.as_bytes()).is_ok() && is_own {
@@ -175,7 +175,7 @@ impl SentLine {
         format!("{}\t{text}\n", checksum(&text))
     }
 
-    /// None where it is damaged.
+    /// `None` if it is damaged.
     fn read(line: &str) -> Option<Self> {
         let (sum, text) = line.split_once('\t')?;
         let mut parts = (sum == checksum(text)).then(|| text.splitn(5, '\t'))?;

@@ -78,7 +78,7 @@ fn a_run_is_resumed_by_one() {
     assert!(!journal.is_running("r1").unwrap());
     assert!(other.resume_run("r1").unwrap());
     assert!(!journal.resume_run("r1").unwrap());
-    // Whoever ran it is gone.
+    // Its process has ended.
     drop(other);
     assert!(!journal.is_running("r1").unwrap());
     assert!(journal.resume_run("r1").unwrap());
@@ -128,7 +128,7 @@ fn old_runs_are_removed_and_waiting_ones_are_not() {
     assert_eq!(journal.runs(10).unwrap().len(), 2);
     assert_eq!(journal.prune(Retention { runs: 0, ..Retention::default() }).unwrap(), 1);
     assert_eq!(journal.runs(10).unwrap()[0].id, "w");
-    // What waits goes when it is too old.
+    // Waiting runs are removed when they are too old.
     journal
         .with(|connection| connection.execute("UPDATE runs SET created = 1, sum = NULL", []))
         .unwrap();
@@ -147,7 +147,7 @@ fn the_size_of_the_journal_is_limited() {
     journal.begin_run(&run("now")).unwrap();
     assert_eq!(journal.prune(Retention { bytes: 2_500_000, ..Retention::default() }).unwrap(), 2);
     assert_eq!(journal.runs(10).unwrap().len(), 3);
-    // What runs now stays, however little room there is.
+    // Active runs stay, however small the limit is.
     assert_eq!(journal.prune(Retention { bytes: 0, ..Retention::default() }).unwrap(), 2);
     assert!(journal.is_running("now").unwrap());
 }

@@ -1,9 +1,8 @@
 //! The access tokens of HTTP clients.
 //!
-//! Of a token only its hash is stored. The file is changed by commands alone, under a lock and in one
-//! step, and a gateway that runs reads it again when it is another file: a [`FileStamp`] says so for
-//! the price of one look at the folder. When tokens were used is in a file of its own, so that a
-//! gateway never writes to the one that says who may connect.
+//! Only the hash of a token is stored. Only commands change the file, under a lock and in one step.
+//! A running gateway reads the file again when its [`FileStamp`] changes. The times of use are in a
+//! separate file, so that a gateway never writes to the file that decides who may connect.
 
 mod secret;
 
@@ -18,7 +17,7 @@ use crate::{StoreError, files, files::FileStamp, lock::Lock};
 
 /// How many tokens there may be.
 pub const MAX_TOKENS: usize = 1_000;
-/// What is larger was not written by us.
+/// A larger file was not written by toolgate.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 /// Which meaning the file has.
 const VERSION: u32 = 1;
@@ -31,7 +30,7 @@ pub struct AccessTokens {
     folder: PathBuf,
 }
 
-/// What is to be created.
+/// The properties of a new token.
 #[derive(Debug, Clone, Default)]
 pub struct TokenOrder {
     /// Its name. The default is a random name.
@@ -69,10 +68,10 @@ pub enum TokenError {
         "`{0}` cannot be the name of a token: 1 to 64 letters, digits, `-`, `_` and `.` can be"
     )]
     Name(String),
-    /// There is one of this name.
+    /// The name is taken.
     #[error("there is a token `{0}` already")]
     Taken(String),
-    /// There is none of this name.
+    /// No token has this name.
     #[error("there is no token `{0}`")]
     Unknown(String),
     /// The file is full.
@@ -105,7 +104,7 @@ impl AccessTokens {
         Self { folder }
     }
 
-    /// Makes a token. What is returned beside the record exists nowhere else.
+    /// Creates a token. The returned secret is stored nowhere.
     pub fn create(
         &self,
         order: &TokenOrder,
@@ -169,7 +168,7 @@ impl AccessTokens {
         Ok(file.tokens)
     }
 
-    /// What the file is now; `None` where there is none.
+    /// The stamp of the current file; `None` if there is no file.
     pub fn stamp(&self) -> Option<FileStamp> {
         FileStamp::of(&self.path())
     }

@@ -10,14 +10,14 @@ pub struct AccessToken(String);
 
 /// The hash of a token.
 ///
-/// One round of BLAKE3: slow hashes make up for what people choose as passwords. Of 256 random bits
-/// nobody tries a noticeable part, however fast the hash is.
+/// One round of BLAKE3. Slow hashes protect passwords that people choose. Nobody can guess 256
+/// random bits, however fast the hash is.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TokenHash(blake3::Hash);
 
 impl AccessToken {
-    /// What every token begins with, so that people and scanners of leaked secrets know it.
+    /// The beginning of every token, so that people and secret scanners recognise it.
     pub const PREFIX: &str = "tgt_";
 
     /// A new token: 256 bits of the system's random numbers.
@@ -39,7 +39,7 @@ impl TokenHash {
         Self(blake3::hash(token.as_bytes()))
     }
 
-    /// The beginning of it, which tells a token from an earlier one of the same name.
+    /// The beginning of the hash, which distinguishes tokens of the same name.
     pub fn short(&self) -> String {
         self.0.to_hex()[..16].to_owned()
     }

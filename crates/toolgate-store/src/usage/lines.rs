@@ -14,14 +14,14 @@ use super::{PastUse, UsageLog};
 /// No first line is longer.
 pub(super) const HEADER_BYTES: u64 = 128;
 
-/// What was read of a file.
+/// The content of a usage file.
 #[derive(Debug, Default)]
 pub(super) struct UsageLines {
     /// The id of the file, where its beginning was read.
     pub(super) id: String,
     /// As they stand there.
     pub(super) uses: Vec<PastUse>,
-    /// Where the last whole line ends.
+    /// The end of the last whole line.
     pub(super) end: u64,
 }
 
@@ -59,7 +59,7 @@ pub(super) fn header() -> String {
     format!("{{\"usage\":\"{id}\"}}\n")
 }
 
-/// Uses of the same tool for the same query made one, those that happened last, in the order of time.
+/// Merges uses of the same tool for the same query, and keeps the newest, ordered by time.
 pub(super) fn merged(uses: Vec<PastUse>) -> Vec<PastUse> {
     let mut merged: BTreeMap<(String, String, String), PastUse> = BTreeMap::new();
     for past in uses {

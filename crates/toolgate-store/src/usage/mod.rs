@@ -1,8 +1,8 @@
 //! The queries that led to calls, as lines of JSON.
 //!
-//! Several processes may add, read and erase at once. Whoever writes holds a lock; lines are added at
-//! the end, and the file is replaced whole where something is taken out of it. Its first line has an
-//! id, by which a reader tells a file that grew from one that was replaced.
+//! Several processes may add, read and erase at once. A writer holds a lock. It appends lines, or
+//! replaces the whole file to remove something. The first line has an id, which shows a reader
+//! whether the file was replaced.
 
 mod lines;
 
@@ -56,9 +56,9 @@ pub enum UsageChange {
     Replaced(Vec<PastUse>),
 }
 
-/// From this size on the file is written anew, with the entries within the limits.
+/// At this size the file is rewritten with the entries within the limits.
 const COMPACTED_BYTES: u64 = 8 * 1024 * 1024;
-/// What is past this was not written by us, and is not read.
+/// A larger file was not written by toolgate, and is not read.
 const MAX_FILE_BYTES: u64 = 4 * COMPACTED_BYTES;
 
 impl UsageLog {
@@ -75,7 +75,7 @@ impl UsageLog {
         Self { path }
     }
 
-    /// Adds what happened. What has no words or names that are too long is left out.
+    /// Adds uses. Entries without words, or with names that are too long, are left out.
     pub fn append(&self, uses: &[PastUse]) -> Result<(), StoreError> {
         let added: String = uses.iter().filter_map(PastUse::to_line).collect();
         if added.is_empty() {
@@ -94,7 +94,7 @@ impl UsageLog {
         lines::merged(self.load().uses)
     }
 
-    /// What was added or replaced since `position`, which moves on.
+    /// The entries that were added or replaced since `position`. Updates `position`.
     pub fn follow(&self, position: &mut UsagePosition) -> UsageChange {
         let known = std::mem::take(position);
         if let Some(more) = self.more(&known) {
@@ -121,7 +121,7 @@ impl UsageLog {
         let _lock = self.lock()?;
         let (kept, gone): (Vec<_>, Vec<_>) = self.read().into_iter().partition(keep);
         if kept.is_empty() {
-            // Damaged lines go too: who erases everything wants nothing to be left.
+            // Removes damaged lines too, because nothing must be left.
             fs::remove_file(&self.path).map_err(|error| self.error(error))?;
         } else if !gone.is_empty() {
             self.replace(&kept)?;
@@ -129,7 +129,7 @@ impl UsageLog {
         Ok(gone)
     }
 
-    /// Adds text at the end; gives the size of the file.
+    /// Appends text. Returns the size of the file.
     fn add(&self, text: &str) -> io::Result<u64> {
         let mut file =
             files::private_options().read(true).append(true).create(true).open(&self.path)?;
@@ -138,7 +138,7 @@ impl UsageLog {
         if size == 0 {
             added.push_str(&lines::header());
         } else {
-            // Whoever was ended while writing has left half a line.
+            // A killed writer may have left half a line.
             let mut last = [0];
             file.seek(SeekFrom::End(-1))?;
             file.read_exact(&mut last)?;
@@ -158,7 +158,7 @@ impl UsageLog {
         files::replace(&self.path, text.as_bytes())
     }
 
-    /// The whole file. One that cannot be read is as good as none.
+    /// The whole file; empty if it cannot be read.
     fn load(&self) -> lines::UsageLines {
         fs::File::open(&self.path)
             .and_then(|mut file| lines::read(&mut file, 0, MAX_FILE_BYTES))
@@ -186,7 +186,7 @@ impl UsageLog {
 }
 
 impl PastUse {
-    /// One that happened now.
+    /// A use at this moment.
     pub fn now(server: &str, tool: &str, query: &str) -> Self {
         Self {
             server: server.to_owned(),

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::{VaultError, keychain};
 use crate::files;
 
-/// Where the key is to come from.
+/// The configured source of the key.
 #[derive(Clone, Default)]
 pub enum VaultKey {
-    /// From the system's keychain, or from a file beside the vault where there is none.
+    /// From the system's keychain; without a keychain, from a file beside the vault.
     #[default]
     Keychain,
     /// From a file beside the vault.
@@ -52,8 +52,8 @@ impl VaultKey {
         }
     }
 
-    /// The key of a vault that is there, or a new one where that is lost: what was stored is lost with
-    /// it, and what is stored from now on is not.
+    /// The key of an existing vault, or a new key if it is lost. The old secrets are then lost, but
+    /// new ones can be stored.
     pub(super) fn existing_or_new(
         &self,
         folder: &Path,
@@ -67,7 +67,7 @@ impl VaultKey {
         }
     }
 
-    /// The key for a vault that is new. One that is there already, from an earlier vault, is used.
+    /// The key for a new vault. A key of an earlier vault is reused.
     pub(super) fn new_key(&self, folder: &Path) -> Result<(Key, KeyLocation), VaultError> {
         if let Self::Given(text) = self {
             return Ok((given(text)?, KeyLocation::Given));
@@ -105,14 +105,14 @@ fn keychain_key() -> Result<Key, String> {
     }
     let key = Key::random().map_err(|error| error.to_string())?;
     keychain::write(&key.0)?;
-    // What was written has to come back before anything depends on it.
+    // Reads the key back before anything depends on it.
     match keychain::read()? {
         Some(bytes) if bytes == key.0 => Ok(key),
         _ => Err("it does not keep what it is given".to_owned()),
     }
 }
 
-/// The text is random, so that no costly derivation has to make up for it.
+/// The text is random, so it needs no slow key derivation.
 fn given(text: &str) -> Result<Key, VaultError> {
     if text.chars().count() < VaultKey::SHORTEST {
         return Err(VaultError::ShortKey);

@@ -1,4 +1,4 @@
-//! The system's keychain, as far as there is one.
+//! The system's keychain.
 
 /// The names under which the key is found.
 const SERVICE: &str = "toolgate";
@@ -14,7 +14,7 @@ mod system {
 
     pub(in super::super) fn read() -> Result<Option<[u8; 32]>, String> {
         match entry()?.get_secret() {
-            // A secret of another length is not ours.
+            // A secret of another length does not belong to toolgate.
             Ok(secret) => Ok(secret.try_into().ok()),
             Err(keyring::Error::NoEntry) => Ok(None),
             Err(error) => Err(error.to_string()),
@@ -48,7 +48,7 @@ mod system {
         let (found, said) = run(&["lookup", "service", SERVICE, "account", ACCOUNT], None)?;
         match found {
             Some(text) => Ok(parse(&text)),
-            // Whoever finds nothing says nothing.
+            // `secret-tool` prints nothing if it finds nothing.
             None if said.trim().is_empty() => Ok(None),
             None => Err(said.lines().next().unwrap_or_default().chars().take(200).collect()),
         }
@@ -65,7 +65,7 @@ mod system {
         }
     }
 
-    /// What `secret-tool` prints, where it ends well, and what it complains of.
+    /// The output of `secret-tool`, or its error.
     fn run(arguments: &[&str], input: Option<&str>) -> Result<(Option<String>, String), String> {
         let mut child = Command::new("secret-tool")
             .args(arguments)

@@ -1,18 +1,18 @@
-//! Secrets that outlive the process: what logins left behind.
+//! Stores the secrets of logins.
 //!
-//! One file, in which each secret is encrypted (AES-256-GCM) under a key that is elsewhere:
+//! One file contains all secrets, each encrypted with AES-256-GCM. The key is in another location:
 //!
-//! - in the system's keychain where there is one: then the file alone, in a backup or on a stolen
-//!   disk, is worth nothing, and other users of the machine get nowhere;
-//! - given by whoever runs us ([`VaultKey::Given`]), for machines without a person;
-//! - in a file beside it, which only its owner can read. That protects from whoever gets one of the
-//!   two files, and from a secret being found by a search for secrets. It does **not** protect from
-//!   whoever can read all files of this user.
+//! - in the system's keychain, if there is one. Then the file alone, in a backup or on a stolen disk,
+//!   is useless, also for other users of the machine;
+//! - in a variable ([`VaultKey::Given`]), for machines without a person;
+//! - in a file beside the vault, which only its owner can read. That protects against somebody who gets
+//!   only one of the two files, and against programs that search for secrets. It does **not** protect
+//!   against somebody who can read all files of this user.
 //!
-//! Nothing protects from a program that runs as the same user and asks the same keychain.
+//! Nothing protects against a program that runs as the same user and asks the same keychain.
 //!
-//! The key is in the keychain and not each secret, because keychains bound what they take (Windows:
-//! 2,560 bytes, less than many tokens), and ask the person for every entry.
+//! Only the key is in the keychain, not each secret, because keychains limit the size of an entry
+//! (Windows: 2,560 bytes, less than many tokens) and ask the person for every entry.
 
 mod key;
 mod keychain;
@@ -30,7 +30,7 @@ use crate::{StoreError, files, lock::Lock};
 
 /// Far more than any number of logins.
 const MAX_BYTES: u64 = 8 * 1024 * 1024;
-/// How long somebody who renews a secret may take: a few requests.
+/// How long the renewal of a secret may take: a few requests.
 const RENEWAL_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Stores secrets under names, for all processes that use one folder.
@@ -40,13 +40,13 @@ pub struct Vault {
     key: VaultKey,
 }
 
-/// Nobody else renews a secret while this is held.
+/// No other process renews a secret while this is held.
 #[derive(Debug)]
 pub struct VaultLock {
     _lock: Lock,
 }
 
-/// A secret cannot be stored, or read. What was stored before is still there.
+/// A secret cannot be stored or read. The stored secrets did not change.
 #[derive(Debug, Error)]
 pub enum VaultError {
     /// A file cannot be read or written.
@@ -63,13 +63,13 @@ pub enum VaultError {
         /// The file.
         path: PathBuf,
     },
-    /// What is stored was encrypted with another key. A secret that is stored anew can be read.
+    /// The stored secrets were encrypted with another key. New secrets can be stored and read.
     #[error("the stored secrets were encrypted with another key")]
     OtherKey,
     /// The key that was given is too short to protect anything.
     #[error("the key must have at least {} characters", VaultKey::SHORTEST)]
     ShortKey,
-    /// The keychain has the key, and does not give it.
+    /// The keychain does not return the key.
     #[error("the keychain of the system does not give the key: {0}")]
     Keychain(String),
     /// There is no randomness, or no memory.
@@ -134,7 +134,7 @@ impl Vault {
         })
     }
 
-    /// Waits until nobody else renews the secret under `name`.
+    /// Waits until no other process renews the secret under `name`.
     pub fn lock(&self, name: &str) -> Result<VaultLock, VaultError> {
         let path =
             self.folder.join(format!("{}.lock", &blake3::hash(name.as_bytes()).to_hex()[..16]));
@@ -184,7 +184,7 @@ impl Vault {
 }
 
 impl Key {
-    /// What a name is called in the file: names hold URLs.
+    /// The hash of a name in the file, because names contain URLs.
     fn label(&self, name: &str) -> String {
         blake3::keyed_hash(self.bytes(), name.as_bytes()).to_hex()[..32].to_owned()
     }

@@ -71,7 +71,7 @@ pub enum Discovery {
 /// How an authorization server, or the metadata that leads to it, is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuthorizationFault {
-    /// Its metadata are those of another issuer.
+    /// Its metadata name another issuer.
     OtherIssuer,
     /// Its answer to the browser names another issuer.
     OtherIss,
@@ -79,7 +79,7 @@ pub enum AuthorizationFault {
     NoIss,
     /// It cannot do PKCE with S256.
     NoPkce,
-    /// The protected resource metadata are those of another resource.
+    /// The protected resource metadata name another resource.
     OtherResource,
     /// The protected resource metadata name this authorization server instead.
     PointsTo(String),

@@ -1,4 +1,4 @@
-//! `tools/list`, in pages where a fault asks for them.
+//! `tools/list`, in pages if a fault requires them.
 
 use serde_json::{Value, json};
 

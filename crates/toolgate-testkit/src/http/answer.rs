@@ -35,7 +35,7 @@ pub(super) async fn request(
         };
         match frame {
             Some(Frame { text, kind: FrameKind::Answer }) => return json(status_of(&text), text),
-            // JSON has no place for it; a legacy client gets it over its GET stream.
+            // A JSON response cannot contain it. A legacy client gets it on its GET stream.
             Some(frame) => peer.standing.forward(frame),
             None => return StatusCode::ACCEPTED.into_response(),
         }

@@ -27,13 +27,13 @@ pub struct AuthorizationSettings {
     pub client_id: Option<String>,
     /// The secret that goes with it.
     pub client_secret: Option<String>,
-    /// The URL of a client id metadata document (CIMD), for authorization servers that read such.
+    /// The URL of a client id metadata document (CIMD), for authorization servers that support it.
     pub client_metadata_url: Option<String>,
     /// The scopes to request instead of those that the server names.
     pub scopes: Vec<String>,
 }
 
-/// Gives the access token of one server, renews it, and says when a person has to log in.
+/// Provides the access token of one server, renews it, and reports when a person has to log in.
 pub struct Authorizer {
     pub(super) server: ServerName,
     pub(super) url: Url,
@@ -60,9 +60,9 @@ enum CachedCredentials {
 /// The state of a login.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoginState {
-    /// The issuer, where it named itself.
+    /// The issuer, if it is known.
     pub issuer: Option<String>,
-    /// What was granted.
+    /// The granted scopes.
     pub scopes: Vec<String>,
     /// The scopes that the server has asked for since. Another login requests them.
     pub wanted_scopes: Vec<String>,
@@ -191,7 +191,7 @@ impl Authorizer {
         match renew::renew(&self.http.renewed(), credentials).await {
             Ok(renewed) => {
                 self.hide(&renewed);
-                // What cannot be stored is good for as long as this process runs.
+                // A token that cannot be stored is used until this process ends.
                 if let Err(error) = self.save(&renewed).await {
                     tracing::warn!(server = %self.server, %error, "the renewed login is not stored");
                 }
@@ -298,7 +298,7 @@ impl TokenProvider for Authorizer {
             {
                 return Ok(cached.as_ref().map(|cached| cached.access_token.clone()));
             }
-            // In a task: a call that is given up must not take a renewed token with it.
+            // In a task, so that a cancelled call does not lose a renewed token.
             let this = Arc::clone(&self);
             let current = tokio::spawn(async move { this.current().await });
             current.await.unwrap_or_else(|_| Err(self.not_renewed("it was interrupted")))

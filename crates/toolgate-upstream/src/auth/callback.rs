@@ -15,7 +15,7 @@ use super::{error::LoginError, login::Login};
 const PATH: &str = "/callback";
 /// A request line with a code, and the headers of a browser.
 const MAX_REQUEST: usize = 32 * 1024;
-/// How many connections are looked at at once.
+/// How many connections are served at once.
 const MAX_CONNECTIONS: usize = 32;
 /// How long a browser may take for its request.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -28,7 +28,7 @@ pub struct CallbackListener {
 }
 
 impl CallbackListener {
-    /// Listens on `port`, or on one that is free where it is unset.
+    /// Listens on `port`, or on a free port if it is `None`.
     pub async fn bind(port: Option<u16>) -> Result<Self, LoginError> {
         let address = (Ipv4Addr::LOCALHOST, port.unwrap_or_default());
         let listener = TcpListener::bind(address).await.map_err(LoginError::Listen)?;
@@ -41,8 +41,8 @@ impl CallbackListener {
         format!("http://127.0.0.1:{}{PATH}", self.port)
     }
 
-    /// Waits for the browser, with the `state` of `login`. Anybody on this machine can connect:
-    /// what has another state is answered with an error, and the wait goes on.
+    /// Waits for the redirect with the `state` of `login`. Any program on this machine can connect.
+    /// A request with another state gets an error, and the wait continues.
     pub async fn answer(&self, login: &Login) -> Result<Url, LoginError> {
         let mut serving = FuturesUnordered::new();
         loop {
@@ -86,7 +86,7 @@ impl CallbackListener {
     }
 }
 
-/// The target of a GET request, whose headers are read to their end.
+/// The target of a GET request. Reads all of its headers.
 async fn read_target(stream: &mut TcpStream) -> Option<String> {
     let mut request = Vec::new();
     while !request.windows(4).any(|end| end == b"\r\n\r\n") {

@@ -20,12 +20,12 @@ pub trait CredentialStore: Send + Sync + fmt::Debug {
     fn lock(&self, name: &str) -> Result<CredentialLock, CredentialStoreError>;
 }
 
-/// Nobody else renews while this is held.
+/// No other process renews while this is held.
 pub struct CredentialLock(
     #[expect(dead_code, reason = "it is held, not used")] Box<dyn Any + Send>,
 );
 
-/// Credentials cannot be stored, or read. Servers that need none are not concerned.
+/// Credentials cannot be stored or read. Servers without a login are not affected.
 #[derive(Debug, Clone, Error)]
 #[error("{0}")]
 pub struct CredentialStoreError(pub String);

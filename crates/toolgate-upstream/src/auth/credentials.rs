@@ -8,13 +8,13 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A login at the authorization server of one MCP server. Nothing of it is shown.
+/// A login at the authorization server of one MCP server. Its `Debug` output shows nothing.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LoginCredentials {
-    /// The MCP endpoint that they are for, and for no other.
+    /// The only MCP endpoint that gets these tokens.
     pub(super) url: String,
-    /// The issuer, where it named itself.
+    /// The issuer, if it is known.
     pub(super) issuer: Option<String>,
     /// The resource that the server named.
     pub(super) resource: String,
@@ -23,9 +23,9 @@ pub struct LoginCredentials {
     pub(super) client: OauthClient,
     pub(super) access_token: String,
     pub(super) refresh_token: Option<String>,
-    /// In seconds since 1970; unset where the authorization server did not say.
+    /// In seconds since 1970; `None` if the authorization server did not say.
     pub(super) expires_at: Option<u64>,
-    /// What was granted.
+    /// The granted scopes.
     pub(super) scopes: Vec<String>,
     /// The scopes that the server has asked for since. The next login requests them.
     #[serde(default)]
@@ -41,21 +41,21 @@ pub(super) struct OauthClient {
     pub(super) method: ClientMethod,
 }
 
-/// How a client proves who it is at the token endpoint.
+/// How a client authenticates at the token endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum ClientMethod {
-    /// By the `Authorization` header, or not at all where there is no secret.
+    /// In the `Authorization` header; without a secret, not at all.
     Basic,
     /// In the body.
     Post,
 }
 
-/// Tokens are renewed this long before they expire, so that none expires on its way.
+/// Tokens are renewed this long before they expire, so that none expires during a request.
 const MARGIN: u64 = 30;
 
 impl LoginCredentials {
-    /// Whether the access token is good for a while.
+    /// Whether the access token stays valid for a while.
     pub(super) fn is_fresh(&self) -> bool {
         self.expires_at.is_none_or(|end| now() + MARGIN < end)
     }
@@ -65,7 +65,7 @@ impl LoginCredentials {
         self.expires_at.is_some_and(|end| end <= now())
     }
 
-    /// The same with what was granted now.
+    /// These credentials with the newly granted token.
     pub(super) fn renewed(self, granted: TokenGrant) -> Self {
         Self {
             expires_at: granted.lifetime().map(end_of),
@@ -77,7 +77,7 @@ impl LoginCredentials {
         }
     }
 
-    /// What must not be shown.
+    /// The values that must not be shown.
     pub(super) fn secrets(&self) -> impl Iterator<Item = String> {
         let secrets = [
             Some(self.access_token.clone()),
@@ -94,7 +94,7 @@ pub(super) struct TokenGrant {
     pub(super) access_token: String,
     #[serde(default)]
     pub(super) refresh_token: Option<String>,
-    /// A number, which some send as a text.
+    /// A number. Some servers send it as a text.
     #[serde(default)]
     expires_in: Value,
     #[serde(default)]
@@ -102,7 +102,7 @@ pub(super) struct TokenGrant {
 }
 
 impl TokenGrant {
-    /// How long the access token lasts, where it was said.
+    /// How long the access token is valid, if the server says so.
     pub(super) fn lifetime(&self) -> Option<Duration> {
         let text = self.expires_in.as_str().and_then(|text| text.trim().parse().ok());
         self.expires_in.as_u64().or(text).map(Duration::from_secs)
@@ -115,7 +115,7 @@ impl TokenGrant {
     }
 }
 
-/// When something ends that lasts for `lifetime` from now on.
+/// The end of `lifetime` from now on.
 fn end_of(lifetime: Duration) -> u64 {
     now().saturating_add(lifetime.as_secs())
 }

@@ -5,34 +5,34 @@ use thiserror::Error;
 
 use super::credential_store::CredentialStoreError;
 
-/// Why there is no login, or no end of one. What was stored before is as it was.
+/// Why a login or a logout failed. The stored login did not change.
 #[derive(Debug, Error)]
 pub enum LoginError {
     /// The server's URL cannot be used.
     #[error("the server's `url` is no URL")]
     NoUrl,
-    /// The server did not say that it wants a login, and has no metadata.
+    /// The server requires no login and has no metadata.
     #[error("the server asks for no login")]
     NotAsked,
-    /// The server, or what it points to, could not be asked where to log in.
+    /// The metadata of the server, or of its authorization server, could not be read.
     #[error("it could not be found out where to log in: {0}")]
     Discovery(String),
     /// The authorization server does not register toolgate as a client.
     #[error("the authorization server does not register us: {0}")]
     Registration(String),
-    /// The person, or the authorization server, said no.
+    /// The person or the authorization server refused.
     #[error("the login was refused: {0}")]
     Refused(String),
-    /// The browser came back with something that does not belong to this login.
+    /// The redirect does not belong to this login.
     #[error("the answer does not belong to this login: {0}")]
     Foreign(String),
-    /// The code was not taken for a token.
+    /// The authorization server did not exchange the code for a token.
     #[error("no token was given: {0}")]
     Exchange(String),
-    /// Nobody came back in time.
+    /// The browser was not redirected in time.
     #[error("nobody came back from the browser in time")]
     TimedOut,
-    /// There is no place for the browser to come back to.
+    /// The port for the redirect is not available.
     #[error("cannot listen on 127.0.0.1: {0}")]
     Listen(std::io::Error),
     /// The credentials cannot be stored or read.
@@ -43,10 +43,10 @@ pub enum LoginError {
     Client(String),
 }
 
-/// The most that is shown of what others say.
+/// How many characters of a foreign text are shown.
 const SHOWN: usize = 300;
 
-/// What an authorization server said, cut to what can be read.
+/// The text of an authorization server, shortened.
 pub(super) fn shortened(text: &str) -> String {
     let calm = |character: char| if character.is_control() { ' ' } else { character };
     let mut short: String = text.chars().map(calm).take(SHOWN).collect();

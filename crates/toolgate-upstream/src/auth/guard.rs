@@ -28,7 +28,7 @@ mod address;
 
 use address::Reach;
 
-/// A request and its answer, whole.
+/// A request with its whole body.
 pub(super) type Request = http::Request<Vec<u8>>;
 /// The answer to a [`Request`].
 pub(super) type Response = http::Response<Vec<u8>>;
@@ -37,10 +37,11 @@ pub(super) type Response = http::Response<Vec<u8>>;
 const MAX_BODY: usize = 256 * 1024;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// Discovery takes a dozen at worst; metadata can name any number of authorization servers.
+/// Discovery takes at most a dozen requests. But metadata can name any number of authorization
+/// servers.
 const MAX_REQUESTS: usize = 40;
 
-/// Why a request was not made, or has no answer.
+/// Why a request was not made, or has no response.
 #[derive(Debug, Error)]
 pub(super) enum GuardError {
     #[error("{0} is not reached by `https`")]
@@ -60,14 +61,14 @@ pub(super) enum GuardError {
 /// The client, for the metadata of one server.
 #[derive(Debug, Clone)]
 pub(super) struct GuardedClient {
-    /// Made when it is first needed: most servers ask for no login.
+    /// Created at the first use: most servers need no login.
     client: Arc<OnceLock<Client>>,
     rule: AddressRule,
     requests: Arc<AtomicUsize>,
 }
 
-/// Which addresses may be asked for the sake of a server: `own` is the server's own host, which a
-/// person named.
+/// Which addresses may be contacted on behalf of a server. `own` is the server's own host, which a
+/// person configured.
 #[derive(Debug, Clone)]
 struct AddressRule {
     own: Arc<Host<String>>,
@@ -102,7 +103,7 @@ impl GuardedClient {
         Self { requests: Arc::default(), ..self.clone() }
     }
 
-    /// Whether `url` may be asked, or opened in a browser, as far as it can be told by its looks.
+    /// Whether `url` may be contacted or opened in a browser, as far as its text shows.
     pub(super) fn check(&self, url: &Url) -> Result<(), GuardError> {
         self.rule.check(url)
     }
@@ -118,7 +119,7 @@ impl GuardedClient {
             if disallowed(&error) {
                 return GuardError::Inside(host.clone());
             }
-            // URLs hold codes.
+            // URLs can contain codes, so they are not shown.
             GuardError::Failed(toolgate_mcp::client::error_chain(&error.without_url()))
         };
         let response = self.client()?.execute(request).await.map_err(failed)?;
@@ -126,7 +127,7 @@ impl GuardedClient {
         *answer.status_mut() = response.status();
         answer.headers_mut().clone_from(response.headers());
         let content_type = response.headers().get(http::header::CONTENT_TYPE);
-        // A stream of events has no end, and nothing that is looked for here.
+        // A stream of events may never end, and contains no metadata.
         if !content_type.is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream")) {
             let body = toolgate_http::bounded_body(response, MAX_BODY).await.map_err(failed)?;
             *answer.body_mut() = body.ok_or(GuardError::TooLarge)?;
@@ -142,7 +143,7 @@ impl OAuthHttpClient for GuardedClient {
 }
 
 impl AddressRule {
-    /// The reach of the server's own host, where its name tells.
+    /// The reach of the server's own host, if its name shows it.
     fn own_reach(&self) -> Option<Reach> {
         Reach::of_host(&self.own)
     }
@@ -162,7 +163,7 @@ impl AddressRule {
     }
 }
 
-/// Resolves names to the addresses that may be asked.
+/// Resolves names to the addresses that may be contacted.
 impl Resolve for AddressRule {
     fn resolve(&self, name: Name) -> Resolving {
         let rule = self.clone();
@@ -174,7 +175,7 @@ impl Resolve for AddressRule {
             let own = match (rule.own_reach(), &*rule.own) {
                 (None, Host::Domain(own)) => {
                     let own = lookup(own).await.unwrap_or_default();
-                    // A name with addresses of both kinds is not trusted with the inner ones.
+                    // If a name has public and private addresses, its private ones are refused.
                     own.iter().map(|address| Reach::of(address.ip())).max()
                 }
                 (reach, _) => reach,
@@ -194,7 +195,7 @@ async fn lookup(name: &str) -> std::io::Result<Vec<SocketAddr>> {
     Ok(found.map_err(|_| std::io::ErrorKind::TimedOut)??.collect())
 }
 
-/// No address of a name may be asked.
+/// No address of a name may be contacted.
 #[derive(Debug, Error)]
 #[error("none of its addresses may be asked")]
 struct DisallowedAddress;
@@ -210,7 +211,7 @@ fn disallowed(error: &reqwest::Error) -> bool {
     false
 }
 
-/// The address that a host is, or the one that its name always stands for.
+/// The address of a host, if its name is an address or always means one.
 fn literal(host: &Host<String>) -> Option<IpAddr> {
     match host {
         Host::Ipv4(address) => Some((*address).into()),
@@ -274,7 +275,7 @@ mod tests {
     #[tokio::test]
     async fn host_names_are_resolved_and_checked_before_connecting() {
         let guarded = GuardedClient::new(&Url::parse("https://203.0.113.9/mcp").unwrap()).unwrap();
-        // The system resolves this name to a loopback address; the guard does not know it by heart.
+        // The system resolves this name to a loopback address; the guard has no fixed entry for it.
         let name = "localhost".parse::<Name>().unwrap();
         assert!(guarded.rule.resolve(name).await.is_err());
     }

@@ -25,7 +25,7 @@ use super::{
 /// The name under which toolgate registers as a client.
 const CLIENT_NAME: &str = "toolgate";
 
-/// A login that waits for a person to come back from the browser.
+/// A login that waits for the redirect of the browser.
 pub struct Login {
     authorizer: Arc<Authorizer>,
     manager: AuthorizationManager,
@@ -38,7 +38,7 @@ pub struct Login {
 /// The outcome of a logout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogoutOutcome {
-    /// There was none.
+    /// There was no login.
     NotLoggedIn,
     /// It is deleted, and the authorization server revoked it.
     Revoked,
@@ -91,7 +91,7 @@ impl Authorizer {
     /// Deletes the login, and revokes it if the authorization server supports that.
     pub async fn logout(&self) -> Result<LogoutOutcome, LoginError> {
         let stored = self.stored().await.ok().flatten();
-        // First, so that it is deleted even if the network fails.
+        // Deleted first, so that a failing network does not prevent it.
         self.with_store(|store, name| store.forget(name)).await?;
         let Some(stored) = stored else { return Ok(LogoutOutcome::NotLoggedIn) };
         Ok(match renew::revoke(&self.http.renewed(), &stored).await {
@@ -110,7 +110,7 @@ impl Authorizer {
             None => manager.select_initial_scopes(&[]).await,
         };
         if given.is_empty()
-            // What cannot be read is replaced by this login.
+            // Credentials that cannot be read are replaced by this login.
             && let Some(stored) = self.stored().await.ok().flatten()
             && !stored.wanted_scopes.is_empty()
         {
@@ -165,7 +165,7 @@ impl Login {
         &self.url
     }
 
-    /// The answer that a person copied from the browser, if it belongs to this login.
+    /// The redirect URL that a person copied from the browser, if it belongs to this login.
     pub fn read_answer(&self, text: &str) -> Option<Url> {
         Url::parse(text.trim()).ok().filter(|answer| self.is_answered_by(answer))
     }
@@ -195,7 +195,7 @@ impl Login {
         let issuer = parameter(answer, "iss");
         let exchange =
             self.manager.exchange_code_for_token_with_issuer(&code, &state, issuer.as_deref());
-        // rmcp logs the code, and fields of the answer that it does not know to be secret.
+        // rmcp logs the code, and secret fields of the response that it does not know.
         let given = exchange.with_subscriber(NoSubscriber::new()).await.map_err(|error| {
             LoginError::Exchange(self.authorizer.redactor().line(&plain(&error)))
         })?;
@@ -322,7 +322,7 @@ fn check_endpoints(
     Ok(())
 }
 
-/// How a secret is sent: as rmcp does it at the exchange.
+/// How the secret is sent: as rmcp sends it when it exchanges the code.
 fn method(metadata: &AuthorizationMetadata) -> ClientMethod {
     let methods = field(metadata, "token_endpoint_auth_methods_supported");
     let methods = methods.and_then(Value::as_array);

@@ -5,15 +5,15 @@
 //! [`Authorizer::begin`] starts a login.
 //!
 //! rmcp finds out where to log in (RFC 9728, RFC 8414, `OpenID` Connect, the endpoints of 2025-03-26),
-//! registers us, chooses scopes, and exchanges the code with PKCE, `state`, `resource` and `iss`
-//! checked. What is our own, and why:
+//! registers toolgate, chooses scopes, and exchanges the code. It checks PKCE, `state`, `resource` and
+//! `iss`. These parts are our own:
 //!
 //! - **the HTTP client** (`guard`): a server names the URLs to contact, and must not make toolgate
 //!   contact addresses inside of a private network;
-//! - **renewal and revocation** (`renew`): rmcp forgets the secret of a registered client and the
-//!   resource with the process, and asks for metadata anew, so that whoever answers for the server
-//!   later could name another place for the refresh token. Here it goes where the login was, only;
-//! - **what is stored** ([`LoginCredentials`]): bound to the server's name and URL, and to the issuer.
+//! - **renewal and revocation** (`renew`): rmcp does not store the secret of a registered client and the
+//!   resource. It reads the metadata again, so that a changed server could name another endpoint for
+//!   the refresh token. toolgate sends the refresh token only to the endpoint of the login;
+//! - **the stored login** ([`LoginCredentials`]): bound to the server's name and URL, and to the issuer.
 //!
 //! > **Invariant:** tokens, codes and client secrets are in no `Debug`, log or error.
 

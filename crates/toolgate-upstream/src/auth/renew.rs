@@ -114,7 +114,7 @@ fn request(
     request.body(form.finish().into_bytes()).ok()
 }
 
-/// `Basic` with both halves form-encoded first, as RFC 6749 has it.
+/// `Basic` with both halves form-encoded first, as RFC 6749 requires.
 fn basic(id: &str, secret: &str) -> Option<header::HeaderValue> {
     use base64::Engine as _;
     let encoded = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();

@@ -1,4 +1,4 @@
-//! Errors of calls, in words for their callers.
+//! Errors of calls, for their callers.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Whether anybody needs a connection.
+//! Counts the calls that need a connection.
 
 use std::{
     sync::Arc,
@@ -7,10 +7,10 @@ use std::{
 
 use tokio::sync::watch;
 
-/// Counts the calls of a server. Its lock is held while a connection is given up, so that no call
-/// gets in between.
+/// Counts the calls of a server. Its lock is held while the connection is closed, so that no call
+/// is lost.
 ///
-/// Where both are needed, this lock is taken before that of the server's state.
+/// Code that needs both locks takes this lock before that of the server's state.
 #[derive(Debug)]
 pub(super) struct Demand {
     needs: watch::Sender<DemandState>,
@@ -18,12 +18,12 @@ pub(super) struct Demand {
 
 #[derive(Debug)]
 struct DemandState {
-    /// How many calls are under way or wait for a connection.
+    /// How many calls are open or wait for a connection.
     calls: usize,
     idle_since: Instant,
-    /// Whether somebody asked for a connection without a call.
+    /// Whether a connection was requested without a call.
     woken: bool,
-    /// What enables it again, while it is disabled.
+    /// How to enable the server, while it is disabled.
     disabled: Option<Arc<str>>,
 }
 
@@ -39,7 +39,7 @@ impl Demand {
     }
 
     pub(super) fn call(&self) -> CallInProgress<'_> {
-        // Nobody waits for this.
+        // This change wakes no waiter.
         self.needs.send_if_modified(|needs| {
             needs.calls += 1;
             false
@@ -54,7 +54,7 @@ impl Demand {
         });
     }
 
-    /// Notes that there was an attempt for those who asked for one.
+    /// Notes that the requested attempt was made.
     pub(super) fn answered(&self) {
         self.needs.send_if_modified(|needs| {
             needs.woken = false;
@@ -76,7 +76,7 @@ impl Demand {
         self.needs.borrow().disabled.is_some()
     }
 
-    /// What enables it again, while it is disabled.
+    /// How to enable the server, while it is disabled.
     pub(super) fn way_on(&self) -> Option<Arc<str>> {
         self.needs.borrow().disabled.clone()
     }
@@ -96,7 +96,8 @@ impl Demand {
         let _ = self.needs.subscribe().wait_for(|needs| needs.disabled.is_some()).await;
     }
 
-    /// Waits until nobody calls, and either nobody has for so long or nobody may any more.
+    /// Waits until no call is open, and either the idle timeout has passed or the server is
+    /// disabled.
     pub(super) async fn over(&self, rest_after: Option<Duration>) {
         let mut news = self.needs.subscribe();
         loop {
@@ -121,7 +122,7 @@ impl Demand {
         }
     }
 
-    /// Does `rest` if nobody needs a connection at this moment; nobody can begin to meanwhile.
+    /// Runs `rest` if no call needs the connection. No call can begin meanwhile.
     pub(super) fn rest_if_over(&self, rest_after: Option<Duration>, rest: impl FnOnce()) -> bool {
         let mut over = false;
         self.needs.send_if_modified(|needs| {
@@ -147,7 +148,7 @@ impl Drop for CallInProgress<'_> {
         self.0.needs.send_if_modified(|needs| {
             needs.calls = needs.calls.saturating_sub(1);
             needs.idle_since = Instant::now();
-            // Who waits for the end of idleness looks by itself.
+            // The idle timeout checks this itself.
             needs.disabled.is_some() && needs.calls == 0
         });
     }

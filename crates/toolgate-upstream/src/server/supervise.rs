@@ -21,14 +21,14 @@ use crate::{
     spec::StartMode,
 };
 
-/// The least time between two lists after the first change: some servers announce all the time.
+/// The shortest time between two lists, because some servers announce changes all the time.
 const SHORTEST_RELIST: Duration = Duration::from_millis(500);
 
-/// Why a connection is not attended to any longer.
+/// Why the supervisor leaves a connection.
 enum ConnectionEnd {
     /// The connection ended, or the supervisor was stopped.
     Closed,
-    /// Nobody is at the other end.
+    /// The server is gone.
     Gone(ConnectFailure),
     /// Nobody needs it.
     Unneeded,
@@ -88,14 +88,14 @@ impl Server {
                         }
                         ConnectionEnd::Closed => {
                             let reason = connection.raw.end_reason().await;
-                            // A child that only closed its pipes would stay behind.
+                            // A process that only closed its pipes would stay.
                             connection.raw.close().await;
                             self.failure(&reason)
                         }
                     }
                 }
                 Err(failure) => {
-                    // What was remembered may be out of date: ask again next time.
+                    // The remembered era may be wrong: negotiate it next time.
                     era = None;
                     failure
                 }
@@ -141,7 +141,7 @@ impl Server {
         self.observer.state_changed(&self.spec.name);
     }
 
-    /// [`rest`](Self::rest) without telling anybody, who might ask back.
+    /// [`rest`](Self::rest) without notifying the observer.
     fn give_up(&self) {
         self.state.send_modify(|current| {
             current.state.kind = StateKind::Idle;
@@ -149,11 +149,11 @@ impl Server {
         });
     }
 
-    /// Waits until somebody needs a connection.
+    /// Waits until a call needs a connection.
     async fn wanted(&self) {
         loop {
             self.retry_now.notified().await;
-            // Who asked may have been answered, or be gone, long since.
+            // The call may have ended already.
             if self.demand.is_wanted() {
                 return;
             }
@@ -222,9 +222,8 @@ impl Server {
         });
     }
 
-    /// Lists again whenever there is a reason to. Returns when the connection ends, when we are
-    /// stopped, when nobody needs it any more, or with a failure when it turns out that nobody is
-    /// there any more.
+    /// Lists the tools again after changes. Returns when the connection ends, when toolgate stops,
+    /// when no call needs the connection, or with a failure when the server is gone.
     async fn attend(&self, connection: &Connection) -> ConnectionEnd {
         let over = async {
             tokio::select! {
@@ -270,7 +269,7 @@ impl Server {
         }
     }
 
-    /// Waits until nobody needs the connection, and takes it away from who comes later.
+    /// Waits until no call needs the connection, and removes it, so that later calls do not use it.
     async fn unneeded(&self) {
         let rest_after = self.spec.rest_after;
         loop {
@@ -282,7 +281,7 @@ impl Server {
         }
     }
 
-    /// The failure, if an error means that nobody is at the URL any more, or nobody for us.
+    /// The failure, if an error means that the server at the URL is gone or refuses toolgate.
     fn gone(error: &RequestError) -> Option<ConnectFailure> {
         let RequestError::Transport { cause, message } = error else { return None };
         match cause {

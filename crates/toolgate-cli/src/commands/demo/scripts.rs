@@ -1,4 +1,4 @@
-//! The demo's scripts, and what the same would have cost call by call.
+//! Runs the scripts of the demo, and computes the cost of the same calls one by one.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use toolgate_host::Session;
 use super::{Step, exchange};
 use crate::failure::Failure;
 
-/// A script that was run, and what it saved.
+/// A completed script and its savings.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ScriptRun {
@@ -18,9 +18,9 @@ pub(super) struct ScriptRun {
     pub(super) answer: String,
     /// Calls that it made.
     pub(super) calls: usize,
-    /// What the script and its answer cost the model's context.
+    /// The cost of the script and its result in the model's context.
     pub(super) tokens: u64,
-    /// What the calls and their results would have cost, made one by one.
+    /// The cost of the same calls and results, one by one.
     pub(super) direct_tokens: u64,
 }
 
@@ -60,7 +60,7 @@ async fn script(
     Ok(ScriptRun { task, language, code, answer, calls, tokens, direct_tokens })
 }
 
-/// Calls made one by one, with what they cost together.
+/// Calls made one by one, with their total cost.
 struct Direct<'a> {
     session: &'a Session,
     tokens: u64,
@@ -106,7 +106,7 @@ fn rows(list: &Value) -> &[Value] {
     list.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The distinct texts of a field, in the order in which they first come.
+/// The distinct texts of a field, in order.
 fn distinct<'a>(list: &'a Value, field: &str) -> Vec<&'a str> {
     let mut texts = Vec::new();
     for text in rows(list).iter().filter_map(|row| row.get(field)?.as_str()) {

@@ -24,7 +24,7 @@ pub(super) struct SetVectors {
     pub(super) queries: Vec<QueryVector>,
 }
 
-/// What encodes, and what it has encoded.
+/// The encoder and its vectors.
 struct Encoded<'e> {
     encoder: &'e dyn Encoder,
     documents: Option<VectorCache>,

@@ -1,4 +1,4 @@
-//! Where the data of a run's calls came from.
+//! Shows the data flow of a run.
 
 use serde::Serialize;
 use toolgate_host::one_line;
@@ -9,9 +9,9 @@ use toolgate_store::RunCall;
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Arrow {
-    /// Whose result it is.
+    /// The call of the result.
     from: End,
-    /// The call that it came close to.
+    /// The call whose arguments contain it.
     to: End,
     /// The argument in which it was found, as a JSON pointer.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -24,7 +24,7 @@ pub(super) struct Arrow {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct End {
-    /// The number of the call in the run; none for what the conversation had seen before or beside it.
+    /// The number of the call in the run; `None` for data that the session had outside of the run.
     call: Option<u64>,
     tool: String,
 }
@@ -34,7 +34,7 @@ const MAX_CHARACTERS: usize = 64;
 /// More are counted, not drawn.
 const MOST_DRAWN: usize = 100;
 
-/// All arrows, in the order of the calls that they lead to. What cannot be read is left out.
+/// All data flows, ordered by the receiving call. Unreadable entries are left out.
 pub(super) fn read(calls: &[RunCall]) -> Vec<Arrow> {
     let mut arrows = Vec::new();
     for call in calls {

@@ -122,7 +122,7 @@ impl EmbeddingsRequest<'_> {
     }
 }
 
-/// Why there is no response. The client's own error would show the URL.
+/// Why there is no response. The error of the HTTP client would show the URL.
 fn unreachable(error: &reqwest::Error) -> EndpointRefusal {
     let reason = if error.is_timeout() {
         "does not answer in time"

@@ -21,7 +21,7 @@ async fn endpoint() -> (EmbeddingsEndpoint, EndpointEncoder) {
     (endpoint, encoder)
 }
 
-/// What a query gets while every request meets a fault.
+/// The result of a query if every request meets a fault.
 async fn met(fault: EmbeddingsFault) -> EncodeError {
     let (endpoint, encoder) = endpoint().await;
     endpoint.always(Some(fault));

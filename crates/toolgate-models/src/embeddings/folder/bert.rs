@@ -1,7 +1,7 @@
 //! The forward pass of a transformer of the BERT family, one text at a time.
 //!
-//! Texts of tools are short and of different lengths: without a batch there is no padding, and so no
-//! mask. Threads take the place of a batch.
+//! Texts of tools are short and of different lengths. Without a batch there is no padding and no
+//! mask. Threads replace the batch.
 
 use ndarray::{Array1, Array2, Axis, Zip, s};
 
@@ -17,7 +17,7 @@ pub(super) struct Bert {
     config: BertConfig,
     words: Array2<f32>,
     positions: Array2<f32>,
-    /// What stands for the first of two texts; there is only one here.
+    /// The embedding of the first segment. There is only one segment.
     kind: Array1<f32>,
     norm: Norm,
     layers: Vec<Layer>,
@@ -35,7 +35,7 @@ struct Layer {
     output_norm: Norm,
 }
 
-/// A table of weights, transposed, and what is added.
+/// Transposed weights, and a bias.
 #[derive(Debug)]
 struct Linear {
     weight: Array2<f32>,

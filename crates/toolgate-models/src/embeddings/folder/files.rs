@@ -1,4 +1,4 @@
-//! The small files of a folder: what the model is.
+//! The small files of a folder, which describe the model.
 
 use std::{
     fs::{self, File},
@@ -55,7 +55,7 @@ pub(super) enum Pooling {
     Max,
 }
 
-/// What is read of `config.json`.
+/// The used fields of `config.json`.
 #[derive(Deserialize)]
 struct ConfigFile {
     #[serde(default)]
@@ -131,7 +131,7 @@ impl Folder {
         &self.path
     }
 
-    /// The folder's name, or its parent's where it is called `model`.
+    /// The name of the folder, or of its parent if the folder is called `model`.
     pub(super) fn name(&self) -> String {
         let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
         let own = name(&self.path).unwrap_or_else(|| "model".to_owned());
@@ -158,8 +158,8 @@ impl Folder {
         read(&self.weights_path())
     }
 
-    /// What tells this model from another: the small files as they are, and samples of the weights,
-    /// which are too large to be read at every start. Another training changes all of them.
+    /// Identifies the model: the small files, and samples of the weights, which are too large to be
+    /// read at every start. Another training changes all of them.
     pub(super) fn fingerprint(&self) -> Result<blake3::Hasher, FolderError> {
         const SAMPLES: u64 = 32;
         const SAMPLE_BYTES: u64 = 32 * 1024;
@@ -245,7 +245,7 @@ fn pooling(path: &Path) -> Result<Pooling, FolderError> {
         .collect();
     match chosen[..] {
         ["pooling_mode_cls_token"] => Ok(Pooling::First),
-        // The two differ in length alone, which is one in the end.
+        // The two differ only in length, which is normalised in the end.
         ["pooling_mode_mean_tokens" | "pooling_mode_mean_sqrt_len_tokens"] | [] => {
             Ok(Pooling::Mean)
         }

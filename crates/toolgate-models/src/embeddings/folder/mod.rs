@@ -1,4 +1,4 @@
-//! A model in a folder, as model hubs give it out.
+//! A model in a folder, as model hubs provide it.
 
 mod bert;
 mod files;
@@ -26,8 +26,8 @@ use super::{FolderError, Prefixes};
 
 /// Runs a model from a folder, on the processor.
 ///
-/// Opening looks at the small files only. The weights are read when the first text is encoded, in a
-/// thread of their own.
+/// Opening reads only the small files. The weights are read when the first text is encoded, in a
+/// separate thread.
 #[derive(Debug)]
 pub struct FolderEncoder {
     folder: Arc<Folder>,
@@ -37,7 +37,7 @@ pub struct FolderEncoder {
     model: OnceCell<Arc<Model>>,
 }
 
-/// What the weights make.
+/// The model of the weights.
 #[derive(Debug)]
 struct Model {
     tokens: Tokens,
@@ -51,7 +51,7 @@ enum Network {
 }
 
 impl FolderEncoder {
-    /// Looks at what the folder has, without reading the weights.
+    /// Reads the small files of a folder.
     pub fn open(path: impl Into<PathBuf>, prefixes: Prefixes) -> Result<Self, FolderError> {
         let folder = Folder::open(path.into())?;
         let mut hasher = folder.fingerprint()?;

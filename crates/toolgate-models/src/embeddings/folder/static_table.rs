@@ -8,9 +8,9 @@ use super::{FolderError, files::Folder, weights::Weights};
 #[derive(Debug)]
 pub(super) struct StaticTable {
     rows: Array2<f32>,
-    /// What each token counts; all the same where there are none.
+    /// The weight of each token; `None` if all are equal.
     weights: Option<Array1<f32>>,
-    /// The row of each token; its own number where there is none.
+    /// The row of each token; `None` if it is the number of the token.
     mapping: Option<Vec<usize>>,
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{super::SUPPORTED, *};
 
-/// What an implementation in numpy gives for a text.
+/// The result of an implementation in numpy.
 #[derive(Deserialize)]
 struct Golden {
     text: String,

@@ -10,13 +10,13 @@ use super::{FolderError, files::Folder};
 pub(super) struct Weights<'f> {
     folder: &'f Folder,
     tensors: SafeTensors<'f>,
-    /// What the names of the tensors begin with.
+    /// The prefix of the names of the tensors.
     prefix: String,
 }
 
 impl<'f> Weights<'f> {
-    /// Reads the directory of `bytes`. Where `anchor` is there under a longer name, what is before it
-    /// is before all names: models with a head for training are saved that way.
+    /// Reads the directory of `bytes`. If `anchor` has a prefix, all names have this prefix: models
+    /// with a training head are saved like this.
     pub(super) fn new(
         folder: &'f Folder,
         bytes: &'f [u8],

@@ -7,8 +7,8 @@ use url::Host;
 /// From where an address can be reached, the widest last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reach {
-    /// From nowhere that a server could be meant to be: link-local, where clouds keep their
-    /// credentials, and what is reserved.
+    /// Not a valid location of a server: reserved addresses, and link-local ones, where clouds
+    /// serve credentials.
     Reserved,
     /// From this machine.
     Loopback,
@@ -26,12 +26,12 @@ impl Reach {
         }
     }
 
-    /// That of a host whose name tells.
+    /// The reach of a host, if its name shows it.
     pub(super) fn of_host(host: &Host<String>) -> Option<Self> {
         super::literal(host).map(Self::of)
     }
 
-    /// Whether a server whose own reach is `own` may point here.
+    /// Whether a server with the reach `own` may name an address with this reach.
     pub(super) fn is_within(self, own: Option<Self>) -> bool {
         match self {
             Self::Public => true,
@@ -46,7 +46,7 @@ fn of_v4(address: Ipv4Addr) -> Reach {
     if address.is_loopback() {
         return Reach::Loopback;
     }
-    // The second is that of carriers.
+    // 100.64.0.0/10 belongs to carriers.
     if address.is_private() || (first == 100 && (64..128).contains(&second)) {
         return Reach::Private;
     }
@@ -68,7 +68,7 @@ fn of_v6(address: Ipv6Addr) -> Reach {
     } else if address.is_unspecified()
         || address.is_multicast()
         || address.is_unicast_link_local()
-        // Site-local, as it was once.
+        // Site-local, which is deprecated.
         || address.segments()[0] & 0xffc0 == 0xfec0
     {
         Reach::Reserved
@@ -77,7 +77,7 @@ fn of_v6(address: Ipv6Addr) -> Reach {
     }
 }
 
-/// The older address inside of a newer one: mapped, compatible, NAT64 or 6to4.
+/// The IPv4 address inside an IPv6 address: mapped, compatible, NAT64 or 6to4.
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let segments = address.segments();
     let from = |high: u16, low: u16| {
