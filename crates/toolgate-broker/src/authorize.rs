@@ -79,7 +79,7 @@ impl Permit {
         match self {
             Self::Policy => rule,
             Self::Grant(id) => format!("{rule}; grant {id}"),
-            Self::Person => format!("{rule}; a person said yes"),
+            Self::Person => format!("{rule}; a person approved it"),
         }
     }
 }
@@ -138,7 +138,7 @@ impl CallAuthorizer {
             answer = ask_in_time(context, &request, options) => answer,
         };
         match answer {
-            Some(PersonAnswer::Deny) => Err(denied(tool, "a person said no")),
+            Some(PersonAnswer::Deny) => Err(denied(tool, "a person denied it")),
             Some(PersonAnswer::Allow { lasts: GrantDuration::Once, .. }) => Ok(Permit::Person),
             Some(answer @ PersonAnswer::Allow { .. }) => {
                 self.store_grant(&request, &answer, &context.session.caller().name).await;
@@ -241,7 +241,7 @@ impl CallAuthorizer {
             Some(Ok(QueuedApproval::Waiting(id))) => {
                 BrokerError::Waiting { id, tool: tool.name.to_string() }
             }
-            Some(Ok(QueuedApproval::Denied)) => denied(tool, "a person said no"),
+            Some(Ok(QueuedApproval::Denied)) => denied(tool, "a person denied it"),
             Some(Ok(QueuedApproval::QueueFull)) => {
                 let why = "it needs an approval, and too many questions wait already \
                            (`toolgate approve` lists them)";

@@ -151,7 +151,7 @@ fn address(
     }
     let (predicate, hint) = if plain.is_some() {
         let predicate = "must begin with `https://`, unless it is on this machine";
-        (predicate, "whoever can change its answer on the way decides who comes in")
+        (predicate, "somebody who changes its response on the way could decide who may connect")
     } else {
         ("is not a URL that begins with `https://`", "write the whole URL, without `?` and `#`")
     };

@@ -11,7 +11,7 @@ const MAX_BYTES: usize = 64 * 1024;
 /// A shorter excerpt is useless.
 const FEWEST_TOKENS: usize = 24;
 
-const OPENING: &str = "What servers say of themselves (their words, quoted):";
+const OPENING: &str = "What servers say about themselves (quoted):";
 
 /// The instructions of all servers of a host, in the order of the configuration.
 pub(crate) fn quoted(host: &Host) -> String {
@@ -154,7 +154,7 @@ mod tests {
             1_000,
         );
         insta::assert_snapshot!(shown, @r"
-        What servers say of themselves (their words, quoted):
+        What servers say about themselves (quoted):
 
         b:
         > Read first.
@@ -174,7 +174,7 @@ mod tests {
             1_000,
         );
         insta::assert_snapshot!(shown, @r"
-        What servers say of themselves (their words, quoted):
+        What servers say about themselves (quoted):
 
         evil:
         > Hello.

@@ -242,7 +242,7 @@ impl LiveCatalog {
         let mut writes = std::mem::take(&mut *self.writes.lock());
         let all = async { while writes.join_next().await.is_some() {} };
         if tokio::time::timeout(WRITE_TIMEOUT, all).await.is_err() {
-            tracing::warn!("what was learnt was not written in time");
+            tracing::warn!("the learned types were not written in time");
         }
         if let Some(logs) = self.logs.clone() {
             let _ = tokio::task::spawn_blocking(move || logs.flush(FLUSH_TIMEOUT)).await;

@@ -152,7 +152,7 @@ impl<'de, const FROM: usize> Deserialize<'de> for Whole<FROM> {
         let number = value.as_u64().and_then(|number| usize::try_from(number).ok());
         number.map(Self).ok_or_else(|| {
             let given = one_line(&value.to_string(), 40);
-            D::Error::custom(format!("{given} is no whole number from {FROM} on"))
+            D::Error::custom(format!("{given} is not a whole number of at least {FROM}"))
         })
     }
 }

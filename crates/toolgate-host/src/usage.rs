@@ -61,7 +61,7 @@ impl Usage {
     /// Appends to the file.
     pub(crate) fn write(&self, uses: &[PastUse]) {
         if let Err(error) = self.log.append(uses) {
-            tracing::warn!("what was of use is not kept: {error}");
+            tracing::warn!("the usage memory cannot be written: {error}");
         }
     }
 

@@ -45,11 +45,6 @@ impl ErrorObject {
         Self::new(codes::INTERNAL_ERROR, message, data)
     }
 
-    /// An error with [`codes::RESOURCE_NOT_FOUND`].
-    pub fn resource_not_found(message: impl Into<String>, data: Option<Value>) -> Self {
-        Self::new(codes::RESOURCE_NOT_FOUND, message, data)
-    }
-
     /// The error for an unknown method.
     pub fn method_not_found(method: &str) -> Self {
         Self::new(codes::METHOD_NOT_FOUND, format!("there is no method `{method}`"), None)

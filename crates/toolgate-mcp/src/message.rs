@@ -74,7 +74,7 @@ impl JsonRpcInput {
     pub fn read(bytes: &[u8]) -> Result<Self, Box<MalformedMessage>> {
         let value: Value = serde_json::from_slice(bytes).map_err(|error| {
             // The parser's message has a position and no content.
-            let message = format!("this is no JSON ({error}); send one JSON-RPC message");
+            let message = format!("this is not JSON ({error}); send one JSON-RPC message");
             Box::new(MalformedMessage { id: None, error: ErrorObject::parse_error(message, None) })
         })?;
         let Value::Array(entries) = value else {
@@ -184,7 +184,7 @@ pub fn json_size(value: &Value) -> usize {
 }
 
 fn invalid(id: Option<Value>, message: impl Into<String>) -> Box<MalformedMessage> {
-    let message = format!("this is no JSON-RPC message: {}", message.into());
+    let message = format!("this is not a JSON-RPC message: {}", message.into());
     Box::new(MalformedMessage { id, error: ErrorObject::invalid_request(message, None) })
 }
 

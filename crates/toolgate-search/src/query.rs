@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{encoder::QueryVector, strategy::StrategyName, text::ToolKey};
+use crate::{encoder::QueryVector, text::ToolKey};
 
 /// A query to an index.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,9 +18,6 @@ pub struct Query<'a> {
     pub servers: Option<&'a [&'a str]>,
     /// The largest number of hits.
     pub limit: usize,
-    /// The strategy; `None` is the first one of the index. Only a
-    /// [`SearchIndex`](crate::SearchIndex) uses it, and only with a strategy that it has.
-    pub strategy: Option<StrategyName>,
     /// The vector from the encoder of the tools' vectors. Without it, the table in the program is
     /// used.
     pub vector: Option<&'a QueryVector>,
@@ -29,7 +26,7 @@ pub struct Query<'a> {
 impl<'a> Query<'a> {
     /// A query over all servers, without a hint.
     pub fn new(text: &'a str, limit: usize) -> Self {
-        Self { text, hint: None, servers: None, limit, strategy: None, vector: None }
+        Self { text, hint: None, servers: None, limit, vector: None }
     }
 
     /// The same query with words about the kind of server wanted.
@@ -42,18 +39,6 @@ impl<'a> Query<'a> {
     #[must_use]
     pub fn in_servers(self, servers: &'a [&'a str]) -> Self {
         Self { servers: Some(servers), ..self }
-    }
-
-    /// The same query with its vector.
-    #[must_use]
-    pub fn with_vector(self, vector: &'a QueryVector) -> Self {
-        Self { vector: Some(vector), ..self }
-    }
-
-    /// The same query with this strategy.
-    #[must_use]
-    pub fn ranked_by(self, strategy: StrategyName) -> Self {
-        Self { strategy: Some(strategy), ..self }
     }
 }
 

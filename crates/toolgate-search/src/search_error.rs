@@ -4,7 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::{limits::MAX_PATTERN_BYTES, strategy::StrategyName};
+use crate::limits::MAX_PATTERN_BYTES;
 
 /// A query that cannot be answered.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -19,12 +19,6 @@ pub enum SearchError {
     /// The regular expression is too large after its repetitions are expanded, as `a{9}{9}{9}` is.
     #[error("the regular expression is too large once its repetitions are written out")]
     PatternTooLarge,
-    /// The index does not have the strategy of the query.
-    #[error("this index cannot rank by `{wanted}`")]
-    NotHeld {
-        /// The strategy of the query.
-        wanted: StrategyName,
-    },
 }
 
 /// A fault in a regular expression.

@@ -3,7 +3,6 @@
 use crate::{
     asides::{SplitRequest, join},
     encoder::ServerVectors,
-    fusion::round_robin,
     query::{Hit, Query},
     search_error::SearchError,
     strategy::{Strategy, StrategyName},
@@ -39,8 +38,8 @@ const MEMORY_POOL: usize = 100;
 /// ```
 #[derive(Debug)]
 pub struct SearchIndex {
-    /// The first one ranks queries without a strategy.
-    strategies: Vec<(StrategyName, Box<dyn Strategy>)>,
+    name: StrategyName,
+    strategy: Box<dyn Strategy>,
 }
 
 impl SearchIndex {
@@ -56,17 +55,7 @@ impl SearchIndex {
 
     /// An index with the caller's own strategy, which may already contain tools.
     pub fn with_strategy(name: StrategyName, strategy: Box<dyn Strategy>) -> Self {
-        Self { strategies: vec![(name, strategy)] }
-    }
-
-    /// Adds a strategy that queries can select. Must be called before the first server is added.
-    /// Each strategy takes its own memory.
-    #[must_use]
-    pub fn or_ranked_by(mut self, strategy: StrategyName) -> Self {
-        if self.strategies.iter().all(|(held, _)| *held != strategy) {
-            self.strategies.push((strategy, strategy.build()));
-        }
-        self
+        Self { name, strategy }
     }
 
     /// Replaces the tools of `server` by `tools`.
@@ -76,9 +65,7 @@ impl SearchIndex {
         text: ServerText<'_>,
         tools: &[(ToolKey, ToolText<'_>)],
     ) {
-        for (_, strategy) in &mut self.strategies {
-            strategy.replace_server(server, text, tools);
-        }
+        self.strategy.replace_server(server, text, tools);
     }
 
     /// Sets the vectors that an encoder made of the current texts of `server`:
@@ -86,32 +73,25 @@ impl SearchIndex {
     /// [`server_document`](crate::encoder::server_document). The cost is proportional to the
     /// server.
     pub fn set_vectors(&mut self, server: &str, vectors: &ServerVectors) {
-        for (_, strategy) in &mut self.strategies {
-            strategy.set_vectors(server, vectors);
-        }
+        self.strategy.set_vectors(server, vectors);
     }
 
     /// Removes `server` and its tools. An unknown server is ignored.
     pub fn remove_server(&mut self, server: &str) {
-        for (_, strategy) in &mut self.strategies {
-            strategy.remove_server(server);
-        }
+        self.strategy.remove_server(server);
     }
 
     /// The number of tools.
     pub fn tool_count(&self) -> usize {
-        self.strategies.first().map_or(0, |(_, strategy)| strategy.tool_count())
+        self.strategy.tool_count()
     }
 
     /// The best hits, best first.
     pub fn search(&self, query: &Query<'_>) -> Result<Vec<Hit>, SearchError> {
-        match (self.chosen(query), query.strategy) {
-            (Some((name, strategy)), _) if name.reads_requests() => {
-                search_with_asides(strategy.as_ref(), query)
-            }
-            (Some((_, strategy)), _) => strategy.search(query),
-            (None, Some(wanted)) => Err(SearchError::NotHeld { wanted }),
-            (None, None) => Ok(Vec::new()),
+        if self.name.reads_requests() {
+            search_with_asides(self.strategy.as_ref(), query)
+        } else {
+            self.strategy.search(query)
         }
     }
 
@@ -123,14 +103,11 @@ impl SearchIndex {
         memory: &UsageMemory,
         tools: &dyn KnownTools,
     ) -> Result<Vec<Hit>, SearchError> {
-        let strategy = match self.chosen(query) {
-            Some((name, strategy)) if *name != StrategyName::Regex && !memory.is_empty() => {
-                strategy
-            }
-            _ => return self.search(query),
-        };
+        if self.name == StrategyName::Regex || memory.is_empty() {
+            return self.search(query);
+        }
         let hits = self.search(&Query { limit: query.limit.max(MEMORY_POOL), ..*query })?;
-        let called = strategy.called_by_name(query);
+        let called = self.strategy.called_by_name(query);
         let (mut named, rest): (Vec<Hit>, Vec<Hit>) =
             hits.into_iter().partition(|hit| called.contains(&&hit.key));
         let lifted = memory.lift(query.text, rest, tools).into_iter();
@@ -140,30 +117,6 @@ impl SearchIndex {
         named.extend(new);
         named.truncate(query.limit);
         Ok(named)
-    }
-
-    /// The hits of several queries in one list of at most `limit`: the best of each query in the
-    /// order of the queries, then the second of each, and so on, every tool once.
-    ///
-    /// Scores of different queries cannot be compared, so each hit keeps the score of the query
-    /// that brought it in, and the order of the list is the ranking. Queries past [`MAX_QUERIES`]
-    /// are ignored. One query that is an error makes the call one.
-    pub fn search_many(
-        &self,
-        queries: &[Query<'_>],
-        limit: usize,
-    ) -> Result<Vec<Hit>, SearchError> {
-        let lists: Result<_, _> =
-            queries.iter().take(MAX_QUERIES).map(|query| self.search(query)).collect();
-        Ok(round_robin(lists?, limit))
-    }
-
-    /// The strategy that answers a query.
-    fn chosen(&self, query: &Query<'_>) -> Option<&(StrategyName, Box<dyn Strategy>)> {
-        match query.strategy {
-            Some(wanted) => self.strategies.iter().find(|(name, _)| *name == wanted),
-            None => self.strategies.first(),
-        }
     }
 }
 

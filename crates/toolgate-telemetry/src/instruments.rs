@@ -38,7 +38,7 @@ impl Instruments {
             meter.u64_counter(name).with_description(description).build()
         };
         Self {
-            calls: count("toolgate.calls", "Calls of tools, by what was decided and came of them"),
+            calls: count("toolgate.calls", "Calls of tools, by verdict and outcome"),
             questions: count("toolgate.questions", "Questions to people, by their answer"),
             call_duration: seconds(
                 "mcp.client.operation.duration",

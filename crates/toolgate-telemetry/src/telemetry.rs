@@ -26,7 +26,7 @@ pub struct Telemetry(Option<Arc<TelemetryState>>);
 
 /// Telemetry could not be started. Everything else works without it.
 #[derive(Debug, Error)]
-#[error("there is no telemetry: {0}")]
+#[error("telemetry is off: {0}")]
 pub struct TelemetryError(String);
 
 struct TelemetryState {

@@ -22,7 +22,7 @@ pub enum CallError {
     },
     /// The server requires a login, or a login with more scopes. It refused the call, so the call
     /// can be repeated after the login.
-    #[error("server `{server}` did not take `{tool}`: {}; {}", failure.reason, failure.action)]
+    #[error("server `{server}` did not accept `{tool}`: {}; {}", failure.reason, failure.action)]
     Unauthorized {
         /// The server.
         server: ServerName,
@@ -34,9 +34,9 @@ pub enum CallError {
     /// The connection ended during the call. Whether the call had an effect is unknown, and it was
     /// not repeated. The server is being restarted.
     #[error(
-        "server `{server}` stopped during the call, so that it is unknown whether `{tool}` took \
+        "server `{server}` stopped during the call, so it is unknown whether `{tool}` took \
          effect; it was not repeated, and the server is being restarted (`toolgate logs {server}` \
-         shows its last words)"
+         shows its last output)"
     )]
     Stopped {
         /// The server.
@@ -63,7 +63,7 @@ pub enum CallError {
         total: bool,
     },
     /// An input request of the server was not answered. The server is still connected.
-    #[error("server `{server}` wants {asked} before it answers `{tool}`, and {why}")]
+    #[error("server `{server}` requires {asked} before it answers `{tool}`, and {why}")]
     Unanswered {
         /// The server.
         server: ServerName,

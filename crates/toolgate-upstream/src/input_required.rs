@@ -47,7 +47,7 @@ impl InputRequired {
         let state = match result.get("requestState") {
             None | Some(Value::Null) => None,
             Some(Value::String(state)) => Some(state.clone()),
-            Some(_) => return Some(Err("its `requestState` is no text")),
+            Some(_) => return Some(Err("its `requestState` is not a text")),
         };
         let requests = match result.get("inputRequests") {
             None | Some(Value::Null) => Vec::new(),
@@ -63,7 +63,7 @@ impl InputRequired {
                 }
             }
             Some(Value::Object(_)) => return Some(Err("it asks too much at once")),
-            Some(_) => return Some(Err("its `inputRequests` are no object")),
+            Some(_) => return Some(Err("its `inputRequests` are not an object")),
         };
         if requests.is_empty() && state.is_none() {
             return Some(Err("it asks for nothing"));
@@ -129,7 +129,7 @@ pub(crate) fn describe(request: &InputRequest) -> String {
             said("a person's visit to a page")
         }
         methods::ELICITATION_CREATE => said("a form to be filled in"),
-        methods::SAMPLING_CREATE => "words of the client's model".to_owned(),
+        methods::SAMPLING_CREATE => "an answer of the client's model".to_owned(),
         methods::ROOTS_LIST => "the client's folders".to_owned(),
         method => format!("`{}`", method.chars().take(MAX_CHARACTERS).collect::<String>()),
     }

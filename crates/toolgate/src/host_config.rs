@@ -429,7 +429,7 @@ fn telemetry(settings: Option<&TelemetryConfig>, variables: &Variables) -> Telem
         Ok(Some(settings)) => settings,
         Ok(None) => return Telemetry::off(),
         Err(error) => {
-            tracing::warn!("there is no telemetry: {error}");
+            tracing::warn!("telemetry is off: {error}");
             return Telemetry::off();
         }
     };

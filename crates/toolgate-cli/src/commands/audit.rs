@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Audit) -> CommandResult {
 fn whole(extent: &AuditExtent) -> String {
     let AuditExtent { first, lines, files } = *extent;
     if lines == 0 {
-        return "There is no record yet.".to_owned();
+        return "There is no audit log yet.".to_owned();
     }
     let among = if files > 1 { format!(" in {files} files") } else { String::new() };
     let beginning = match first {

@@ -82,7 +82,7 @@ fn read_arguments(arguments: &Call) -> Result<Map<String, Value>, Failure> {
             other => {
                 let reason = match other {
                     Ok(_) => "the arguments are JSON, but not an object".to_owned(),
-                    Err(error) => format!("the arguments are no JSON: {error}"),
+                    Err(error) => format!("the arguments are not JSON: {error}"),
                 };
                 return Err(Failure::usage(reason)
                     .hint("write them as '{\"key\": \"value\"}', or as --arg key=value"));

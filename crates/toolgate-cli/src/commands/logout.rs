@@ -23,13 +23,15 @@ pub(crate) async fn run(globals: &Globals, name: &str) -> CommandResult {
         decisions::about_server("logout", name, false, "logged out")?;
     }
     print::line(match outcome {
-        LogoutOutcome::NotLoggedIn => format!("`{name}`: nobody was logged in"),
+        LogoutOutcome::NotLoggedIn => format!("`{name}`: there was no login"),
         LogoutOutcome::Revoked => format!("`{name}`: logged out"),
         LogoutOutcome::Forgotten => format!(
-            "`{name}`: forgotten here; the server takes no word of it, so that its tokens are good until they expire"
+            "`{name}`: the login is deleted here; the authorization server supports no revocation, so its tokens stay valid until they expire"
         ),
         LogoutOutcome::NotRevoked(why) => {
-            format!("`{name}`: forgotten here; the server could not be told ({why})")
+            format!(
+                "`{name}`: the login is deleted here; the authorization server did not revoke it ({why})"
+            )
         }
     });
     Ok(ExitCode::SUCCESS)

@@ -34,7 +34,7 @@ async fn check(
     as_json: bool,
 ) -> CommandResult {
     let arguments: Value = serde_json::from_str(arguments.unwrap_or("{}"))
-        .map_err(|error| Failure::usage(format!("the arguments are no JSON: {error}")))?;
+        .map_err(|error| Failure::usage(format!("the arguments are not JSON: {error}")))?;
     let names = [name.to_owned()];
     let (_, host) = super::start_when_needed(globals, &names, None).await?;
     let found = find(&host, name).ok_or_else(|| unknown(&host, name));

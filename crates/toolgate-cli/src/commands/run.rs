@@ -89,7 +89,7 @@ fn show(run: &CodeRun, as_json: bool) -> Result<(), Failure> {
     }
     if !run.unknown.is_empty() {
         print::note(format!(
-            "  hint: `toolgate run --resume {id} --repeat-unknown` repeats what is unknown"
+            "  hint: `toolgate run --resume {id} --repeat-unknown` repeats the calls of unknown outcome"
         ));
     }
     for call in &run.waiting {

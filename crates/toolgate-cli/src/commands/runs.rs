@@ -92,7 +92,7 @@ impl Cleaner {
 fn detail(journal: &Journal, id: &str) -> Result<RunDetail, Failure> {
     journal.run(id)?.ok_or_else(|| {
         Failure::usage(format!(
-            "there is no run `{}`, or more than one begins so",
+            "there is no run `{}`, or several ids begin like this",
             one_line(id, 64)
         ))
         .hint("`toolgate runs` lists them")

@@ -117,7 +117,7 @@ async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failur
                 "choose another port; port 0 takes one that is free",
             ),
             io::ErrorKind::AddrNotAvailable => (
-                format!("{} is no address of this machine", address.ip()),
+                format!("{} is not an address of this machine", address.ip()),
                 "127.0.0.1 is for this machine alone, 0.0.0.0 for all of its addresses",
             ),
             io::ErrorKind::PermissionDenied => (

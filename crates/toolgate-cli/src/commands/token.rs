@@ -135,7 +135,7 @@ impl From<TokenError> for Failure {
             TokenError::Taken(_) => Some("choose another name, or revoke that one first"),
             TokenError::Unknown(_) => Some("`toolgate token list` shows the tokens"),
             TokenError::TooMany => Some("revoke those that nobody uses"),
-            TokenError::Unreadable { .. } => Some("remove the file, and create the tokens anew"),
+            TokenError::Unreadable { .. } => Some("remove the file, and create the tokens again"),
             TokenError::Name(_) | TokenError::Random(_) | TokenError::Write(_) => None,
         };
         let failure = match error {

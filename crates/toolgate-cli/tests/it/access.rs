@@ -430,7 +430,7 @@ async fn an_invalid_address_is_reported_with_a_hint() {
     error: 127.0.0.1:PORT is in use by another program
       hint: choose another port; port 0 takes one that is free
 
-    error: 203.0.113.1 is no address of this machine
+    error: 203.0.113.1 is not an address of this machine
       hint: 127.0.0.1 is for this machine alone, 0.0.0.0 for all of its addresses
     ");
 }

@@ -146,7 +146,7 @@ async fn a_waiting_call_is_made_after_the_approval() {
     let refused = workplace.run(&["approve", id.as_str().unwrap(), "--deny"]).await;
     assert_eq!(refused.code, Some(0), "{refused:?}");
     let denied = call_through(&mut client, "records_delete", json!({ "id": "4711" })).await;
-    assert!(text(&denied).contains("a person said no"), "{denied}");
+    assert!(text(&denied).contains("a person denied it"), "{denied}");
 }
 
 #[tokio::test]

@@ -128,7 +128,7 @@ async fn a_login_is_stored_used_shown_and_removed() {
     assert_snapshot!(workplace.run(&["logout", "notes"]).await.shown(), @"
     exit code 0
     --- stdout
-    `notes`: nobody was logged in
+    `notes`: there was no login
     --- stderr
     ");
     let after = workplace.run(&["status", "--json"]).await.json();
@@ -228,7 +228,7 @@ async fn a_server_without_login_is_reported() {
       hint: remove it from `headers` to log in instead
     error: there is no server `gnoe` in the configuration
       hint: did you mean gone?
-    error: it could not be found out where to log in: there was no answer: error sending request: client error (Connect): tcp connect error: Connection refused (os error 111)
+    error: toolgate cannot find out where to log in: there was no answer: error sending request: client error (Connect): tcp connect error: Connection refused (os error 111)
     error: `child` has no URL, and so no login
     ");
 }
@@ -239,7 +239,10 @@ async fn an_unfinished_login_times_out() {
     let arguments = ["login", "notes", "--no-browser", "--timeout", "1"];
     let outcome = guarded.workplace.run(&arguments).await;
     assert_eq!(outcome.code, Some(1));
-    assert!(outcome.stderr.contains("nobody came back from the browser in time"), "{outcome:?}");
+    assert!(
+        outcome.stderr.contains("the login was not completed in the browser in time"),
+        "{outcome:?}"
+    );
 
     let mut command = guarded.workplace.command(&["login", "notes", "--no-browser"]);
     let waiting = guarded.begin(&mut command).await;

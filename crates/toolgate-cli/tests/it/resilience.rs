@@ -119,7 +119,7 @@ async fn a_crash_names_the_server_repeats_nothing_and_harms_nobody_else() {
 
     let crash = call_through(&mut client, "fragile_crash", json!({})).await;
     assert_eq!(crash["isError"], true);
-    insta::assert_snapshot!(text(&crash), @"server `fragile` stopped during the call, so that it is unknown whether `crash` took effect; it was not repeated, and the server is being restarted (`toolgate logs fragile` shows its last words)");
+    insta::assert_snapshot!(text(&crash), @"server `fragile` stopped during the call, so it is unknown whether `crash` took effect; it was not repeated, and the server is being restarted (`toolgate logs fragile` shows its last output)");
     let in_flight = client.asides.iter().find(|message| message["id"] == in_flight).cloned();
     let in_flight = match in_flight {
         Some(message) => message,

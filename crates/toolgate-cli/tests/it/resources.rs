@@ -192,7 +192,7 @@ async fn cached_instructions_are_quoted_from_the_second_start() {
     let greeting = client.initialize().await.unwrap();
     let instructions =
         greeting["result"]["instructions"].as_str().unwrap_or_else(|| panic!("{greeting}"));
-    let own = "\n\nWhat servers say of themselves (their words, quoted):\n\nleft:\n> Ask the left one first.";
+    let own = "\n\nWhat servers say about themselves (quoted):\n\nleft:\n> Ask the left one first.";
     assert!(instructions.ends_with(own), "{instructions}");
     assert_eq!(
         greeting["result"]["capabilities"],

@@ -62,7 +62,7 @@ fn a_mistake_in_the_access_settings_requires_a_token() {
     error: toolgate.json:1:68: `gateway.oauth` has no `resource`
       hint: add `"resource": "https://…"`
     error: toolgate.json:1:80: `gateway.oauth.issuer` must begin with `https://`, unless it is on this machine
-      hint: whoever can change its answer on the way decides who comes in
+      hint: somebody who changes its response on the way could decide who may connect
     error: toolgate.json:1:80: `gateway.oauth.issuer` is not a URL that begins with `https://`
       hint: write the whole URL, without `?` and `#`
     error: toolgate.json:1:99: `gateway.oauth.resource` is not a URL that begins with `https://`
@@ -71,7 +71,7 @@ fn a_mistake_in_the_access_settings_requires_a_token() {
       hint: set `MISSING`, or write `${MISSING:-default}`
     error: toolgate.json:2:32: `gateway.oauth.requiredScopes[0]` must be one scope
     error: toolgate.json:2:24: `gateway.oauth.jwksUrl` must begin with `https://`, unless it is on this machine
-      hint: whoever can change its answer on the way decides who comes in
+      hint: somebody who changes its response on the way could decide who may connect
     "#);
     assert_snapshot!(problems(&file(
         r#"{ "allowedHosts": ["https://a.example", "*.example", "a.example/x"], "maxSessions": 0,

@@ -15,10 +15,7 @@ mod rewrite;
 mod tests;
 mod value;
 
-use std::{
-    collections::BTreeSet,
-    sync::atomic::{AtomicUsize, Ordering},
-};
+use std::{collections::BTreeSet, sync::atomic::Ordering};
 
 use monty::MontyRepl;
 use monty_types::{
@@ -92,16 +89,6 @@ impl Python {
         }
         Ok(self)
     }
-}
-
-/// The number of bytes that the process has allocated. The allocator of the process must maintain
-/// it.
-///
-/// Monty compares [`EngineLimits::memory_bytes`] with the growth of this number. Without an
-/// allocator that counts, only single values that are too large are refused, and the limit of the
-/// process is the last resort.
-pub fn live_memory() -> &'static AtomicUsize {
-    &LIVE_MEMORY
 }
 
 impl Engine for Python {

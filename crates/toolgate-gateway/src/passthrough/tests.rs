@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use toolgate_broker::{RawChannel, SendPermit};
 use toolgate_host::{HostSettings, PassthroughGuard};
-use toolgate_mcp::{ErrorObject, JsonRpcRequest, JsonRpcResponse, meta};
+use toolgate_mcp::{ErrorObject, JsonRpcRequest, JsonRpcResponse, codes, meta};
 use toolgate_upstream::{
     ConnectionClient, ConnectionHandler, InputRequest, RawRequest, RelatedRequest, RequestError,
 };
@@ -129,7 +129,9 @@ impl Server {
                 let words = "not for strangers: Ada Lovelace owes us 48,200 EUR since the spring";
                 Err(ErrorObject::invalid_params(words, None))
             }
-            ("missing", _) => Err(ErrorObject::resource_not_found("gone", Some(json!(1)))),
+            ("missing", _) => {
+                Err(ErrorObject::new(codes::RESOURCE_NOT_FOUND, "gone", Some(json!(1))))
+            }
             _ => Ok(json!({ "got": params, "odd": 1.5 })),
         }
     }

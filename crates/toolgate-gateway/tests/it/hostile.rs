@@ -196,9 +196,9 @@ async fn every_refusal_says_what_to_do() {
         told.push(format!("{what}: {status}, id {}: {message}", body["id"]));
     }
     insta::assert_snapshot!(told.join("\n"), @r#"
-    no JSON: 400, id null: this is no JSON (key must be a string at line 1 column 2); send one JSON-RPC message
-    nothing: 400, id null: this is no JSON (EOF while parsing a value at line 1 column 0); send one JSON-RPC message
-    no JSON-RPC: 400, id null: this is no JSON-RPC message: `jsonrpc` has to be "2.0"
+    no JSON: 400, id null: this is not JSON (key must be a string at line 1 column 2); send one JSON-RPC message
+    nothing: 400, id null: this is not JSON (EOF while parsing a value at line 1 column 0); send one JSON-RPC message
+    no JSON-RPC: 400, id null: this is not a JSON-RPC message: `jsonrpc` has to be "2.0"
     too much: 413, id null: a request has at most 1000 bytes; send less, or set `gateway.maxBodyBytes`
     Accept: 406, id null: `Accept` must contain application/json and text/event-stream
     Content-Type: 415, id null: `Content-Type` must be application/json

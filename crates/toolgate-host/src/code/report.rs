@@ -89,7 +89,7 @@ pub(super) fn render(
     if refused > 0 {
         let _ = write!(
             body,
-            "{}[{refused} emitted values are no content blocks and were left out]",
+            "{}[{refused} emitted values are not content blocks and were left out]",
             line_break(&body)
         );
     }
@@ -425,7 +425,7 @@ pub(super) fn add_note(
         }
         RunOutcome::Diverged(_) => format!(
             "resume_run(run_id: \"{id}\") takes code that makes the same calls first; \
-             run_code begins anew."
+             run_code starts a new run."
         ),
         _ => format!(
             "resume_run(run_id: \"{id}\", code?) goes on, with corrected code if need be; what completed \

@@ -49,7 +49,7 @@ pub enum ResumeError {
     #[error("Run `{0}` has run to its end; there is nothing to resume.")]
     Done(String),
     /// The journal of the run is unreadable.
-    #[error("Run `{0}` cannot be resumed: what was written down of it is damaged.")]
+    #[error("Run `{0}` cannot be resumed: its journal is damaged.")]
     Damaged(String),
     /// There is no journal.
     #[error("Runs are not kept here, so that none can be resumed.")]

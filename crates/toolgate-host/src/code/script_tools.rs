@@ -253,7 +253,7 @@ impl ScriptToolsInner {
         let mut arguments: Map<String, Value> =
             serde_json::from_str(arguments.get()).map_err(|error| {
                 if error.is_data() {
-                    "the arguments are no object".to_owned()
+                    "the arguments are not an object".to_owned()
                 } else {
                     "the arguments are nested too deeply".to_owned()
                 }

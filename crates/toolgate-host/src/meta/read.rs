@@ -53,8 +53,8 @@ pub(super) async fn read(session: &Session, request: &ReadRequest, options: Call
         Err(OutputError::Unknown) => {
             let id = one_line(id, 64);
             return error_result(&format!(
-                "There is no output `{id}`, or no longer: only the latest are kept. Do again what made \
-                 it, and let it say less."
+                "There is no output `{id}`: only the latest outputs are kept. Repeat the call or the \
+                 script with less output."
             ));
         }
         Err(OutputError::Pattern(problem)) => return error_result(&problem),

@@ -140,7 +140,7 @@ pub(super) async fn enable(
     let (verdict, rule) = match &enabled {
         EnableOutcome::Connected | EnableOutcome::Failed { .. } => ("allow", "enabled".to_owned()),
         EnableOutcome::Waits { id } => ("ask", format!("approval {id}")),
-        EnableOutcome::Declined => ("deny", "a person said no".to_owned()),
+        EnableOutcome::Declined => ("deny", "a person denied it".to_owned()),
         EnableOutcome::Unusable(_) => ("deny", "it cannot be enabled".to_owned()),
         EnableOutcome::Unknown { .. } => ("deny", "there is no such server".to_owned()),
         EnableOutcome::Cancelled => ("deny", "it was cancelled".to_owned()),

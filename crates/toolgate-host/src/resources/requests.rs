@@ -144,7 +144,7 @@ async fn list(
 ) -> Result<Value, CallFailure> {
     let host = session.host();
     session.begin().await;
-    let unknown = || invalid("the cursor is none of ours, or no longer good".to_owned());
+    let unknown = || invalid("the cursor is unknown or no longer valid".to_owned());
     let from = match params.get("cursor") {
         None | Some(Value::Null) => None,
         Some(cursor) => Some(cursor.as_str().and_then(ListCursor::read).ok_or_else(unknown)?),

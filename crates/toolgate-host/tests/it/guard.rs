@@ -31,7 +31,7 @@ async fn a_person_sees_the_whole_question_and_allows_one_call() {
     Asked because of the default "ask"
     "#);
     let again = fixture.call(&session, Some(&voice), "store_delete", json!({ "id": "4711" })).await;
-    insta::assert_snapshot!(again.0, @"`store_delete` was not called: a person said no");
+    insta::assert_snapshot!(again.0, @"`store_delete` was not called: a person denied it");
     assert_eq!(voice.asked().len(), 2, "once is once");
     assert_eq!(fixture.calls(), 1);
     // What only reads is not asked for.
@@ -55,7 +55,7 @@ async fn only_an_accepted_choice_is_an_approval() {
     ] {
         let voice = Voice::new([answer.clone()]);
         let (text, failed) = fixture.call(&session, Some(&voice), "store_delete", json!({})).await;
-        assert!(failed && text.contains("a person said no"), "{answer}: {text}");
+        assert!(failed && text.contains("a person denied it"), "{answer}: {text}");
     }
     assert_eq!(fixture.calls(), 0);
     fixture.end().await;

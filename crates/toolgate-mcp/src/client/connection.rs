@@ -372,7 +372,7 @@ impl Shared {
             }
             ExchangeError::NoResponse => (
                 TransportFailure::NoResponse,
-                "the server ended its answer before it was there".to_owned(),
+                "the server closed the stream before it sent the response".to_owned(),
             ),
             ExchangeError::Http(error) => {
                 let unreachable = error.unreachable(&place);

@@ -67,7 +67,7 @@ pub(super) struct HttpClient {
 impl HttpClient {
     pub(super) fn new(endpoint: &HttpEndpoint) -> Result<Self, ConnectFailure> {
         let url = Url::parse(&endpoint.url).map_err(|error| {
-            let reason = format!("its `url` is no URL: {error}");
+            let reason = format!("its `url` is not a URL: {error}");
             ConnectFailure::new(reason, "correct `url` of the server")
         })?;
         let headers = read_headers(endpoint)?;

@@ -98,16 +98,16 @@ fn responder(post: PostAddress) -> Responder {
 /// Where to post. Messages and tokens go to the server that a person named, and to no other.
 async fn post_address(url: &str, events: &mut Events) -> Result<Url, HttpError> {
     let unexpected = HttpError::Unexpected;
-    let url = Url::parse(url).map_err(|_| unexpected("its `url` is no URL"))?;
+    let url = Url::parse(url).map_err(|_| unexpected("its `url` is not a URL"))?;
     for _ in 0..MAX_EVENTS_BEFORE_ENDPOINT {
         let event = events.next().await.ok_or(unexpected("the stream ended at once"))??;
         if event.event.as_deref() != Some("endpoint") {
             continue;
         }
         let address = url.join(event.data.unwrap_or_default().trim());
-        let address = address.map_err(|_| unexpected("where to post messages is no URL"))?;
+        let address = address.map_err(|_| unexpected("the address for messages is not a URL"))?;
         if address.origin() != url.origin() {
-            return Err(unexpected("it wants messages to be posted to another origin"));
+            return Err(unexpected("it names another origin for messages"));
         }
         return Ok(address);
     }

@@ -142,7 +142,7 @@ impl<R: AsyncRead + Unpin> MessageReader<R> {
                     Ok(message) => self.receive(message),
                     Err(error) => {
                         self.stray();
-                        let why = format!("it is no JSON: {error}");
+                        let why = format!("it is not JSON: {error}");
                         self.unreadable(&self.lines.line, &self.lines.line, why);
                     }
                 },
@@ -363,7 +363,7 @@ mod tests {
         );
         let (responses, strays) = received(&input, 100_000, 4).await;
         let is_no_json = |response: &Result<Value, String>| {
-            response.as_ref().is_err_and(|why| why.starts_with("it is no JSON"))
+            response.as_ref().is_err_and(|why| why.starts_with("it is not JSON"))
         };
         let unreadable: Vec<bool> = responses.iter().map(is_no_json).collect();
         assert_eq!(unreadable, [true, true, false, false]);

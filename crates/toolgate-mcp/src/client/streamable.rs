@@ -188,7 +188,7 @@ impl StreamableTransport {
         let Some(body) = body else { return unreadable(too_large(None, self.max_message_bytes)) };
         let mut message = match serde_json::from_slice::<Value>(&body) {
             Ok(message) => message,
-            Err(error) => return unreadable(format!("it is no JSON: {error}")),
+            Err(error) => return unreadable(format!("it is not JSON: {error}")),
         };
         if message.get("id").is_some_and(|other| !other.is_null() && number(other) != Some(id)) {
             return unreadable("it belongs to another request".to_owned());
@@ -198,7 +198,7 @@ impl StreamableTransport {
         }
         self.exchange.receive(message, Some(id), &self.responder());
         if self.exchange.is_pending(id) {
-            return unreadable("it is no JSON-RPC response".to_owned());
+            return unreadable("it is not a JSON-RPC response".to_owned());
         }
         Ok(())
     }

@@ -179,7 +179,7 @@ pub(super) fn was_killed(status: Option<ExitStatus>) -> bool {
 /// The exit of a worker as a sentence.
 pub(super) fn describe_exit(status: Option<ExitStatus>) -> String {
     let Some(status) = status else {
-        return String::from("the worker is gone, and nobody knows why");
+        return String::from("the worker ended for an unknown reason");
     };
     if let Some(reason) = exit_reason(Some(status)) {
         return String::from(match reason {

@@ -103,7 +103,8 @@ fn rounding_to_bytes_keeps_the_ranking_in_any_dimension() {
         let tools = vec![(ToolKey::from("a"), right)];
         index.set_vectors("s", &ServerVectors { server: None, tools });
         let asked = QueryVector { text: left, hint: None };
-        let hits = index.search(&Query::new("weather", 1).with_vector(&asked)).unwrap();
+        let hits =
+            index.search(&Query { vector: Some(&asked), ..Query::new("weather", 1) }).unwrap();
         assert!((hits[0].score - exact).abs() < 0.01, "{dimensions}: {} {exact}", hits[0].score);
     }
 }

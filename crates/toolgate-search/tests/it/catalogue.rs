@@ -55,15 +55,13 @@ impl Tool {
     }
 }
 
-/// An empty index that can rank in every way.
-pub(crate) fn empty() -> SearchIndex {
-    StrategyName::ALL
-        .iter()
-        .fold(SearchIndex::new(), |index, strategy| index.or_ranked_by(*strategy))
+/// An index with the default strategy.
+pub(crate) fn index_of(servers: &[Server]) -> SearchIndex {
+    index_ranked_by(StrategyName::default(), servers)
 }
 
-pub(crate) fn index_of(servers: &[Server]) -> SearchIndex {
-    let mut index = empty();
+pub(crate) fn index_ranked_by(strategy: StrategyName, servers: &[Server]) -> SearchIndex {
+    let mut index = SearchIndex::ranked_by(strategy);
     for server in servers {
         server.put_into(&mut index);
     }

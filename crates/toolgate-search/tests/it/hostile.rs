@@ -1,4 +1,4 @@
-//! Servers and models that mean harm, or do not know better.
+//! Hostile texts of servers and models.
 
 use proptest::prelude::*;
 use toolgate_search::{
@@ -6,7 +6,7 @@ use toolgate_search::{
     StrategyName, ToolKey, ToolText,
 };
 
-use crate::catalogue::{Server, index_of, keys};
+use crate::catalogue::{Server, index_of, index_ranked_by, keys};
 
 #[test]
 fn a_huge_description_has_no_advantage() {
@@ -24,9 +24,10 @@ fn a_huge_description_has_no_advantage() {
 fn only_the_beginning_of_a_huge_text_is_read() {
     let mut late = "filler ".repeat(150_000);
     late.push_str("needle");
-    let index = index_of(&[Server::new("s", &late, &[("t", &late)])]);
-    let needle = Query::new("needle", 5).ranked_by(StrategyName::Bm25);
-    assert!(index.search(&needle).unwrap().is_empty());
+    let server = [Server::new("s", &late, &[("t", &late)])];
+    let words = index_ranked_by(StrategyName::Bm25, &server);
+    assert!(words.search(&Query::new("needle", 5)).unwrap().is_empty());
+    let index = index_of(&server);
     assert_eq!(index.search(&Query::new("filler", 5)).unwrap().len(), 1);
     assert_eq!(index.search(&Query::new(&"filler ".repeat(150_000), usize::MAX)).unwrap().len(), 1);
 }
@@ -62,7 +63,6 @@ fn two_servers_with_one_key_are_still_in_a_fixed_order() {
     index.replace_server("b", ServerText::default(), &tools);
     index.replace_server("a", ServerText::default(), &tools);
     assert_eq!(index.search(&Query::new("same", 5)).unwrap().len(), 2);
-    assert_eq!(index.search_many(&[Query::new("same", 5)], 5).unwrap().len(), 1);
 }
 
 #[test]
@@ -92,13 +92,13 @@ proptest! {
         hint in any::<String>(),
         limit in any::<usize>(),
     ) {
-        let mut index = index_of(&[
-            Server::new(&server, &description, &[(&name, &description), ("read", "Read a file")]),
-        ]);
-        for text in [&name, &description, &server] {
-            for strategy in StrategyName::ALL {
-                let query = Query::new(text, limit).with_hint(&hint).ranked_by(*strategy);
-                // What is no regular expression is refused; nothing else is.
+        let tools: &[(&str, &str)] = &[(&name, &description), ("read", "Read a file")];
+        let servers = [Server::new(&server, &description, tools)];
+        for strategy in StrategyName::ALL {
+            let mut index = index_ranked_by(*strategy, &servers);
+            for text in [&name, &description, &server] {
+                let query = Query::new(text, limit).with_hint(&hint);
+                // Only an invalid regular expression is refused.
                 let answer = index.search(&query);
                 prop_assert!(answer.is_ok() || *strategy == StrategyName::Regex);
                 let hits = answer.unwrap_or_default();
@@ -106,9 +106,9 @@ proptest! {
                 prop_assert!(hits.iter().all(|hit| hit.score.is_finite() && hit.score > 0.0));
                 prop_assert!(hits.is_sorted_by(|left, right| left.score >= right.score));
             }
+            index.remove_server(&server);
+            prop_assert_eq!(index.tool_count(), 0);
+            prop_assert!(index.search(&Query::new("read", 5)).unwrap().is_empty());
         }
-        index.remove_server(&server);
-        prop_assert_eq!(index.tool_count(), 0);
-        prop_assert!(index.search(&Query::new("read", 5)).unwrap().is_empty());
     }
 }

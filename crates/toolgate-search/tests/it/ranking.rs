@@ -2,10 +2,14 @@ use toolgate_search::{
     Query, SearchIndex, ServerText, StrategyName, ToolKey, ToolText, UsageMemory,
 };
 
-use crate::catalogue::{Server, Tool, found, index_of, keys};
+use crate::catalogue::{Server, Tool, found, index_of, index_ranked_by, keys};
 
 fn catalogue() -> SearchIndex {
-    index_of(&[
+    ranked_by(StrategyName::default())
+}
+
+fn ranked_by(strategy: StrategyName) -> SearchIndex {
+    let servers = [
         Server::new(
             "github",
             "Repositories, pull requests and issues",
@@ -30,7 +34,8 @@ fn catalogue() -> SearchIndex {
             "天气服务",
             &[("forecast", "查询城市的天气预报"), ("warnings", "Unwetter für Städte und Länder")],
         ),
-    ])
+    ];
+    index_ranked_by(strategy, &servers)
 }
 
 fn search(text: &str) -> Vec<String> {
@@ -158,35 +163,14 @@ fn no_match_and_no_words_give_nothing() {
 }
 
 #[test]
-fn several_queries_share_the_ranks() {
-    let index = catalogue();
-    let queries = [Query::new("list issues", 5), Query::new("weather warnings", 5)];
-    let hits = index.search_many(&queries, 2).unwrap();
-    assert_eq!(keys(&hits), ["github_list_issues", "mcp-server-wetter_warnings"]);
-    let twice = index.search_many(&[queries[0], queries[0]], 10).unwrap();
-    assert_eq!(keys(&twice), keys(&index.search(&queries[0]).unwrap()));
-}
-
-#[test]
-fn a_query_chooses_how_it_is_ranked() {
-    let index = catalogue();
-    let query = Query::new("^list.*s$", 5);
-    let hits = index.search(&query.ranked_by(StrategyName::Regex)).unwrap();
+fn each_strategy_ranks_in_its_own_way() {
+    let regex = ranked_by(StrategyName::Regex);
+    let hits = regex.search(&Query::new("^list.*s$", 5)).unwrap();
     assert_eq!(keys(&hits), ["github_listIssueComments", "github_list_issues"]);
-    let hits = index.search(&Query::new("omment", 5).ranked_by(StrategyName::Keyword)).unwrap();
+    assert!(regex.search(&Query::new("issue(", 5)).is_err());
+    let keyword = ranked_by(StrategyName::Keyword);
+    let hits = keyword.search(&Query::new("omment", 5)).unwrap();
     assert_eq!(keys(&hits), ["github_listIssueComments"]);
-    let plain = SearchIndex::ranked_by(StrategyName::Keyword);
-    let error = plain.search(&query.ranked_by(StrategyName::Regex)).unwrap_err();
-    assert_eq!(error.to_string(), "this index cannot rank by `regex`");
-}
-
-#[test]
-fn one_query_that_is_refused_refuses_the_call() {
-    let index = catalogue();
-    let good = Query::new("issue", 5).ranked_by(StrategyName::Regex);
-    let bad = Query::new("issue(", 5).ranked_by(StrategyName::Regex);
-    assert!(index.search_many(&[good], 5).is_ok());
-    assert!(index.search_many(&[good, bad], 5).is_err());
 }
 
 #[test]
@@ -196,10 +180,10 @@ fn a_tool_named_in_the_query_ranks_before_useful_tools() {
     for query in ["call list_issues", "list_issues of a repository", "list issues and logs"] {
         memory.record(query, &key);
     }
-    let index = catalogue();
     for strategy in [StrategyName::Hybrid, StrategyName::Bm25] {
+        let index = ranked_by(strategy);
         let ask = |text| -> Vec<ToolKey> {
-            let query = Query::new(text, 5).ranked_by(strategy);
+            let query = Query::new(text, 5);
             let hits = index.search_remembering(&query, &memory, &()).unwrap();
             hits.into_iter().map(|hit| hit.key).collect()
         };
@@ -207,7 +191,7 @@ fn a_tool_named_in_the_query_ranks_before_useful_tools() {
         let hits = ask("issues of a repository and their logs");
         assert_eq!(hits[0].as_str(), "github_get_job_logs", "{strategy}: {hits:?}");
     }
-    let query = Query::new("list_issues", 5).ranked_by(StrategyName::Regex);
-    let remembering = index.search_remembering(&query, &memory, &()).unwrap();
-    assert_eq!(remembering, index.search(&query).unwrap(), "a pattern is like no request");
+    let (regex, query) = (ranked_by(StrategyName::Regex), Query::new("list_issues", 5));
+    let remembering = regex.search_remembering(&query, &memory, &()).unwrap();
+    assert_eq!(remembering, regex.search(&query).unwrap(), "a pattern has no usage memory");
 }

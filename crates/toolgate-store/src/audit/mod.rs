@@ -168,7 +168,7 @@ pub enum AuditProblem {
     #[error("at the end of the log {0} records are missing: they could not be written")]
     UnwrittenEnd(u64),
     /// There was a log, and nothing of it is there.
-    #[error("the log is gone: there was one, and neither its lines nor how far it went is there")]
+    #[error("the log is gone: there was one, but neither its lines nor its head file exist")]
     Gone,
     /// There are lines, but not what says how many there were.
     #[error("how far the log went is not known: the file that says so is missing or damaged")]

@@ -86,7 +86,7 @@ pub enum TokenError {
         reason: String,
     },
     /// The system gives no random numbers.
-    #[error("the system gives no random numbers: {0}")]
+    #[error("the system provides no random numbers: {0}")]
     Random(getrandom::Error),
     /// The change could not be written.
     #[error(transparent)]

@@ -9,28 +9,28 @@ use super::credential_store::CredentialStoreError;
 #[derive(Debug, Error)]
 pub enum LoginError {
     /// The server's URL cannot be used.
-    #[error("the server's `url` is no URL")]
+    #[error("the server's `url` is not a URL")]
     NoUrl,
     /// The server requires no login and has no metadata.
-    #[error("the server asks for no login")]
+    #[error("the server requires no login")]
     NotAsked,
     /// The metadata of the server, or of its authorization server, could not be read.
-    #[error("it could not be found out where to log in: {0}")]
+    #[error("toolgate cannot find out where to log in: {0}")]
     Discovery(String),
     /// The authorization server does not register toolgate as a client.
-    #[error("the authorization server does not register us: {0}")]
+    #[error("the authorization server does not register toolgate as a client: {0}")]
     Registration(String),
     /// The person or the authorization server refused.
     #[error("the login was refused: {0}")]
     Refused(String),
     /// The redirect does not belong to this login.
-    #[error("the answer does not belong to this login: {0}")]
+    #[error("the redirect does not belong to this login: {0}")]
     Foreign(String),
     /// The authorization server did not exchange the code for a token.
-    #[error("no token was given: {0}")]
+    #[error("the authorization server issued no token: {0}")]
     Exchange(String),
     /// The browser was not redirected in time.
-    #[error("nobody came back from the browser in time")]
+    #[error("the login was not completed in the browser in time")]
     TimedOut,
     /// The port for the redirect is not available.
     #[error("cannot listen on 127.0.0.1: {0}")]

@@ -316,7 +316,7 @@ fn check_endpoints(
     ];
     for endpoint in endpoints.into_iter().flatten() {
         let url = Url::parse(endpoint);
-        let url = url.map_err(|_| LoginError::Discovery("an endpoint is no URL".to_owned()))?;
+        let url = url.map_err(|_| LoginError::Discovery("an endpoint is not a URL".to_owned()))?;
         http.check(&url).map_err(|error| LoginError::Discovery(error.to_string()))?;
     }
     Ok(())

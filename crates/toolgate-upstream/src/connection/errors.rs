@@ -10,7 +10,7 @@ use crate::{
     input_required::{self, UnansweredInput},
 };
 
-const LOST: &str = "the connection ended before the answer came, so that it is unknown whether the \
+const LOST: &str = "the connection ended before the response came, so it is unknown whether the \
                     call took effect; it was not repeated";
 
 impl Connection {
@@ -81,7 +81,7 @@ impl Connection {
                 let refusal = error.message.chars().take(200).collect::<String>();
                 (input_required::describe(&request), format!("the client refused: {refusal}"))
             }
-            UnansweredInput::Late => ("input".to_owned(), "nobody gave it in time".to_owned()),
+            UnansweredInput::Late => ("input".to_owned(), "there was no answer in time".to_owned()),
         };
         let (server, tool) = (self.about.name.clone(), about.to_owned());
         CallError::Unanswered { server, tool, asked: self.about.redactor.line(&asked), why }

@@ -78,7 +78,7 @@ impl Server {
                     match end {
                         ConnectionEnd::Unneeded => {
                             connection.raw.close().await;
-                            self.note("stopped, since nobody needs it; the next call starts it");
+                            self.note("stopped, because it was idle; the next call starts it");
                             resting = true;
                             continue;
                         }

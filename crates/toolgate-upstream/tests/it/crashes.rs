@@ -25,7 +25,7 @@ async fn a_crash_during_a_call_is_reported_and_the_call_is_not_repeated() {
         let error = gate.call("counter", json!({})).await.unwrap_err();
         assert!(matches!(error, CallError::Stopped { .. }), "{error:?}");
         insta::allow_duplicates! {
-            insta::assert_snapshot!(error, @"server `fixture` stopped during the call, so that it is unknown whether `counter` took effect; it was not repeated, and the server is being restarted (`toolgate logs fixture` shows its last words)");
+            insta::assert_snapshot!(error, @"server `fixture` stopped during the call, so it is unknown whether `counter` took effect; it was not repeated, and the server is being restarted (`toolgate logs fixture` shows its last output)");
         }
         assert_eq!(lines(&log).len(), 2);
 

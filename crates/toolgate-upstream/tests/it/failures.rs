@@ -116,7 +116,7 @@ async fn a_wrong_path_and_a_wrong_url() {
     -> check `url` and `headers` of the server
     ");
     insta::assert_snapshot!(failure_of(url("not a url")).await, @r"
-    its `url` is no URL: relative URL without a base
+    its `url` is not a URL: relative URL without a base
     -> correct `url` of the server
     ");
 }

@@ -174,5 +174,5 @@ async fn a_broken_stream_is_resumed() {
         assert_eq!((about, told.as_str()), (Some(json!("key")), method));
     }
     let error = connection.ask("begin without an id", json!({})).await.unwrap_err();
-    assert_eq!(error.to_string(), "the server ended its answer before it was there");
+    assert_eq!(error.to_string(), "the server closed the stream before it sent the response");
 }

@@ -224,10 +224,10 @@ async fn an_unanswered_modern_input_request_is_in_the_error() {
     let (spec, _running) = serve(asking().with_era(FixtureEra::Modern), Over::HttpJson).await;
     let gate = Gate::ready(spec).await;
     let error = gate.call("ask_form", json!({})).await.unwrap_err();
-    insta::assert_snapshot!(error, @r#"server `fixture` wants a form to be filled in ("Who are you? (1)") before it answers `ask_form`, and this client cannot be asked"#);
+    insta::assert_snapshot!(error, @r#"server `fixture` requires a form to be filled in ("Who are you? (1)") before it answers `ask_form`, and this client cannot be asked"#);
     let ada = Arc::new(Person::new("ada").who_can(&json!({ "elicitation": {} })));
     let error = gate.call_with("ask_all", json!({}), by(&ada)).await.unwrap_err();
-    insta::assert_snapshot!(error, @"server `fixture` wants words of the client's model before it answers `ask_all`, and this client cannot be asked");
+    insta::assert_snapshot!(error, @"server `fixture` requires an answer of the client's model before it answers `ask_all`, and this client cannot be asked");
     assert_eq!(ada.asked(), []);
 }
 

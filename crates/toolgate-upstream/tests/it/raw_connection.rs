@@ -394,7 +394,7 @@ async fn failures_have_a_readable_reason() {
             "the process ended before it answered (exit status: 3): Error: no key",
         ),
         (url("http://127.0.0.1:9/mcp"), "nothing answers at http://127.0.0.1:9"),
-        (url("no url"), "its `url` is no URL"),
+        (url("no url"), "its `url` is not a URL"),
     ] {
         let failure = try_open(&spec, None).await.map(|_| ()).unwrap_err();
         assert!(failure.reason.starts_with(expected), "{failure:?}");

@@ -184,7 +184,7 @@ pub(super) fn advice(name: &str, _: &NameRole) -> Option<Advice> {
             (false, "a script runs in no browser", "`return` the result, or `console.log` it")
         }
         "module" | "exports" | "__dirname" | "__filename" => {
-            (false, "a script is no module", RETURN_A_VALUE)
+            (false, "a script is not a module", RETURN_A_VALUE)
         }
         "print" => (
             false,

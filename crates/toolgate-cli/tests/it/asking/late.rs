@@ -104,11 +104,11 @@ async fn a_run_whose_question_was_denied_says_so() {
         assert_eq!(failed["isError"], true, "{way:?}: {failed}");
         insta::allow_duplicates! {
             insta::assert_snapshot!(text(&failed).replace(&run, "RUN"), @r#"
-            ToolError: `kit_counter` was not called: a person said no
+            ToolError: `kit_counter` was not called: a person denied it
               at line 5, column 37: const counted = await Promise.race([kit_counter({}), late]);
             Calls completed: kit_add.
             Failed: kit_counter.
-              kit_counter({}): `kit_counter` was not called: a person said no
+              kit_counter({}): `kit_counter` was not called: a person denied it
             resume_run(run_id: "RUN", code?) goes on, with corrected code if need be; what completed is not repeated.
             "#);
         }

@@ -97,7 +97,7 @@ async fn a_form_can_be_answered_with_a_pattern_of_arguments() {
     };
     // What cannot be read is a no, and what does not mean the call does not let it through.
     let no = client.call("call_tool", call("src/a.rs"), says("path=*.rs")).await;
-    assert!(text(&no).contains("a person said no"), "{no}");
+    assert!(text(&no).contains("a person denied it"), "{no}");
     let other = client.call("call_tool", call("src/a.rs"), says("path=docs/*")).await;
     assert!(text(&other).contains("a person allowed it with other arguments"), "{other}");
     assert_eq!(called(&log).len(), 0);
@@ -109,6 +109,6 @@ async fn a_form_can_be_answered_with_a_pattern_of_arguments() {
     let forced = json!({ "path": "src/b.rs", "force": true });
     let forced = json!({ "name": "kit_counter", "arguments": forced });
     let denied = client.call("call_tool", forced, deny).await;
-    assert!(text(&denied).contains("a person said no"), "{denied}");
+    assert!(text(&denied).contains("a person denied it"), "{denied}");
     assert_eq!(called(&log).len(), 2);
 }

@@ -35,7 +35,7 @@ async fn the_answer_at_the_terminal_decides() {
         typist.sees(PROMPT).await.types(no);
         let outcome = typist.end().await;
         assert_eq!(outcome.code, Some(1), "{no:?}: {outcome:?}");
-        assert!(outcome.stderr.contains("a person said no"), "{no:?}: {outcome:?}");
+        assert!(outcome.stderr.contains("a person denied it"), "{no:?}: {outcome:?}");
     }
     assert_eq!(called(&log).len(), 1, "once is once");
     let waiting = workplace.run(&["approve", "--json"]).await.json();

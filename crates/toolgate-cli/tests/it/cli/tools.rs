@@ -140,7 +140,7 @@ async fn calls_that_fail() {
     exit code 1
     --- stdout
     --- stderr
-    error: server `kit` stopped during the call, so that it is unknown whether `crash` took effect; it was not repeated, and the server is being restarted (`toolgate logs kit` shows its last words)
+    error: server `kit` stopped during the call, so it is unknown whether `crash` took effect; it was not repeated, and the server is being restarted (`toolgate logs kit` shows its last output)
 
     $ toolgate call kit_adds
     exit code 1
@@ -161,7 +161,7 @@ async fn calls_that_fail() {
     exit code 2
     --- stdout
     --- stderr
-    error: the arguments are no JSON: EOF while parsing an object at line 1 column 1
+    error: the arguments are not JSON: EOF while parsing an object at line 1 column 1
       hint: write them as '{"key": "value"}', or as --arg key=value
 
     $ toolgate call kit_add [1]

@@ -61,7 +61,7 @@ async fn code_that_makes_other_calls_is_refused_and_changes_nothing() {
     insta::assert_snapshot!(shown(&other), @r#"
     The script does not do what it did before: call 1 was kit_add({"a":1,"b":1}) and is now kit_add({"a":2,"b":2}).
     No call was made.
-    resume_run(run_id: "ID") takes code that makes the same calls first; run_code begins anew.
+    resume_run(run_id: "ID") takes code that makes the same calls first; run_code starts a new run.
     "#);
     // The code is still the first.
     let same = resume(&mut client, &id, None).await;
@@ -243,7 +243,7 @@ async fn runs_are_listed_and_shown() {
     exit code 2
     --- stdout
     --- stderr
-    error: there is no run `run_nothing`, or more than one begins so
+    error: there is no run `run_nothing`, or several ids begin like this
       hint: `toolgate runs` lists them
     ");
     let refused = workplace.run(&["runs", "repeat", id, "0"]).await;

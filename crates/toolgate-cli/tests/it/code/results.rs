@@ -223,7 +223,7 @@ async fn long_output_is_cut_and_can_be_read() {
     assert!(all.contains("line 0\n") && all.contains("line 2500") && all.ends_with("the end"));
     let unknown = call(&mut client, "read_output", json!({ "id": "out_0" })).await;
     assert_eq!(unknown["isError"], true);
-    insta::assert_snapshot!(text(&unknown), @"There is no output `out_0`, or no longer: only the latest are kept. Do again what made it, and let it say less.");
+    insta::assert_snapshot!(text(&unknown), @"There is no output `out_0`: only the latest outputs are kept. Repeat the call or the script with less output.");
 }
 
 #[tokio::test]

@@ -54,7 +54,7 @@ async fn a_call_of_unknown_outcome_is_repeated_only_by_a_person() {
     Failed: kit_sleep.
       kit_sleep({"ms":3000}): the outcome of this call is unknown: it was sent before the run was interrupted; it is not repeated
     the outcome of call 1, kit_sleep, is unknown; it was not repeated
-      hint: `toolgate run --resume ID --repeat-unknown` repeats what is unknown
+      hint: `toolgate run --resume ID --repeat-unknown` repeats the calls of unknown outcome
       hint: `toolgate run --resume ID` resumes the run without repeating completed calls
     "#);
     assert_eq!(called(&log), ["counter", "sleep"], "it is not repeated by itself");

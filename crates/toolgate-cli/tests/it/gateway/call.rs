@@ -275,5 +275,5 @@ async fn suggestions_include_meta_tools() {
     let told = answer["error"]["message"].as_str().unwrap();
     assert!(told.starts_with("there is no tool `call_tol`; did you mean `call_tool`"), "{told}");
     let found = call(&mut client, "search_tools", json!({ "query": "x", "limit": -1 })).await;
-    assert!(text(&found).contains("-1 is no whole number from 1 on"), "{found}");
+    assert!(text(&found).contains("-1 is not a whole number of at least 1"), "{found}");
 }

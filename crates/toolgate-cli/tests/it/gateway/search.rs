@@ -325,7 +325,7 @@ async fn the_model_learns_of_wrong_arguments() {
     The arguments do not fit: invalid type: integer `7`, expected a string. Expected: search_tools(query?: string, queries?: string[], server?: string, limit?: integer, detail?: "name" | "description" | "schema")
     The arguments do not fit: unknown field `q`, expected one of `query`, `queries`, `server`, `limit`, `detail`, `unload`. Expected: search_tools(query?: string, queries?: string[], server?: string, limit?: integer, detail?: "name" | "description" | "schema")
     The arguments do not fit: unknown variant `all`, expected one of `name`, `description`, `schema`. Expected: search_tools(query?: string, queries?: string[], server?: string, limit?: integer, detail?: "name" | "description" | "schema")
-    The arguments do not fit: -1 is no whole number from 1 on. Expected: search_tools(query?: string, queries?: string[], server?: string, limit?: integer, detail?: "name" | "description" | "schema")
+    The arguments do not fit: -1 is not a whole number of at least 1. Expected: search_tools(query?: string, queries?: string[], server?: string, limit?: integer, detail?: "name" | "description" | "schema")
     "#);
 }
 

@@ -89,7 +89,7 @@ async fn the_audit_log_rotates_and_is_verified_across_files() {
 async fn a_missing_head_file_fails_verification() {
     let workplace = workplace(&json!("allow"));
     let fresh = workplace.run(&["audit", "--verify"]).await;
-    assert_eq!((fresh.stdout.as_str(), fresh.code), ("There is no record yet.\n", Some(0)));
+    assert_eq!((fresh.stdout.as_str(), fresh.code), ("There is no audit log yet.\n", Some(0)));
     workplace.run(&["call", "records_delete", r#"{"id":"1"}"#]).await;
     assert_eq!(workplace.run(&["audit", "--verify"]).await.code, Some(0));
     std::fs::remove_file(workplace.path().join("state/audit/audit.head")).unwrap();

@@ -179,7 +179,7 @@ fn only_content_blocks_are_emitted() {
     run.emitted = vec![raw(&link), raw(&json!({"type": "image"})), raw(&json!(7))];
     let shown = shown(&run);
     assert_eq!(shown.content, [link]);
-    assert_eq!(shown.text, "[2 emitted values are no content blocks and were left out]");
+    assert_eq!(shown.text, "[2 emitted values are not content blocks and were left out]");
 }
 
 #[test]

@@ -98,7 +98,7 @@ async fn one_call_in_several_sessions_is_one_question() {
     let journal = fixture.store().journal().unwrap();
     assert!(journal.answer(&open[0], ApprovalState::Denied, "{}").unwrap());
     let first = fixture.call(&sessions[0], None, "store_delete", json!({ "id": "1" })).await.0;
-    assert!(first.contains("a person said no"), "{first}");
+    assert!(first.contains("a person denied it"), "{first}");
     let second = fixture.call(&sessions[1], None, "store_delete", json!({ "id": "1" })).await.0;
     assert!(second.contains("waiting for approval"), "{second}");
     fixture.end().await;

@@ -144,7 +144,7 @@ async fn resource_data_is_known_and_a_uri_that_carries_it_needs_an_approval() {
     // And an address is a way out.
     let read = read("mail", pay);
     let refused = ask(&session, Some(&voice), "resources/read", read.clone()).await.unwrap_err();
-    insta::assert_snapshot!(refused.1, @"`resources/read` was not called: a person said no");
+    insta::assert_snapshot!(refused.1, @"`resources/read` was not called: a person denied it");
     insta::assert_snapshot!(voice.asked()[0], @r#"
     a model wants to call resources/read of the server mail
     with {"uri":"note:///the-salary-of-ada-lovelace-is-48200"}

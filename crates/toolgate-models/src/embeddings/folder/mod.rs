@@ -147,7 +147,7 @@ impl Model {
             Network::Bert(network) => network.forward(&ids),
             Network::Static(table) => table.mean(&ids),
         };
-        UnitVector::new(numbers).ok_or("the model gives a vector that has no direction")
+        UnitVector::new(numbers).ok_or("the model returned a zero vector")
     }
 }
 

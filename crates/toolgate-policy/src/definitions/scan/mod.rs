@@ -136,7 +136,7 @@ impl fmt::Display for FindingKind {
         formatter.write_str(match self {
             Self::Hidden(HiddenKind::Direction) => "characters that turn the direction of the text",
             Self::Hidden(HiddenKind::ZeroWidth) => "characters without a width",
-            Self::Hidden(HiddenKind::Tag) => "a text in characters that nobody sees",
+            Self::Hidden(HiddenKind::Tag) => "a text in invisible characters",
             Self::Hidden(HiddenKind::Variation) => "selectors that may carry a hidden text",
             Self::Hidden(HiddenKind::Control) => "control characters",
             Self::MixedAlphabets => "a word of several alphabets",
