@@ -127,7 +127,7 @@ async fn an_idle_server_is_stopped_and_started_again() {
     assert_eq!(count(&mut gateway).await, 1);
     until("the end of the process", async || {
         let logs = workplace.run(&["logs", "c"]).await.stdout;
-        logs.contains("nobody needs it").then_some(())
+        logs.contains("it was idle").then_some(())
     })
     .await;
     assert_eq!(count(&mut gateway).await, 1, "it is another process");
