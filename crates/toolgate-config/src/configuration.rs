@@ -22,16 +22,14 @@ use crate::{Format, MAX_SERVERS, Problem, ProblemSeverity, keys, policy};
 section! {
     /// The configuration of toolgate: the MCP servers behind it, and how their tools are shown.
     pub struct Configuration as "Configuration" fields {
-        /// The servers in the order of the file, the unusable and the disabled ones included, so that
-        /// a status page can show them.
+        /// The servers in the order of the file, including unusable and disabled ones.
         servers: Vec<ServerConfig>;
-        /// Who may call what: the `policy` key, and what the servers and their tools say of approvals,
-        /// labels and trust. What cannot be read of it denies.
+        /// Who may call what: the `policy` key, and the approvals, labels and trust of servers and
+        /// tools. Parts that cannot be read deny.
         policy: PolicySettings;
         /// Named subsets of servers, in the order of the file.
         namespaces: Vec<NamespaceConfig>;
-        /// What is wrong with the file, in the order of the file; at most
-        /// [`MAX_PROBLEMS`](crate::MAX_PROBLEMS).
+        /// The problems of the file, in order; at most [`MAX_PROBLEMS`](crate::MAX_PROBLEMS).
         problems: Vec<Problem>;
     } keys {
         /// Where editors find this schema.
@@ -80,9 +78,9 @@ section! {
     }
 }
 
-/// The JSON Schema of `toolgate.json`, by which editors complete and check it.
+/// The JSON Schema of `toolgate.json`, with which editors complete and check the file.
 ///
-/// It describes toolgate's own keys. Those of other clients are allowed, as they are in the file.
+/// It describes toolgate's own keys. Keys of other clients are allowed.
 pub fn json_schema() -> Json {
     let mut definitions = Definitions::default();
     let mut schema = Configuration::schema(&mut definitions);
@@ -109,9 +107,9 @@ fn or_false<S: Section>(definitions: &mut Definitions) -> Json {
 struct ServerList {
     servers: Vec<ServerConfig>,
     names: HashSet<String>,
-    /// What they say of who may call what.
+    /// The policies of the servers.
     policies: BTreeMap<ServerName, ServerPolicy>,
-    /// Whether there is a key that must have been meant to hold servers.
+    /// Whether there is a misspelt key for servers.
     is_misspelt: bool,
     is_full: bool,
 }
@@ -127,8 +125,8 @@ pub(crate) fn read(root: &Object<'_>, format: Format, mut file: FileReader<'_>) 
         match (&*member.key, &member.node.value) {
             (_, Value::Null) => {}
             (key, _) if keys::CONTAINERS.contains(&key) => list.read(scope, member),
-            // The settings of VS Code hold the servers one level down; Gemini CLI has an `mcp` of
-            // its own without servers.
+            // In settings of VS Code the servers are one level down. Gemini CLI has its own `mcp`
+            // key without servers.
             ("mcp", Value::Object(object)) => {
                 if let Some(inner) = object.get("servers") {
                     scope.within(object, scope.at.value(member), |scope| list.read(scope, inner));
@@ -235,11 +233,11 @@ impl ServerList {
     }
 }
 
-/// Reports a key at the top that is near to one of toolgate's own; the others belong to the client
-/// whose file this is.
+/// Reports a top-level key that is similar to one of toolgate's own. Other keys belong to the
+/// client of the file.
 fn report_misspelt(scope: &mut Scope<'_, '_>, member: &Member<'_>, near: Option<&str>) {
     let Some(near) = near else { return };
-    // Without these two, there is nothing to serve or nothing to hold it back.
+    // Without these two keys there are no servers or no policy.
     let is_grave = matches!(near, "mcpServers" | "policy");
     let severity = if is_grave { ProblemSeverity::Error } else { ProblemSeverity::Warning };
     let predicate = match near {
@@ -272,7 +270,7 @@ fn denial(scope: &Scope<'_, '_>, member: &Member<'_>) -> Rule {
     rule::denial(scope.file, &scope.at.value(member), RuleTarget::default())
 }
 
-/// What to do about a file without servers, by what the file looks like.
+/// The hint for a file without servers.
 fn no_servers_hint(root: &Object<'_>, format: Format) -> String {
     let is_server = |value: &Value<'_>| {
         matches!(value, Value::Object(entry)

@@ -1,9 +1,9 @@
 //! References to environment variables in values.
 //!
-//! `${NAME}` and VS Code's `${env:NAME}` stand for the variable, `${NAME:-default}` for the
-//! default where the variable is unset or empty, as in a shell. `${userHome}` and
-//! `${pathSeparator}` (`${/}`) of the editors are known too. Everything else that merely looks
-//! like a reference, a shell's `${name%%.*}` say, is left as it is written.
+//! `${NAME}` and VS Code's `${env:NAME}` mean the variable. `${NAME:-default}` means the default if
+//! the variable is unset or empty, as in a shell. `${userHome}` and `${pathSeparator}` (`${/}`) of
+//! editors are supported too. Other texts that look like a reference, such as a shell's
+//! `${name%%.*}`, stay unchanged.
 
 use std::path::MAIN_SEPARATOR_STR;
 
@@ -11,7 +11,7 @@ use crate::Environment;
 
 /// The longest value after expansion; no operating system takes a longer argument.
 const MAX_VALUE_BYTES: usize = 128 * 1024;
-/// How much all the values of a file may grow to, so that a small file cannot fill the memory.
+/// The largest size of all expanded values of a file, so that a small file cannot fill the memory.
 const MAX_TOTAL_BYTES: usize = 16 * 1024 * 1024;
 
 /// Expands the values of one file.
@@ -25,7 +25,7 @@ pub(crate) struct Expander<'a> {
 pub(crate) enum Unexpanded {
     /// The variable is not set and there is no default.
     Unset(String),
-    /// The reference is one that only an editor can answer, such as `${input:token}`.
+    /// Only an editor can expand the reference, such as `${input:token}`.
     Editor(String),
     /// There is a reference within a default.
     Nested,
@@ -35,7 +35,7 @@ pub(crate) enum Unexpanded {
     Nul,
 }
 
-/// What stands between `${` and `}`.
+/// The text between `${` and `}`.
 enum Reference<'t> {
     Variable { name: &'t str, default: Option<&'t str> },
     UserHome,
@@ -77,7 +77,7 @@ impl<'a> Expander<'a> {
         self.finish(expanded)
     }
 
-    /// Appends what a whole reference, with its braces, stands for.
+    /// Appends the value of a reference.
     fn push_reference(&self, expanded: &mut String, whole: &str) -> Result<(), Unexpanded> {
         match classify(&whole[2..whole.len() - 1]) {
             Reference::Variable { name, default } => {
@@ -103,7 +103,7 @@ impl<'a> Expander<'a> {
         Ok(())
     }
 
-    /// Holds an expanded value to the limits.
+    /// Checks the size of an expanded value.
     fn finish(&mut self, value: String) -> Result<String, Unexpanded> {
         if value.contains('\0') {
             return Err(Unexpanded::Nul);

@@ -67,8 +67,8 @@ section! {
     }
 }
 
-/// Reads the section. A limit that is wrong keeps its default, with a warning. A mistake in what
-/// says who may connect is an error, and every client needs a token.
+/// Reads the section. An invalid limit keeps its default, with a warning. A mistake in an access
+/// setting is an error, and then every client needs a token.
 pub(crate) fn read(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> GatewayConfig {
     let mut settings = GatewayConfig::default();
     let consequence = "; every client needs a token";
@@ -89,7 +89,7 @@ fn read_oauth(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<OauthCon
     })
 }
 
-/// A list whose elements have a form. An element that has not is ignored: it admits nobody.
+/// A list whose elements have a required form. Other elements are ignored, so they admit nobody.
 fn list(
     scope: &mut Scope<'_, '_>,
     member: &Member<'_>,
@@ -159,7 +159,7 @@ fn address(
     None
 }
 
-/// Whether nobody on the way can change what is there.
+/// Whether the content cannot be changed on the way.
 pub(crate) fn is_guarded(url: &Url) -> bool {
     url.scheme() == "https"
         || match url.host() {

@@ -1,4 +1,4 @@
-//! The keys of other clients, and the nearest key to one that is not known.
+//! The keys of other clients, and the nearest key to an unknown one.
 
 /// The keys under which clients keep their servers.
 pub(crate) const CONTAINERS: &[&str] = &["mcpServers", "servers", "context_servers", "mcp_servers"];
@@ -9,10 +9,10 @@ const SERVER_MAPPED: &str = "\
     timeout startup_timeout_sec startup_timeout_ms tool_timeout_sec enabled_tools \
     disabled_tools disabledTools alwaysLoad isActive source settings";
 
-/// The keys of other clients that mean nothing to toolgate and cost nothing to leave out.
+/// The keys of other clients that toolgate ignores without a message.
 ///
-/// Lists of tools that a client calls without asking are among them on purpose: what was granted
-/// to one program is not granted to another.
+/// They include lists of tools that a client calls without asking, because a permission for one
+/// program is no permission for another.
 const SERVER_IGNORED: &str = "\
     alwaysAllow always_allow authProviderType auth autoApprove autoStart \
     default_tools_approval_mode dev displayName experimental_environment extension gallery \
@@ -27,13 +27,12 @@ pub(crate) const SERVER_UNSUPPORTED: &[(&str, &str)] = &[
     ("headersHelper", "write the headers under `headers`; their values may use `${NAME}`"),
 ];
 
-/// The keys of other clients' `oauth` that mean something to toolgate, or whose meaning is found
-/// out from the server.
+/// The keys of other clients' `oauth` that toolgate uses, or that it finds out from the server.
 pub(crate) const OAUTH_FOREIGN: &str = "\
     audiences authServerMetadataUrl authorizationUrl callbackPort enabled issuer redirectUri \
     registrationUrl tokenParamName tokenUrl";
 
-/// The keys that protect something: one that is misspelt or written twice must not let more through.
+/// The keys that protect something. If one is misspelt or written twice, it must not allow more.
 pub(crate) const PROTECTING: &[&str] =
     &["allowedCallers", "approval", "labels", "policy", "trusted"];
 
@@ -64,8 +63,8 @@ const SYNONYMS: &[(&str, &str)] = &[
 
 /// The known key that a person most likely meant, if any is near.
 pub(crate) fn nearest<'k>(key: &str, known: &[&'k str]) -> Option<&'k str> {
-    // No known key is longer than thirty characters; a longer key is no typing mistake, and the
-    // distance of a text of a megabyte takes its time.
+    // Known keys have at most thirty characters. A longer key is no typing mistake, and comparing a
+    // long text is slow.
     const LONGEST: usize = 40;
     if key.len() > LONGEST {
         return None;

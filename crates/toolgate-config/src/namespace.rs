@@ -13,15 +13,15 @@ use crate::{Configuration, ProblemSeverity, ToolSearchConfig, policy, tool_searc
 section! {
     /// A subset of the servers, served at its own path.
     pub struct NamespaceConfig as "Namespace" fields {
-        /// What the path ends with: 1 to 64 lower-case letters, digits, `-` and `_`.
+        /// The end of the path: 1 to 64 lower-case letters, digits, `-` and `_`.
         name: String;
         /// Its servers, each of them a server of the file.
         servers: Vec<String>;
-        /// When tools are deferred and how they are found: what the file says for all, where the
-        /// namespace does not say otherwise.
+        /// When tools are deferred and how they are found: the settings of the file, replaced by
+        /// those of the namespace.
         tool_search: ToolSearchConfig;
-        /// Who may call what in it: the policy of the file, the servers included, with the rules and
-        /// labels of the namespace after it, and instead of the rest what the namespace says.
+        /// Who may call what: the policy of the file, then the rules and labels of the namespace.
+        /// Other values of the namespace replace those of the file.
         policy: PolicySettings;
     } keys {
         /// Its servers, by their names in this file.
@@ -41,7 +41,7 @@ section! {
     }
 }
 
-/// What a session lists, in one word.
+/// The mode of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExposureMode {
     /// The meta-tools once a threshold of `toolSearch` is passed, else every tool.
@@ -82,8 +82,8 @@ pub(crate) const MOST: usize = 100;
 /// The longest name.
 const LONGEST_NAME: usize = 64;
 
-/// Reads the namespaces. One that cannot be read is left out, with an error: it would show what was
-/// to be separate. Their policies build on `base`.
+/// Reads the namespaces. An invalid one is left out, with an error, because it might show what
+/// should be separate. Their policies extend `base`.
 pub(crate) fn read(
     scope: &mut Scope<'_, '_>,
     member: &Member<'_>,
@@ -128,7 +128,7 @@ fn read_one(
     let namespace = scope.section(member, ProblemSeverity::Error, "", "", |scope| {
         scope.report_unknown::<NamespaceConfig>();
         if scope.first_error.is_some() {
-            // Nobody knows what it was to protect.
+            // It is unknown what it should protect.
             return None;
         }
         let Some(listed) = scope.object.get("servers") else {

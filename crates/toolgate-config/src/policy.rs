@@ -60,20 +60,19 @@ section! {
     }
 }
 
-/// One word for what holds unless a rule says otherwise, or all of it.
+/// One word for the default, or the whole policy.
 pub(crate) fn schema(definitions: &mut Definitions) -> serde_json::Value {
     json!({ "anyOf": [Mode::schema(), definitions.reference::<PolicySettings>()] })
 }
 
-/// What a policy builds on where there is none: whoever writes a policy wants to be asked, also
-/// where it does not say so.
+/// The base of every policy. A person who writes a policy is asked by default.
 pub(crate) fn base() -> PolicySettings {
     PolicySettings::of_mode(Mode::Ask)
 }
 
-/// Reads a policy that builds on another: its rules and labels come after those that are there, and
-/// the rest replaces what is there. A mistake in it never lets more through: what cannot be read
-/// denies, asks more often or holds back, and is an error.
+/// Reads a policy that extends another. Its rules and labels are added, and other values replace
+/// those of the base. A mistake never allows more: an unreadable part is an error, and denies, asks
+/// more often or holds back.
 pub(crate) fn read(
     scope: &mut Scope<'_, '_>,
     member: &Member<'_>,
@@ -132,7 +131,7 @@ mod tests {
 
     use super::*;
 
-    /// The policy writes its own words in explanations; they are those that are read.
+    /// The names of values in explanations are those of the configuration.
     fn agree<C: Choice + Serialize>() {
         for (name, value) in C::CHOICES {
             assert_eq!(serde_json::to_value(value).unwrap(), *name);

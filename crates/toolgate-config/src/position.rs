@@ -1,4 +1,4 @@
-//! From byte offsets to what a person sees in an editor.
+//! Converts byte offsets to lines and columns.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -16,8 +16,7 @@ const START: SourcePosition = SourcePosition { line: 1, column: 1 };
 pub(crate) struct SourceText<'a> {
     text: &'a str,
     name: Cow<'a, str>,
-    /// The last offset that was looked up, and where it is. Most are looked up in order, so that a
-    /// file is walked once.
+    /// The last offset and its position. Most lookups are in order, so a file is walked once.
     last: Cell<(usize, SourcePosition)>,
 }
 

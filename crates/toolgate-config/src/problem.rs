@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-/// One thing that is wrong with the configuration, and the way out.
+/// A problem of the configuration, with a hint.
 ///
-/// A problem never stops toolgate: an [error](ProblemSeverity::Error) costs at most the one server it
-/// belongs to, a [warning](ProblemSeverity::Warning) costs one setting, which keeps its default.
+/// A problem never stops toolgate. An [error](ProblemSeverity::Error) disables at most its server.
+/// After a [warning](ProblemSeverity::Warning) one setting keeps its default.
 ///
-/// The texts hold keys and names from the file, made safe to print, but no values: neither those
-/// of environment variables nor those written in the file.
+/// The texts contain keys and names from the file, safe to print, but no values of the file or of
+/// environment variables.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
-    /// What the problem costs.
+    /// The severity of the problem.
     pub severity: ProblemSeverity,
     /// The name of the file, as it was given to [`parse`](crate::parse).
     pub source: Arc<str>,
@@ -24,11 +24,11 @@ pub struct Problem {
     pub position: SourcePosition,
     /// What is wrong, in one sentence without a full stop.
     pub message: String,
-    /// What to do about it, where the message does not already say so.
+    /// What to do, if the message does not say so.
     pub hint: Option<String>,
 }
 
-/// What a [`Problem`] costs.
+/// The severity of a [`Problem`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProblemSeverity {
@@ -83,9 +83,8 @@ impl fmt::Display for SourcePosition {
 
 /// Why a configuration cannot be read at all.
 ///
-/// With any of these nothing of the file is usable: where one setting is wrong there could be
-/// another meaning for all that follows it. Everything that can be confined to one server or one
-/// setting is a [`Problem`] instead.
+/// Then nothing of the file is used, because a syntax error may change the meaning of everything
+/// after it. A mistake in one server or one setting is a [`Problem`] instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -101,14 +100,14 @@ pub enum ConfigError {
         /// The line of the file with a caret under the position.
         excerpt: String,
     },
-    /// The file holds something other than an object at its top.
+    /// The top level of the file is not an object.
     #[error(
         "{source_name}: the file must hold an object with an `mcpServers` key, but it holds {found}"
     )]
     NotAnObject {
         /// The name of the file.
         source_name: String,
-        /// What it holds, with its article.
+        /// The kind of its value, with its article.
         found: &'static str,
     },
     /// The file is larger than [`MAX_FILE_BYTES`](crate::MAX_FILE_BYTES).

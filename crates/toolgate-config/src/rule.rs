@@ -142,8 +142,8 @@ section! {
 /// The keys that say which tools a rule is about.
 const TARGET: &[&str] = &["server", "tool", "annotations", "trusted"];
 
-/// Reads all rules. One that cannot be read denies what it may have been about, unless it was to
-/// allow: then it is left out.
+/// Reads all rules. An unreadable rule denies what it may be about. An unreadable `allow` rule is
+/// left out.
 pub(crate) fn read_all(scope: &mut Scope<'_, '_>) -> Vec<Rule> {
     let Some(member) = scope.object.get("rules") else { return Vec::new() };
     let (error, at) = (ProblemSeverity::Error, scope.at.value(member));
@@ -204,13 +204,13 @@ fn read(scope: &mut Scope<'_, '_>, at: &Location, node: &Node<'_>, rules: &mut V
     }
 }
 
-/// The rule that replaces what cannot be read.
+/// The rule that replaces an unreadable one.
 pub(crate) fn denial(file: &FileReader<'_>, at: &Location, target: RuleTarget) -> Rule {
     let reason = Some("a part of the policy cannot be read".into());
     Rule { reason, ..Rule::new(target, Verdict::Deny, file.origin(at)) }
 }
 
-/// Which tools the rule is about: one target for each pattern. None where that cannot be read.
+/// The targets of the rule, one for each pattern; `None` if they cannot be read.
 fn targets(scope: &mut Scope<'_, '_>, rule: &RuleConfig) -> Option<Vec<RuleTarget>> {
     let error = ProblemSeverity::Error;
     let server = scope.object.get("server");
@@ -434,7 +434,7 @@ fn complain(scope: &mut Scope<'_, '_>, member: &Member<'_>, error: &ConditionErr
         {
             found = inner;
         }
-        // What is within an operand has no path of its own.
+        // Values inside an operand have no path.
         if depth < 2 {
             at = at.child(key, 0);
         }

@@ -1,8 +1,8 @@
-//! `toolgate-conformance`: both ends of what the official conformance suite of MCP talks to.
+//! `toolgate-conformance`: a server and a client for the official conformance suite of MCP.
 //!
-//! `server` offers everything that the suite's server scenarios ask for, under the names they use; `client` does
-//! what a client scenario wants of a client. Both are built on rmcp alone, so that what they pass without toolgate
-//! in between is the measure for what has to pass with it.
+//! `server` offers everything that the suite's server scenarios ask for, under the names they use;
+//! `client` does what a client scenario wants of a client. Both use only rmcp. The scenarios that
+//! they pass without toolgate are the reference for the scenarios with toolgate.
 
 mod client;
 mod server;

@@ -81,7 +81,7 @@ pub struct SoakReport {
 
 /// How long the gateway may take to start, and to end.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// How long after its last client the gateway may hold on to what belonged to it.
+/// How long the gateway may keep resources after its last client left.
 const REST: Duration = Duration::from_secs(10);
 
 impl Soak {
@@ -94,7 +94,7 @@ impl Soak {
         std::fs::create_dir_all(&self.folder)?;
         let mut servers = Servers::start(self.servers, &self.folder).await?;
         let config = self.folder.join("toolgate.json");
-        // Every tool by its name: what is measured is calls, not searches.
+        // The mode `direct`, because the test measures calls, not searches.
         let settings =
             json!({ "mcpServers": servers.entries()?, "toolSearch": { "enabled": false } });
         std::fs::write(&config, settings.to_string())?;
@@ -163,7 +163,7 @@ impl Soak {
         let url = tokio::time::timeout(TIMEOUT, listening)
             .await
             .map_err(|_| failure("the gateway did not start in time"))??;
-        // What else it says is kept, so that its pipe never fills.
+        // The rest of its output is read, so that its pipe never fills.
         tokio::spawn(async move {
             use std::io::Write as _;
             let mut log = log;
@@ -175,7 +175,7 @@ impl Soak {
     }
 }
 
-/// Asks the gateway to end, and says what is wrong with how it does.
+/// Stops the gateway, and returns the problems of its end.
 async fn end_in_order(gateway: &mut Child, pid: u32) -> Vec<String> {
     let asked = Command::new("kill").args(["-TERM", &pid.to_string()]).status().await;
     if let Err(error) = asked {

@@ -1,4 +1,4 @@
-//! Who may come in over HTTP: tokens, addresses, limits, and what goes no further.
+//! Access over HTTP: tokens, addresses and limits.
 
 use std::{process::Stdio, sync::Arc};
 
@@ -23,7 +23,7 @@ struct Served {
     child: Child,
     url: String,
     client: reqwest::Client,
-    /// What it writes to stderr, once it has ended.
+    /// Its stderr, after it has ended.
     told: JoinHandle<String>,
 }
 
@@ -234,7 +234,7 @@ async fn other_machines_are_not_served_without_a_token() {
     error: `gateway.requireToken` is set, and there is no token that a client could send
       hint: `toolgate token create` makes one; or name an authorisation server in `gateway.oauth`
     ");
-    // One whose time is over opens nothing.
+    // An expired token gives no access.
     let folder = strict.path().join("state/access");
     token(&strict, &["--name", "old", "--expires", "1"]).await;
     let file = std::fs::read_to_string(folder.join("tokens.json")).unwrap();
@@ -377,7 +377,7 @@ async fn servers_do_not_get_the_clients_token() {
     assert!(!heard.contains(&secret.to_lowercase()[4..]), "{heard}");
 }
 
-/// An address that passes everything on to another, and what was said to it.
+/// A proxy that records what passes through it.
 async fn listen_in(url: &str) -> (String, Arc<Mutex<Vec<u8>>>) {
     let rest = url.strip_prefix("http://").unwrap();
     let (to, path) = rest.split_once('/').unwrap_or((rest, ""));

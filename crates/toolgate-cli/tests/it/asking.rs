@@ -1,4 +1,4 @@
-//! Calls that a person is asked for: in the client, at the terminal, in the queue.
+//! Calls that need an approval: in the client, at the terminal, in the queue.
 
 mod data;
 mod late;
@@ -18,7 +18,7 @@ use crate::{
     support::{Workplace, entry_with, text},
 };
 
-/// A server with all built-in tools, where `kit_counter` is asked for, and the log of its calls.
+/// A server with all built-in tools, and the log of its calls. `kit_counter` needs an approval.
 pub(super) fn workplace(code_mode: &Value) -> (Workplace, PathBuf) {
     let place = Workplace::empty();
     let log = place.path().join("calls.log");
@@ -45,7 +45,7 @@ pub(super) fn called(log: &PathBuf) -> Vec<String> {
     calls.map(|call| call["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// What a client sends when its person chose this.
+/// The response of a client whose person chose this.
 pub(super) fn said(choice: &str) -> Value {
     json!({ "action": "accept", "content": { "answer": choice } })
 }

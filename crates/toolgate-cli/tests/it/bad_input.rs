@@ -1,5 +1,5 @@
-//! What a person gets for a mistake: one clear sentence, the way out, an exit code that is not 0,
-//! and everything else still served.
+//! The effects of mistakes: one clear sentence, a hint, a non-zero exit code, and everything else
+//! still works.
 
 mod servers;
 
@@ -56,7 +56,7 @@ async fn invalid_json() {
     --- stderr
     error: toolgate.json: the file must hold an object with an `mcpServers` key, but it holds a list
     ");
-    // A server for an agent says it where the agent's log is, and nothing on stdout.
+    // `serve` reports it on stderr, and writes nothing to stdout.
     insta::assert_snapshot!(shown("{,}", &["serve", "--stdio"]).await, @"
     exit code 2
     --- stdout

@@ -1,4 +1,4 @@
-//! What is kept between starts, what servers get from the configuration, and lists of all sorts.
+//! The cache between starts, the configuration of servers, and unusual lists.
 
 use serde_json::{Value, json};
 use toolgate_testkit::{Builtin, Cursors, Faults, Fixture, FixtureEra, Pages, StartupExit};
@@ -71,7 +71,7 @@ async fn a_broken_cache_is_ignored() {
     workplace.run(&["search", "teal"]).await;
     let halves = |text: &[u8]| text[..text.len() / 2].to_vec();
     for damage in [|_: &[u8]| Vec::new(), |_: &[u8]| b"\xff\x00{{{".to_vec(), halves] {
-        // The definitions alone, what is said about the server alone, then both.
+        // Damages the definitions, the entry of the server, then both.
         for damaged in [&["definitions"][..], &["servers"], &["definitions", "servers"]] {
             for folder in damaged {
                 for file in files(&workplace.path().join("state/cache").join(folder)) {

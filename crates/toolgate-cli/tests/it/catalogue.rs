@@ -109,7 +109,7 @@ impl Catalogue {
         trouble
     }
 
-    /// Checks a direct list against what the servers sent.
+    /// Compares a direct list with the definitions of the servers.
     fn assert_same(&self, tools: &[Value]) {
         assert_eq!(tools.len(), self.tools.len());
         for (given, (server, sent)) in tools.iter().zip(&self.tools) {
@@ -120,12 +120,12 @@ impl Catalogue {
     }
 }
 
-/// The list once it has so many tools of servers. The gateway tells when it has changed: to ask for it
-/// again and again would take the processor from the servers that start.
+/// Waits until the list has this many tools. It waits for notifications, because polling would slow
+/// down the servers that start.
 async fn listed(client: &mut Gateway, count: usize) -> Vec<Value> {
     loop {
         let mut tools = list(client).await;
-        // Ours, which is there where servers have resources.
+        // A meta-tool that is listed if servers have resources.
         tools.retain(|tool| tool["name"] != "read_output");
         if tools.len() == count {
             return tools;
@@ -134,7 +134,7 @@ async fn listed(client: &mut Gateway, count: usize) -> Vec<Value> {
     }
 }
 
-/// What the rules of naming ask of every list.
+/// Checks the rules for names.
 fn assert_well_named(tools: &[Value]) {
     let all = names(tools);
     assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len(), "each name is there once");

@@ -54,7 +54,7 @@ async fn run(command: &mut Command) -> String {
     String::from_utf8(stdout).unwrap()
 }
 
-/// Has a script hold a session with the gateway, and looks at what it saw.
+/// Runs a script of an SDK with the gateway, and checks its output.
 async fn hold_session(mut command: Command, plan: &Value, version: &str, face: Face) {
     let output = run(command.arg(plan.to_string())).await;
     let seen: Value = serde_json::from_str(&output).unwrap_or_else(|_| panic!("{output}"));

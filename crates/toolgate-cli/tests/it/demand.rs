@@ -1,4 +1,4 @@
-//! Servers on demand: lazy ones, those that are switched off and on, registries, skills, namespaces.
+//! Servers on demand: lazy servers, disabled servers, registries, skills, namespaces.
 
 mod consent;
 mod lazy;

@@ -133,7 +133,7 @@ async fn a_direct_list_follows_its_servers_for_a_modern_client() {
     let before = client.request("tools/list", modern(json!({}))).await.unwrap();
     assert_eq!(before["result"]["tools"].as_array().unwrap().len(), 1, "{before}");
     modern_call(&mut client, "kit_change_tools", json!({ "add": "later" })).await;
-    // Nothing is announced, but whoever asks again is told the truth.
+    // There is no notification, but the next list is correct.
     until("the new tool is listed", async || {
         let after = client.request("tools/list", modern(json!({}))).await.unwrap();
         (after["result"]["tools"].as_array().unwrap().len() == 2).then_some(())

@@ -1,5 +1,5 @@
-//! Scripts that try to carry data where it must not go, and scripts that do not: how many of each are
-//! stopped. What is measured here is the table of `docs/security.md`.
+//! Counts how many attack scripts and honest scripts are stopped. The table of `docs/security.md`
+//! shows these numbers.
 
 mod fixture;
 

@@ -258,7 +258,7 @@ async fn changed_tools_are_held_until_approved() {
     assert_eq!(approved.code, Some(0), "{approved:?}");
     let called = workplace.run(&["call", "records_delete", r#"{"id":"1"}"#]).await;
     assert_eq!(called.code, Some(0), "{called:?}");
-    // The lock is no list of wishes: what it cannot say, nobody assumes.
+    // Nothing is assumed about a lock file that cannot be read.
     std::fs::write(workplace.path().join("toolgate.lock"), "{").unwrap();
     assert_eq!(workplace.run(&["search", "delete"]).await.code, Some(2));
 }

@@ -1,4 +1,4 @@
-//! What a session is shown: direct, deferred, and everything between.
+//! The modes of a session.
 
 use serde_json::{Value, json};
 use toolgate_testkit::{Builtin, Faults, Fixture};

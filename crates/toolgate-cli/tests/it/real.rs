@@ -35,7 +35,7 @@ impl Connection {
     }
 }
 
-/// What a tool is searched by, what it is called with, and what is in its answer.
+/// A query for a tool, its arguments, and a part of its result.
 struct Use {
     query: &'static str,
     tool: &'static str,

@@ -58,7 +58,7 @@ async fn connected(workplace: &Workplace) -> Gateway {
     client
 }
 
-/// Ends a gateway in order, so that what it has learnt is written.
+/// Ends a gateway in order, so that its caches are written.
 async fn leave(mut client: Gateway) {
     client.close_stdin();
     assert!(client.wait().await.unwrap().success());

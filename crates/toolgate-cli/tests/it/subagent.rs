@@ -92,7 +92,7 @@ async fn a_session_gets_it_too() {
     let workplace = workplace(&json!({ "endpoint": model.url(), "model": "small" }));
     let mut client = workplace.connect(&[]).await;
     let arguments = json!({ "query": "weather", "limit": 1, "detail": "name" });
-    // What the candidates are is not the model's to say.
+    // The model cannot add candidates.
     let result = call(&mut client, "search_tools", arguments.clone()).await;
     assert!(text(&result).contains("- weather_"), "{}", text(&result));
     model.script(say(r#"["weather_forecast", "weather_forecast"]"#));

@@ -1,4 +1,4 @@
-//! A place to run the program in, and what is asked of it again and again.
+//! A folder to run the program in, and common helpers.
 
 use std::{
     collections::HashMap,
@@ -31,7 +31,7 @@ pub(crate) struct Gateway {
     _folder: Arc<TempDir>,
 }
 
-/// What a command came to.
+/// The outcome of a command.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) stdout: String,
@@ -144,7 +144,7 @@ impl Workplace {
             ("TOOLGATE_HOME", place("state")),
             ("XDG_CONFIG_HOME", place(".config")),
             ("NO_COLOR", "1".to_owned()),
-            // Never the keychain of whoever runs the tests.
+            // Tests never use the keychain of the user.
             ("TOOLGATE_VAULT", "file".to_owned()),
             // Nor their collector.
             ("OTEL_EXPORTER_OTLP_ENDPOINT", String::new()),

@@ -60,7 +60,7 @@ async fn a_script_and_its_calls_are_parts_of_the_clients_trace() {
     let echoes = named(&spans, "execute_tool kit_echo");
     let parents: Vec<_> = echoes.iter().map(|span| &span.parent).collect();
     assert!(parents.contains(&&run.id) && parents.contains(&&direct.id), "{echoes:#?}");
-    // The server is told whose part its work is.
+    // The server gets the trace.
     let heard = &called["result"]["_meta"]["fixture/requestMeta"]["traceparent"];
     let echo = echoes.iter().find(|span| span.parent == direct.id).unwrap();
     assert_eq!(*heard, format!("00-{TRACE}-{}-01", echo.id), "{called}");

@@ -66,7 +66,7 @@ impl Typist {
             .stderr(Stdio::from(OwnedFd::from(terminal)))
             .spawn()
             .unwrap();
-        // The command holds the terminal too, and has to let go of it.
+        // The command has the terminal open too, so it is dropped.
         drop(command);
         let keyboard = File::from(keyboard);
         let mut screen = keyboard.try_clone().unwrap();
@@ -112,7 +112,7 @@ impl Typist {
     }
 }
 
-/// A screen without what a sign of life has drawn and wiped away.
+/// A screen without the progress output.
 fn plain(screen: &str) -> String {
     let lines = screen.split('\n').map(|line| {
         let line = line.trim_end_matches('\r');

@@ -1,4 +1,4 @@
-//! What was of use before: remembered, looked at, erased, off.
+//! Usage memory: stored, shown, erased, off.
 
 use serde_json::{Value, json};
 use toolgate_testkit::{Builtin, Fixture};

@@ -13,11 +13,11 @@ use super::{Member, Node, Object, Value, syntax, too_deep};
 use crate::position::SourceText;
 use crate::{ConfigError, MAX_DEPTH};
 
-/// Reads a text; none for one that holds only white space and comments.
+/// Reads a text; `None` if it has only white space and comments.
 pub(super) fn read<'a>(source: &SourceText<'a>) -> Result<Option<Node<'a>>, ConfigError> {
     check_depth(source)?;
-    // Comments and trailing commas are what editors and clients agree on. The parser's other
-    // liberties are off: a file that only toolgate can read is no favour to its owner.
+    // Editors and clients accept comments and trailing commas. Other extensions of the parser are
+    // off, because other programs could not read such a file.
     let options = ParseOptions {
         allow_comments: true,
         allow_trailing_commas: true,
@@ -77,7 +77,7 @@ fn convert(value: ast::Value<'_>) -> Node<'_> {
     Node { value, offset }
 }
 
-/// Says what the parser met in the words of the other messages.
+/// Translates a message of the parser to the terms of other messages.
 fn translate(source: &SourceText<'_>, error: &ParseError) -> ConfigError {
     let message = match error.kind() {
         Kind::ExpectedColonAfterObjectKey => "expected `:` after the key",

@@ -51,7 +51,7 @@ pub(crate) struct Member<'a> {
 #[derive(Debug)]
 pub(crate) struct Replaced<'a> {
     pub(crate) key: Cow<'a, str>,
-    /// Where the value that counts has its key.
+    /// The offset of the key of the effective value.
     pub(crate) later_offset: usize,
 }
 
@@ -137,7 +137,7 @@ impl Value<'_> {
         }
     }
 
-    /// What the value is, with its article, for messages.
+    /// The kind of the value with its article, for messages.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",

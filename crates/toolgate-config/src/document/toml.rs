@@ -23,7 +23,7 @@ pub(super) fn read<'a>(source: &SourceText<'a>) -> Result<Option<Node<'a>>, Conf
     Ok(Some(Node { value: Value::Object(object), offset }))
 }
 
-/// Says what the parser met in the words of the other messages, where its own mislead.
+/// Translates misleading messages of the parser to the terms of other messages.
 fn translate(text: &str, offset: usize, message: &str) -> String {
     let is_word = text.get(offset..).is_some_and(|rest| rest.starts_with(char::is_alphabetic));
     if is_word && ["float", "integer", "boolean"].iter().any(|kind| message.contains(kind)) {
@@ -34,7 +34,7 @@ fn translate(text: &str, offset: usize, message: &str) -> String {
         "duplicate key" => {
             "expected each key once, but this one is already written further up".into()
         }
-        // The parser puts what it found and what it expected on lines of their own.
+        // The parser puts what it found and what it expected on separate lines.
         _ => message.trim().replace('\n', "; "),
     }
 }
@@ -42,7 +42,7 @@ fn translate(text: &str, offset: usize, message: &str) -> String {
 /// Refuses a text that is nested too deep before the parser meets it. The parser bounds the depth
 /// of brackets and the dots of a key, but not the two multiplied: `a.a.a = { a.a.a = { …`.
 fn check_depth(source: &SourceText<'_>) -> Result<(), ConfigError> {
-    // What is open, with the levels that it adds: its own, and one for each dot of its key.
+    // The open brackets, each with its levels: its own, and one for each dot of its key.
     let mut open: Vec<(TokenKind, usize)> = Vec::new();
     let mut depth = 0_usize;
     let mut dots = 0_usize;

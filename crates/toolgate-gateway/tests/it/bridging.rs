@@ -1,5 +1,4 @@
-//! A client of either era, servers of either era, all of them or one as it is: questions are asked,
-//! answers arrive.
+//! Input requests between clients and servers of both eras, for a host and in pass-through.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Who should not be here, and what should not be sent.
+//! Hostile clients and invalid requests.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What an endpoint bears, and what it says when it is too much.
+//! The limits of an endpoint.
 
 use std::{sync::atomic::Ordering, time::Duration};
 

@@ -1,4 +1,4 @@
-//! What clients are told when the gateway stops.
+//! The last messages when the gateway stops.
 
 use std::sync::{Arc, atomic::Ordering};
 

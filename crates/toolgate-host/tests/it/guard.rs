@@ -1,4 +1,4 @@
-//! Who may call what: the policy, the person, the grants, the data and the record.
+//! The policy, approvals, grants, data flow and the audit log.
 
 mod audit_log;
 mod fixture;
@@ -81,7 +81,7 @@ async fn a_grant_for_a_session_ends_with_it_and_one_for_always_does_not() {
     let grants = read_grants(journal).unwrap();
     let later = fixture.host.session();
     assert!(!fixture.call(&later, None, "store_delete", json!({ "id": "5" })).await.1);
-    // Taken back by another process, it is asked for again.
+    // After another process revoked the grant, toolgate asks again.
     let elsewhere = fixture.store().journal().unwrap();
     assert!(elsewhere.revoke(&grants[0].id.0).unwrap());
     let (text, failed) = fixture.call(&later, None, "store_delete", json!({ "id": "6" })).await;

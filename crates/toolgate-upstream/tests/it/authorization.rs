@@ -1,4 +1,4 @@
-//! Servers that want to know who asks.
+//! Servers that require a login.
 
 mod discovery;
 mod tokens;

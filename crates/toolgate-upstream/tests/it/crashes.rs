@@ -69,7 +69,7 @@ async fn a_call_is_not_repeated_after_a_broken_http_response() {
             assert_eq!(running.calls(), 1, "{era:?} over {over:?}");
             running.shutdown().await;
 
-            // That nobody is there any more is found out without another call.
+            // The loss of the server is noticed without another call.
             gate.until("the news", |gate| gate.state(NAME).kind == StateKind::Failed).await;
         }
     }
@@ -141,7 +141,7 @@ async fn a_child_that_only_closes_its_output_is_ended_and_started_again() {
 #[tokio::test]
 async fn a_process_that_left_the_group_delays_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    // It keeps the server's pipes open for longer than the test has patience.
+    // It keeps the server's pipes open for longer than the deadline of the test.
     let prelude = "setsid sh -c 'echo $$ >> \"$0\"; exec sleep 120' \"$ESCAPED\" &";
     let escaped = folder.path().join("escaped");
     let mut spec = logged(&counter(), &folder.path().join("starts"), prelude);

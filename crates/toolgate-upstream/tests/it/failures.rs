@@ -1,4 +1,4 @@
-//! What a person reads when something is wrong.
+//! Messages about failures.
 
 use std::collections::BTreeMap;
 

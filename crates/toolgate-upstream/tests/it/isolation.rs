@@ -1,4 +1,4 @@
-//! One server's trouble is no other's.
+//! The failure of one server does not affect others.
 
 use serde_json::json;
 use toolgate_testkit::{Builtin, Faults, Fixture};

@@ -1,4 +1,4 @@
-//! What servers tell of their own accord.
+//! Notifications of servers.
 
 use std::time::Instant;
 

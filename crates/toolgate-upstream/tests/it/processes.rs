@@ -118,7 +118,7 @@ async fn two_upstreams_do_not_end_each_others_children() {
     gone(&second_pids).await;
 }
 
-/// Not a test of its own: the process that the next test kills.
+/// Not a test: the process that the next test kills.
 #[tokio::test]
 async fn hold_an_upstream() {
     let Some(folder) = std::env::var_os(HOLD) else { return };
@@ -198,7 +198,7 @@ async fn daemons_end_with_a_crashed_server() {
     gone(&pids).await;
 }
 
-/// Not a test of its own: the process that the next test kills.
+/// Not a test: the process that the next test kills.
 #[tokio::test]
 async fn hold_daemons() {
     let Some(folder) = std::env::var_os(HOLD) else { return };
@@ -222,7 +222,7 @@ async fn a_server_gets_a_few_variables_and_its_own() {
     let toolgate_upstream::Endpoint::Stdio(stdio) = &mut spec.endpoint else { panic!("a command") };
     stdio.env.insert("OWN".to_owned(), "yes".to_owned());
     let _gate = Gate::ready(spec).await;
-    // Those of the test itself, which stand for the secrets of the user.
+    // Variables of the test process, which represent secrets of the user.
     assert!(std::env::var_os("CARGO_PKG_NAME").is_some());
     let variables = lines(&file);
     assert!(variables.contains(&"OWN=yes".to_owned()), "{variables:?}");

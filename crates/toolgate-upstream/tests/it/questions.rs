@@ -1,4 +1,4 @@
-//! Servers that ask before they answer, and who is asked.
+//! Input requests of servers, and the clients that get them.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use toolgate_upstream::{CallError, CallOptions, InputHandler, InputRequest};
 
 use crate::support::{Gate, Over, lines, millis, serve, stdio, until, with_limits, within};
 
-/// Somebody who can be asked.
+/// A client that answers input requests.
 #[derive(Debug)]
 pub(crate) struct Person {
     name: &'static str,
@@ -24,7 +24,7 @@ pub(crate) struct Person {
     thinking: Arc<Mutex<usize>>,
 }
 
-/// Counts those who wait, also where nobody waits for them any more.
+/// Counts the open input requests.
 struct Thinking(Arc<Mutex<usize>>);
 
 impl Drop for Thinking {
@@ -234,7 +234,7 @@ async fn an_unanswered_modern_input_request_is_in_the_error() {
 #[tokio::test]
 async fn an_input_request_of_an_unknown_call_is_refused() {
     let (ada, bob) = (Arc::new(Person::new("ada")), Arc::new(Person::new("bob")));
-    // A call that nobody answers for is another's too.
+    // A call without an input handler belongs to another caller too.
     for others in [by(&bob), CallOptions::default()] {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("calls");

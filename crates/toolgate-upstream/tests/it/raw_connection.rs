@@ -119,7 +119,7 @@ fn client() -> ConnectionClient {
     }
 }
 
-/// The same, where it may fail.
+/// Opens a connection, which may fail.
 pub(crate) async fn try_open(
     spec: &ServerSpec,
     answer: Option<Result<Value, ErrorObject>>,

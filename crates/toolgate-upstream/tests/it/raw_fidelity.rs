@@ -22,7 +22,7 @@ fn odd_values() -> Vec<Value> {
         json!({ "task": { "ttl": 1e300, "status": "odd" }, "requestState": "s", "uri": ":" }),
         json!({ "big": [i64::MIN, i64::MAX, u64::MAX, 0.1, -0.0, 1e-7] }),
     ];
-    // And whatever a small generator thinks of, the same every time.
+    // And values of a small generator with a fixed seed.
     let mut seed = 7_u64;
     values.extend((0..40).map(|_| Value::Object(object(&mut seed, 4))));
     values
@@ -52,7 +52,7 @@ fn object(seed: &mut u64, depth: u64) -> Map<String, Value> {
         .collect()
 }
 
-/// Each way to a server, and whether what is told during a request has a way back on it.
+/// Each era and transport, and whether notifications of a request arrive on its stream.
 const WAYS: [(FixtureEra, Over); 6] = [
     (FixtureEra::Legacy, Over::Stdio),
     (FixtureEra::Legacy, Over::HttpJson),

@@ -18,18 +18,18 @@ use toolgate_upstream::{
     Upstream,
 };
 
-/// Asks `condition` again and again, for what nobody announces: processes and files.
+/// Polls `condition`, for processes and files.
 pub(crate) async fn until(what: &str, condition: impl Fn() -> bool) {
     toolgate_testkit::until(what, async || condition().then_some(())).await;
 }
 
-/// An upstream and what its observer was told.
+/// An upstream, and the events that its observer got.
 pub(crate) struct Gate {
     pub(crate) upstream: Upstream,
     pub(crate) told: Arc<Recorder>,
 }
 
-/// What an observer was told.
+/// The events that an observer got.
 #[derive(Default)]
 pub(crate) struct Recorder(watch::Sender<Record>);
 

@@ -72,7 +72,7 @@ impl Authorised {
     }
 }
 
-/// Visits the page that asks a person for consent; gives the address that it sends the browser to.
+/// Visits the consent page. Returns the redirect URL.
 async fn consent(url: &str) -> Result<String, Failure> {
     let browser =
         toolgate_http::client_builder().redirect(reqwest::redirect::Policy::none()).build()?;

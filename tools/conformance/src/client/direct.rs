@@ -35,7 +35,7 @@ async fn attempt(
 ) -> Result<(), Failure> {
     let client = connect(url, scenario, authorised).await?;
     let outcome = steps::take(&client, scenario).await;
-    // What was done is done: how the connection ends is no part of the scenario.
+    // The end of the connection is not part of the scenario.
     let _ = client.cancel().await;
     outcome.map_err(unwrapped)
 }

@@ -1,4 +1,5 @@
-//! A client that does what the suite's client scenarios want: it connects, lists everything, and uses what it finds.
+//! A client for the suite's client scenarios: it connects, lists everything, and uses what it
+//! finds.
 
 mod answers;
 mod authorise;

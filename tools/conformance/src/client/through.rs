@@ -75,7 +75,7 @@ impl<'a> ToolgateHome<'a> {
             serve_client_with_lifecycle(AcceptingClient, transport, scenario.lifecycle.clone())
                 .await?;
         let outcome = steps::take(&client, scenario).await;
-        // What was done is done: how the connection ends is no part of the scenario.
+        // The end of the connection is not part of the scenario.
         let _ = client.cancel().await;
         Ok(outcome?)
     }

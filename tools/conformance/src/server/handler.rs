@@ -217,7 +217,7 @@ impl ServerHandler for ConformanceServer {
                 () = context.cancelled() => return Ok(()),
                 change = changes.recv() => change,
             };
-            // A stream that is filtered or gone refuses a notification: that is its business.
+            // A filtered or closed stream refuses a notification, which is fine.
             let _ = match change {
                 Ok(ListChange::Tools) => context.sink().notify_tool_list_changed().await,
                 Ok(ListChange::Prompts) => context.sink().notify_prompt_list_changed().await,

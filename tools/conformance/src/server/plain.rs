@@ -92,7 +92,7 @@ fn resource(uri: &str, mime_type: &str, text: &str) -> Value {
 async fn log(server: &ConformanceServer, context: &RequestContext<RoleServer>, message: &str) {
     if server.logs(context) {
         let message = LoggingMessageNotificationParam::new(LoggingLevel::Info, json!(message));
-        // A client that is gone hears nothing.
+        // A disconnected client gets nothing.
         let _ = context.peer.notify_logging_message(message).await;
         tokio::time::sleep(PAUSE).await;
     }

@@ -1,4 +1,4 @@
-//! The two ends, with each other: what the suite would see of them.
+//! Runs the client against the server.
 
 #![allow(
     clippy::unwrap_used,

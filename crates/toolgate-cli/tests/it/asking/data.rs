@@ -1,4 +1,4 @@
-//! Where data came from is known when a run goes on, in the same session and in another.
+//! The origin of data is known when a run resumes, in the same session and in another.
 
 use serde_json::{Value, json};
 use toolgate_testkit::Fixture;
@@ -12,8 +12,8 @@ use crate::{
     support::{Workplace, entry, text},
 };
 
-/// A customer file, the web, a mail that can be sent, a translator, and something that can be deleted;
-/// the first call of `gate_open` is asked for, so that a run waits there.
+/// Servers with private data, untrusted content, mail, a translator and a destructive tool. The
+/// first call of `gate_open` needs an approval, so that a run waits there.
 fn labelled_workplace() -> Workplace {
     let free = json!({ "text": { "type": "string" } });
     let says = |text: &str| json!({ "content": [{ "type": "text", "text": text }] });
@@ -58,7 +58,7 @@ async fn elsewhere(workplace: &Workplace) -> Talk {
     Talk::start(workplace, Way::StdioLegacy, Manners::ALONE).await.0
 }
 
-/// Runs a script until it waits, and approves that; gives the run. The client is gone.
+/// Runs a script until it waits, disconnects, and approves the call. Returns the id of the run.
 async fn waited(workplace: &Workplace, code: &str) -> String {
     let mut client = elsewhere(workplace).await;
     let waits = client.call_alone("run_code", json!({ "code": code })).await;
@@ -68,7 +68,7 @@ async fn waited(workplace: &Workplace, code: &str) -> String {
     run
 }
 
-/// Goes on with a run, perhaps with other code, until it waits; gives what is asked then.
+/// Resumes a run, perhaps with other code, until it waits. Returns the question.
 async fn asked_then(workplace: &Workplace, run: &str, code: Option<&str>) -> Vec<String> {
     let mut arguments = json!({ "run_id": run });
     if let Some(code) = code {
@@ -79,7 +79,7 @@ async fn asked_then(workplace: &Workplace, run: &str, code: Option<&str>) -> Vec
     evidence(workplace).await
 }
 
-/// What the question that waits says of data.
+/// The evidence in the open question.
 async fn evidence(workplace: &Workplace) -> Vec<String> {
     let waiting = workplace.run(&["approve", "--json"]).await.json();
     let evidence = &waiting[0]["question"]["evidence"];
@@ -87,8 +87,8 @@ async fn evidence(workplace: &Workplace) -> Vec<String> {
     lines.map(str::to_owned).collect()
 }
 
-/// Runs a script until it waits, approves that, goes on in the same session or in another process, and
-/// gives what is asked then.
+/// Runs a script until it waits, approves the call, and resumes in the same session or in another
+/// process. Returns the next question.
 async fn asked_after_resuming(
     read_first: Option<&str>,
     code: &str,
@@ -163,7 +163,8 @@ async fn data_that_a_model_read_before_a_script_is_known_in_other_sessions() {
         "web/get was read in an earlier session, which is untrusted",
     ]
     "#);
-    // What of it a script has in its own words is not known there, so that it may be all of it.
+    // Another session does not know which part of the data is in the script, so it assumes all of
+    // it.
     let send = "await gate_open({}); await mail_send({ text: 'Ada owes us 48,200 EUR since the spring of last year' });";
     let elsewhere = asked_after_resuming(Some("crm_get"), send, true).await;
     insta::assert_debug_snapshot!(elsewhere, @r#"
@@ -176,7 +177,7 @@ async fn data_that_a_model_read_before_a_script_is_known_in_other_sessions() {
 #[tokio::test]
 async fn results_are_known_after_their_tool_is_gone() {
     let workplace = labelled_workplace();
-    // A script that names it would be told so before it runs.
+    // The check would refuse a script that names the tool.
     let code = "const name = ['crm', 'get'].join('_');
         const file = await call_tool({ name, arguments: {} });
         await gate_open({});

@@ -1,4 +1,4 @@
-//! Scripts whose calls a person is asked for: late, or not at all.
+//! Scripts whose approvals come late, or not at all.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::support::text;
 
-/// One call that goes through, and one that is asked for.
+/// One allowed call, and one that needs an approval.
 const SCRIPT: &str = "const sum = (await kit_add({ a: 1, b: 2 })).sum;
 const before = Date.now();
 let timer;
@@ -21,7 +21,7 @@ const counted = await Promise.race([kit_counter({}), late]);
 clearTimeout(timer);
 return [sum, counted.count, Date.now() - before < LATE];";
 
-/// What the run may take: more than it needs on a machine under load, and less than the person.
+/// The time limit of the run: more than it needs on a busy machine, and less than the person takes.
 fn limit() -> Duration {
     scaled(Duration::from_secs(5))
 }

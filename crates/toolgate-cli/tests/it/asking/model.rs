@@ -1,4 +1,4 @@
-//! What a model, and a script that it wrote, might try to answer a question itself.
+//! Attempts of a model or a script to answer a question.
 
 use serde_json::{Value, json};
 

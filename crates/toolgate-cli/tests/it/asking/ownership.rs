@@ -1,4 +1,4 @@
-//! Whose a run is, and what the record says of who it was.
+//! Runs belong to their callers, and the audit log names the callers.
 
 use serde_json::{Value, json};
 
@@ -58,7 +58,7 @@ async fn runs_and_outputs_belong_to_their_token() {
         .filter(|row| row["kind"] == "call")
         .map(|row| {
             let (caller, tool) = (row["caller"].as_str().unwrap(), row["tool"].as_str().unwrap());
-            // What tells tokens of one name apart differs from run to run.
+            // The short hash of a token differs from run to run.
             let (start, _) = caller.rsplit_once(' ').unwrap();
             format!("{tool}: {start}")
         })

@@ -95,7 +95,8 @@ async fn a_form_can_be_answered_with_a_pattern_of_arguments() {
             answer.clone()
         }
     };
-    // What cannot be read is a no, and what does not mean the call does not let it through.
+    // An invalid condition is a denial, and a condition that the call does not meet does not allow
+    // it.
     let no = client.call("call_tool", call("src/a.rs"), says("path=*.rs")).await;
     assert!(text(&no).contains("a person denied it"), "{no}");
     let other = client.call("call_tool", call("src/a.rs"), says("path=docs/*")).await;

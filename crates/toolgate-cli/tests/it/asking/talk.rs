@@ -1,4 +1,4 @@
-//! Clients of both eras over both transports, with or without a person who can be asked.
+//! Clients of both eras over both transports, with or without elicitation.
 
 use serde_json::{Value, json};
 use toolgate_testkit::RawClient;
@@ -76,7 +76,7 @@ impl Manners {
 }
 
 impl Talk {
-    /// Starts a gateway and a client of it. What it is over HTTP has to be kept.
+    /// Starts a gateway and a client. Over HTTP the gateway is returned too.
     pub(super) async fn start(
         workplace: &Workplace,
         way: Way,
@@ -119,7 +119,7 @@ impl Talk {
         Self::HttpLegacy(line, session)
     }
 
-    /// Calls a tool; `person` answers what is asked meanwhile. Gives the result.
+    /// Calls a tool, and returns the result. `person` answers input requests.
     pub(super) async fn call(
         &mut self,
         tool: &str,
@@ -153,7 +153,7 @@ impl Talk {
         }
     }
 
-    /// The same where nobody is asked.
+    /// Calls a tool without input requests.
     pub(super) async fn call_alone(&mut self, tool: &str, arguments: Value) -> Value {
         let nobody = async |question: Value| panic!("nobody can be asked: {question}");
         self.call(tool, arguments, nobody).await
@@ -227,7 +227,7 @@ impl Line {
         answer
     }
 
-    /// Reads the stream of a call, and answers what is asked in it.
+    /// Reads the stream of a call, and answers its input requests.
     async fn legacy(
         &self,
         session: &str,

@@ -1,4 +1,4 @@
-//! Servers that cannot be used, each beside one that can.
+//! Servers that cannot be used, each beside a good one.
 
 use std::net::TcpListener;
 
@@ -15,7 +15,7 @@ fn beside_a_good_one(other: &Value) -> Workplace {
     Workplace::new(&json!({ "mcpServers": { "notes": entry(&notes()), "other": other } }))
 }
 
-/// What `status` says about it; and the good server is served all the same.
+/// The output of `status`. The good server is still served.
 async fn told(workplace: &Workplace) -> String {
     let outcome = workplace.run(&["status"]).await;
     assert_eq!(outcome.code, Some(1), "{outcome:?}");
@@ -111,7 +111,7 @@ async fn a_wrong_url() {
 #[tokio::test]
 async fn a_closed_port() {
     let port = {
-        // Nobody gets it again while this test runs: the system hands out others first.
+        // The system does not reuse the port soon.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         listener.local_addr().unwrap().port()
     };

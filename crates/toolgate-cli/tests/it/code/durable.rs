@@ -9,7 +9,7 @@ use crate::{
     support::{Workplace, call, entry, entry_with, text},
 };
 
-/// Goes on with a run.
+/// Resumes a run.
 async fn resume(client: &mut RawClient, id: &str, code: Option<&str>) -> Value {
     let mut arguments = json!({ "run_id": id });
     if let Some(code) = code {
@@ -22,7 +22,7 @@ pub(super) fn id_of(result: &Value) -> &str {
     result["_meta"]["toolgate/run"]["id"].as_str().unwrap_or_else(|| panic!("no id: {result}"))
 }
 
-/// The text of a result, with a word in the place of its id.
+/// The text of a result, with a placeholder for its id.
 pub(super) fn shown(result: &Value) -> String {
     text(result).replace(id_of(result), "ID")
 }
@@ -92,7 +92,7 @@ async fn a_run_that_runs_is_not_run_twice() {
     let refused = workplace.run(&["run", "--resume", &id]).await;
     assert!(refused.stderr.contains("is still running"), "{refused:?}");
 
-    // Cancelled, it is free again, and the call that was under way is not repeated.
+    // After the cancellation the run is free again, and its open call is not repeated.
     client.notify("notifications/cancelled", json!({ "requestId": begun })).await.unwrap();
     let resumed = crate::support::until("the run ends", async || {
         let resumed = resume(&mut client, &id, None).await;
@@ -136,7 +136,7 @@ async fn a_resumed_run_emits_content_and_media_again() {
     };
     assert_eq!(image(&failed).len(), 1, "{failed}");
     let id = id_of(&failed).to_owned();
-    // By another process, which has only what is written down.
+    // Another process resumes it from the journal.
     drop(client);
     let mut client = workplace.connect(&[]).await;
     let code = code.replace("FAILS", "[block for block in blocks if block.get('type') == 'image']");
@@ -166,7 +166,7 @@ async fn a_run_waits_for_a_person_and_continues_after_the_approval() {
     Once it is approved, resume_run(run_id: "ID") goes on.
     "#);
     let id = id_of(&waits).to_owned();
-    // Nobody has said yes.
+    // Nobody has approved it.
     let waits = resume(&mut client, &id, None).await;
     assert!(text(&waits).contains("waits for approval"), "{waits}");
     let shown = workplace.run(&["runs", "show", &id]).await;
@@ -225,7 +225,7 @@ async fn runs_are_listed_and_shown() {
         assert_eq!(workplace.run_with_input(&["run", "-"], &code).await.code, Some(0));
     }
     let runs = workplace.run(&["runs", "--json"]).await.json();
-    // What is too much is forgotten when the next begins.
+    // Old runs are removed when the next run begins.
     assert!((2..=3).contains(&runs.as_array().unwrap().len()), "{runs}");
     let id = runs[0]["id"].as_str().unwrap();
     let told = workplace.run(&["runs", "show", id, "--json"]).await.json();

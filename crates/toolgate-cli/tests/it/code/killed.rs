@@ -1,4 +1,5 @@
-//! Scripts with effects, killed anywhere and resumed: each effect happens once, or is told as unknown.
+//! Scripts with effects, killed at many points and resumed: each effect happens once, or is
+//! reported as unknown.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -68,14 +69,14 @@ enum Point {
     Time(Duration),
 }
 
-/// What came of a script that was killed.
+/// The outcome of a killed script.
 #[derive(Debug, Default)]
 struct Tally {
     /// Killed while it ran, and resumed to its end.
     resumed: usize,
     /// Resumed with nothing unknown.
     whole: usize,
-    /// Effects that were told as unknown.
+    /// Effects that were reported as unknown.
     unknown: usize,
     /// Of these, those that had happened.
     happened: usize,
@@ -166,7 +167,7 @@ fn last_run(workplace: &Workplace) -> Option<(String, RunState)> {
     Some((run.id, run.state))
 }
 
-/// A server that writes down what it is asked to do before it does it.
+/// A server that logs each call before its effect.
 fn workplace() -> (Workplace, PathBuf) {
     let place = Workplace::empty();
     let log = place.path().join("effects.log");
@@ -209,7 +210,7 @@ async fn kill_at(mut child: Child, log: &PathBuf, point: Point) -> bool {
     false
 }
 
-/// How often each effect has happened. Reading is none.
+/// How often each effect has happened. Reads do not count.
 fn effects(log: &PathBuf) -> BTreeMap<u64, usize> {
     let mut effects = BTreeMap::new();
     for line in lines(log) {
@@ -252,7 +253,7 @@ async fn no_effect_is_repeated_if_the_end_of_the_journal_is_missing() {
     let state = workplace.path().join("state");
     let kept = workplace.path().join("kept");
     copy(&state, &kept);
-    // Whoever closes the journal in order leaves no log.
+    // A normal end leaves no write-ahead log.
     let (id, _) = last_run(&workplace).unwrap();
     let did = std::fs::read(&log).unwrap();
     let length = std::fs::metadata(kept.join("journal.db-wal")).unwrap().len();

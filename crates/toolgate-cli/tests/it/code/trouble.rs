@@ -1,4 +1,4 @@
-//! Calls of which nobody knows what came of them, and a journal that fails.
+//! Calls of unknown outcome, and a failing journal.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -154,7 +154,7 @@ async fn ctrl_c_does_not_reach_workers() {
     let (workplace, log) = workplace(&json!({}));
     let code = "await kit_sleep({ ms: 600000 })";
     std::fs::write(workplace.path().join("slow.ts"), code).unwrap();
-    // As a shell starts what it runs in the foreground.
+    // Started like a foreground job of a shell.
     let child = workplace.command(&["run", "slow.ts"]).process_group(0).spawn().unwrap();
     is_called(&log, "sleep").await;
     let group = format!("-{}", child.id().unwrap());

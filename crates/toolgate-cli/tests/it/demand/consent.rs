@@ -8,7 +8,7 @@ use crate::{
     support::{Gateway, Workplace, text},
 };
 
-/// Where a server can be had that is not configured.
+/// A configuration with a registry.
 fn workplace() -> Workplace {
     let workplace = Workplace::new(&json!({
         "registry": { "sources": ["./servers"] }, "toolSearch": { "enabled": true },
@@ -38,8 +38,8 @@ fn said(action: &str, decision: Option<&str>) -> Value {
     }
 }
 
-/// Enables the server as a client of the older protocol whose person says this; gives the question
-/// and the result.
+/// Enables the server as a legacy client whose person answers this. Returns the question and the
+/// result.
 async fn enable_legacy(client: &mut Gateway, answer: &Value) -> (Value, Value) {
     let params = json!({ "name": "enable_server", "arguments": { "name": NAME } });
     let id = client.begin("tools/call", params).await.unwrap();
@@ -139,7 +139,7 @@ async fn if_the_client_cannot_ask_the_model_learns_how_to_consent() {
     let workplace = workplace();
     let gateway = workplace.serve_http(&[]).await;
     let arguments = json!({ "name": NAME });
-    // One that can show a page only, or nothing at all.
+    // Clients with only URL elicitation, or none.
     for capabilities in [json!({}), json!({ "elicitation": { "url": {} } })] {
         let newer = gateway.client().with_capabilities(capabilities.clone());
         let waits = newer.call("enable_server", arguments.clone()).await;

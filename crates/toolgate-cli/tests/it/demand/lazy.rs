@@ -37,11 +37,11 @@ async fn a_lazy_server_starts_with_the_first_call() {
     let result = call_through(&mut gateway, "notes_find_notes", json!({ "words": "x" })).await;
     assert_ne!(result["isError"], true, "{result}");
     assert_eq!(starts(&log), 1);
-    // What it knows is written by the time it has ended in order.
+    // The cache is complete after a normal end.
     gateway.close_stdin();
     assert!(gateway.wait().await.unwrap().success());
 
-    // The next time its tools are known, and it is left alone all the same.
+    // The next time its tools are cached, and it still is not started.
     let mut gateway = workplace.connect(&[]).await;
     let found = call(&mut gateway, "search_tools", json!({ "query": "colour of a note" })).await;
     insta::assert_snapshot!(text(&found), @r#"
@@ -208,7 +208,7 @@ async fn people_disable_and_enable_servers() {
 
     Disabled by a person, and may have it: weather. They enable it: toolgate enable.
     "#);
-    // What a person switched off, a model does not switch on.
+    // A model cannot enable a server that a person disabled.
     let refused = call(&mut gateway, "enable_server", json!({ "name": "weather" })).await;
     assert_eq!(refused["isError"], true, "{refused}");
     insta::assert_snapshot!(text(&refused), @"Server weather cannot be enabled: a person switched it off, and switches it on: `toolgate enable weather`.");

@@ -30,7 +30,7 @@ async fn a_namespace_has_its_own_servers_and_mode() {
     );
     assert_eq!(seen(&["--namespace", "all"]).await, META);
 
-    // What is switched off in one is on in the others.
+    // A server that is disabled in one namespace is enabled in the others.
     let off = workplace.run(&["disable", "weather", "--namespace", "all"]).await;
     assert_eq!(off.code, Some(0), "{off:?}");
     assert_eq!(seen(&["--namespace", "outside"]).await.len(), 2);

@@ -9,7 +9,7 @@ use crate::support::{Workplace, call, entry, list, names, text};
 
 pub(super) const NAME: &str = "io.github.acme/sums";
 
-/// A program of the name `npx` that is the fixture, whatever it is asked to run, and says so in a file.
+/// A fake `npx` that always runs the fixture, and logs its arguments.
 pub(super) fn fake_npx(workplace: &Workplace) {
     use std::os::unix::fs::PermissionsExt;
 
@@ -208,7 +208,7 @@ async fn a_registry_is_contacted_at_the_first_search() {
     assert_eq!(endpoint.requests(), 4);
     drop(endpoint);
 
-    // What it said is there when it is gone.
+    // Its definitions are cached after it is gone.
     let mut later = workplace.connect(&[]).await;
     let again = call(&mut later, "search_available_servers", query).await;
     assert_eq!(text(&again), text(&found));

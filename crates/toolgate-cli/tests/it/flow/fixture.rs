@@ -169,7 +169,7 @@ fn store() -> Fixture {
         .with_answer("update_record", answer(&json!({ "updated": true })))
 }
 
-/// Notes that stay inside; they answer with what was written.
+/// Notes that do not leave. They return what was written.
 fn inside() -> Fixture {
     Fixture::new("notes").with_tool(tool("write", &["text"], &adds()))
 }

@@ -1,4 +1,4 @@
-//! What a deferred session pays for.
+//! The cost of a deferred session.
 
 use serde_json::{Value, json};
 use toolgate_catalog::TokenCounter;

@@ -51,7 +51,7 @@ async fn progress_passes_in_order_and_before_the_result() {
         assert_eq!(progress[9]["total"].as_f64(), Some(100.0));
         assert_eq!(progress[9]["message"], "step 10");
     }
-    // Who does not ask for it gets none.
+    // A client that does not request progress gets none.
     let id = client
         .begin("tools/call", request("kit_progress", &json!({ "steps": 3 }), &json!({})))
         .await;

@@ -1,4 +1,4 @@
-//! Rules about command lines, paths and URLs hold for what these do, not for how they begin.
+//! Rules about command lines, paths and URLs compare their meaning, not their beginning.
 
 use serde_json::{Value, json};
 use toolgate_testkit::Fixture;

@@ -1,4 +1,4 @@
-//! What is denied is unknown to scripts and skills too, and what happened is drawn.
+//! Denied tools are unknown to scripts and skills, and `runs show` draws the data flow.
 
 use serde_json::{Value, json};
 use toolgate_testkit::Fixture;
@@ -21,7 +21,7 @@ fn text(text: &str) -> Value {
 
 #[tokio::test]
 async fn denied_tools_are_unknown_to_scripts_and_skills() {
-    // A second server whose tool wants the denied name, so that neither would have it.
+    // A second server whose tool collides with the denied name.
     let hostile = Fixture::new("github_delete").with_tools([tool("repo", WORDS, &json!({}), &[])]);
     let place = Workplace::new(&json!({
         "mcpServers": { "github": entry(&github()), "github_delete": entry(&hostile) },

@@ -1,4 +1,4 @@
-//! The policy holds for a server that is passed through, from the configuration to the record.
+//! The policy applies in pass-through, from the configuration to the audit log.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Where nothing can be kept, and where what was kept cannot be read.
+//! State folders that cannot be written or read.
 
 use serde_json::json;
 use toolgate_testkit::Fixture;
@@ -146,7 +146,7 @@ async fn the_hint_for_a_broken_lock_file_works() {
     assert_eq!(workplace.run(&DELETE).await.code, Some(0));
 }
 
-/// A file that never has room stands in for the log.
+/// A file that is always full replaces the log.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn records_lost_on_a_full_disk_are_counted_and_shown() {
@@ -160,7 +160,7 @@ async fn records_lost_on_a_full_disk_are_counted_and_shown() {
     for _ in 0..3 {
         assert_eq!(workplace.run(&list).await.code, Some(0), "the record is not required");
     }
-    // There is room again.
+    // The disk has space again.
     std::fs::remove_file(&log).unwrap();
     std::fs::rename(&aside, &log).unwrap();
     let verified = workplace.run(&["audit", "--verify"]).await;

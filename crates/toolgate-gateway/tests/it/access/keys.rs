@@ -1,4 +1,4 @@
-//! The keys of an issuer: where they are looked for, and what happens when they cannot be had.
+//! The keys of an issuer: where they are searched, and what happens if they are not available.
 
 use serde_json::json;
 use toolgate_gateway::{AccessControl, CredentialRequirement, IssuerSettings};

@@ -1,4 +1,4 @@
-//! Who is let in, and what the others are told.
+//! Access control, and its refusals.
 
 mod keys;
 mod pages;

@@ -1,4 +1,4 @@
-//! Web pages: whose may talk to us, and what their browsers are told.
+//! Web pages: allowed origins and CORS.
 
 use reqwest::{Method, RequestBuilder};
 use toolgate_gateway::CredentialRequirement;

@@ -1,4 +1,4 @@
-//! What the record and a collector are told of calls that were not made, too.
+//! The audit log and the telemetry of calls, including refused ones.
 
 use serde_json::json;
 use toolgate_host::HostSettings;

@@ -34,7 +34,7 @@ pub(super) struct GuardFixture {
     pub(super) _servers: Vec<RunningHttp>,
 }
 
-/// What a client sends when its person chose this.
+/// The response of a client whose person chose this.
 pub(super) fn said(choice: &str) -> Value {
     json!({ "action": "accept", "content": { "answer": choice } })
 }
@@ -63,7 +63,7 @@ pub(super) fn labelled(flow: FlowMode) -> PolicySettings {
     policy
 }
 
-/// The same where all that is read is private, and no more.
+/// Like `labelled`, but the web is private too.
 pub(super) fn labelled_private() -> PolicySettings {
     let mut policy = labelled(FlowMode::Content);
     let private = ServerPolicy { labels: Label::Private.into(), ..ServerPolicy::default() };
@@ -71,7 +71,7 @@ pub(super) fn labelled_private() -> PolicySettings {
     policy
 }
 
-/// The same where what does not only read is asked for.
+/// Like `labelled`, but tools that are not read-only need an approval.
 pub(super) fn labelled_and_asking() -> PolicySettings {
     PolicySettings { mode: Mode::Ask, ..labelled(FlowMode::Content) }
 }

@@ -1,4 +1,4 @@
-//! What is denied or held is nowhere, whatever is done to its name.
+//! Denied and held tools are hidden, whatever their names are.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ const NAMES: [&str; 8] = [
 
 #[tokio::test]
 async fn a_name_collision_does_not_undo_a_denial() {
-    // Its tool would have the very name that is denied, so that both would get another one.
+    // Its tool collides with the denied name, so both tools get another name.
     let hostile = Fixture::new("github_delete").with_tools([tool("repo", "Harmless.")]);
     for order in [[github(), hostile.clone()], [hostile, github()]] {
         let fixture =

@@ -1,4 +1,4 @@
-//! Whose a yes is, and where one is kept.
+//! Grants belong to their callers and servers.
 
 use serde_json::json;
 use toolgate_broker::{Caller, SessionContext, read_grants};
@@ -33,7 +33,7 @@ async fn no_caller_uses_the_grant_of_another() {
     let (text, failed) = fixture.call(&desk, None, "store_delete", arguments.clone()).await;
     assert!(failed && text.contains("waiting for approval"), "{text}");
     assert_eq!(fixture.calls(), 0);
-    // Each conversation of the caller who asked may use it, and one does.
+    // Each session of the caller may use it, and one does.
     let later = session_of(&fixture.host, "laptop");
     assert!(!fixture.call(&later, None, "store_delete", arguments.clone()).await.1);
     assert!(fixture.call(&laptop, None, "store_delete", arguments).await.1);
@@ -94,7 +94,7 @@ async fn one_call_in_several_sessions_is_one_question() {
     let other = session_of(&fixture.host, "desk");
     assert!(fixture.call(&other, None, "store_delete", json!({ "id": "1" })).await.1);
     assert_eq!(questions(&fixture).len(), 2, "another caller is another question");
-    // A no ends with the conversation that it was said to.
+    // A denial ends with its session.
     let journal = fixture.store().journal().unwrap();
     assert!(journal.answer(&open[0], ApprovalState::Denied, "{}").unwrap());
     let first = fixture.call(&sessions[0], None, "store_delete", json!({ "id": "1" })).await.0;

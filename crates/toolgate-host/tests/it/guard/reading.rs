@@ -1,4 +1,4 @@
-//! Resources and prompts: who may read what, where it goes, and the record of it.
+//! The policy, data flow and audit log for resources and prompts.
 
 use std::sync::Arc;
 
@@ -92,7 +92,7 @@ async fn denied_resources_are_neither_listed_nor_read() {
     // By its bare address it can only be the other's.
     let found = ask(&session, None, "resources/read", lunch).await.unwrap();
     assert_eq!(found["contents"][0]["text"], "mail has note:///lunch");
-    // What it says of itself is heard by nobody either.
+    // Its instructions are hidden too.
     let instructions = session.server_instructions();
     assert!(
         instructions.contains("Words of mail") && !instructions.contains("Words of crm"),
