@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 use toolgate_catalog::{Fingerprint, Tool, ToolId};
 use toolgate_policy::{
     ArgumentConditions, Contact, Decision, Evidence, Grant, GrantId, GrantScope, GrantedArguments,
-    Ground, LabelSet, Timestamp, Verdict, definitions::shown,
+    Ground, LabelSet, Timestamp, ToolPolicy, Verdict, definitions::shown,
 };
 use toolgate_upstream::{InputHandler, InputRequest, can_answer};
 
-use self::arguments::overview;
+use self::arguments::{ArgumentRoute, matter_first, overview, route};
 use crate::context::{CallContext, new_id};
 
 /// Asks a person who is present, such as the one at a terminal.
@@ -154,9 +154,13 @@ impl ApprovalRequest {
         endpoint: Fingerprint,
         arguments: &Value,
         decision: &Decision,
+        policy: &ToolPolicy,
     ) -> Self {
-        let overview = overview(arguments, ARGUMENTS);
-        let all = arguments.to_string();
+        let routes = routes(policy, decision);
+        let routes: Vec<&[String]> = routes.iter().map(Vec::as_slice).collect();
+        let ordered = matter_first(arguments, &routes);
+        let overview = overview(&ordered, ARGUMENTS);
+        let all = ordered.to_string();
         Self {
             tool: tool.id.clone(),
             endpoint,
@@ -279,6 +283,15 @@ impl fmt::Display for ApprovalRequest {
     }
 }
 
+/// The arguments that rules about the tool name, and those that carry labelled data.
+fn routes(policy: &ToolPolicy, decision: &Decision) -> Vec<ArgumentRoute> {
+    let named = policy.rules().flat_map(|rule| rule.arguments.arguments());
+    let named = named.map(|names| names.into_iter().map(str::to_owned).collect());
+    let evidence = decision.evidence();
+    let carrying = evidence.iter().filter_map(|evidence| evidence.argument.as_deref());
+    named.chain(carrying.map(route)).collect()
+}
+
 /// Names what decided.
 pub(crate) fn rule(decision: &Decision) -> String {
     match &decision.ground {
@@ -331,7 +344,7 @@ fn describe(evidence: &Evidence) -> String {
 
 /// Names of fields and values in the form.
 const ANSWER: &str = "answer";
-const THESE: &str = "onlyTheseArguments";
+const ANY: &str = "anyArguments";
 const WHERE: &str = "onlyWhere";
 const DENY: &str = "deny";
 
@@ -363,14 +376,15 @@ fn form(request: &ApprovalRequest) -> Value {
                     "description": "The answer applies to this caller and this server only",
                     "enum": choices,
                 },
-                THESE: {
+                ANY: {
                     "type": "boolean",
-                    "title": "Only with these arguments",
+                    "title": "With any arguments",
+                    "description": "Without this, later calls are allowed with exactly these arguments",
                     "default": false,
                 },
                 WHERE: {
                     "type": "string",
-                    "title": "Only where",
+                    "title": "With arguments where",
                     "description": "Conditions that the arguments of later calls must meet, such as path=src/* or \
                                     amount less 100; separate several with ;",
                 },
@@ -388,11 +402,12 @@ fn read_form(request: &ApprovalRequest, answer: &Value) -> PersonAnswer {
     let field = |name: &str| answer.get("content").and_then(|content| content.get(name));
     let choice = field(ANSWER).and_then(Value::as_str);
     let lasts = request.choices().find(|lasts| choice == Some(word(*lasts)));
-    let these = field(THESE).and_then(Value::as_bool).unwrap_or_default();
+    let any = field(ANY).and_then(Value::as_bool).unwrap_or_default();
     let conditions = field(WHERE).and_then(Value::as_str).unwrap_or_default().trim();
     let extent = match conditions {
-        _ if these => Some(GrantExtent::These),
-        "" => Some(GrantExtent::Any),
+        "" if any => Some(GrantExtent::Any),
+        // A person allows what they were shown, unless they say more.
+        "" => Some(GrantExtent::These),
         line => ArgumentConditions::from_line(line).ok().map(GrantExtent::Where),
     };
     match (lasts, extent) {

@@ -6,7 +6,7 @@ use parking_lot::RwLock;
 use serde_json::Value;
 use toolgate_catalog::{Definition, Fingerprint, ServerName, Tool, ToolId};
 use toolgate_policy::{Decision, GrantRequest, GrantScope, Policy, ToolPolicy, Verdict};
-use toolgate_store::{Approval, ApprovalState, Journal, JournalError};
+use toolgate_store::{Approval, ApprovalState, Journal, JournalError, QuestionReference};
 use toolgate_upstream::{CallError, CallOptions};
 
 use crate::{
@@ -30,6 +30,7 @@ pub(crate) struct CallAuthorizer {
     journal: Option<Arc<Journal>>,
     no_journal: Option<String>,
     endpoints: EndpointFingerprints,
+    forms: ClientForms,
 }
 
 /// The policy of a tool. It is valid while the tool has this definition and this name.
@@ -38,6 +39,16 @@ struct CachedPolicy {
     definition: Arc<Definition>,
     name: Arc<str>,
     policy: Arc<ToolPolicy>,
+}
+
+/// Whether approvals are asked for with a form in the client.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum ClientForms {
+    /// A person is at the client.
+    #[default]
+    Sent,
+    /// The client may be a server, which would answer for the person.
+    NotSent,
 }
 
 /// What permitted a call.
@@ -90,9 +101,10 @@ impl CallAuthorizer {
         journal: Option<Arc<Journal>>,
         no_journal: Option<String>,
         endpoints: EndpointFingerprints,
+        forms: ClientForms,
     ) -> Self {
         let grants = Arc::new(GrantStore::new(journal.clone()));
-        Self { policy, tools: RwLock::default(), grants, journal, no_journal, endpoints }
+        Self { policy, tools: RwLock::default(), grants, journal, no_journal, endpoints, forms }
     }
 
     /// The policy of a tool, computed once for each definition.
@@ -126,7 +138,8 @@ impl CallAuthorizer {
             Verdict::Ask => {}
         }
         let endpoint = self.endpoints.of(&tool.id.server);
-        let request = ApprovalRequest::new(context, tool, endpoint, arguments, decision);
+        let policy = self.policy_of(tool);
+        let request = ApprovalRequest::new(context, tool, endpoint, arguments, decision, &policy);
         match self.find_grant(&request, arguments.clone()).await {
             Ok(Some(id)) => return Ok(Permit::Grant(id)),
             Ok(None) => {}
@@ -135,7 +148,7 @@ impl CallAuthorizer {
         }
         let answer = tokio::select! {
             () = options.cancel.cancelled() => return Err(CallError::Cancelled.into()),
-            answer = ask_in_time(context, &request, options) => answer,
+            answer = ask_in_time(context, &request, options, self.forms) => answer,
         };
         match answer {
             Some(PersonAnswer::Deny) => Err(denied(tool, "a person denied it")),
@@ -239,7 +252,8 @@ impl CallAuthorizer {
         });
         match queued.await {
             Some(Ok(QueuedApproval::Waiting(id))) => {
-                BrokerError::Waiting { id, tool: tool.name.to_string() }
+                let reference = QuestionReference::of(&id);
+                BrokerError::Waiting { reference, tool: tool.name.to_string() }
             }
             Some(Ok(QueuedApproval::Denied)) => denied(tool, "a person denied it"),
             Some(Ok(QueuedApproval::QueueFull)) => {
@@ -259,6 +273,7 @@ async fn ask_in_time(
     context: &CallContext,
     request: &ApprovalRequest,
     options: &CallOptions,
+    forms: ClientForms,
 ) -> Option<PersonAnswer> {
     let run = context.run.as_ref().map(|(run, _)| run);
     if run.is_some_and(|run| run.approval_timed_out()) {
@@ -266,7 +281,8 @@ async fn ask_in_time(
     }
     let _pause = run.and_then(|run| run.pause());
     let asking = async {
-        if let Some(input_handler) = &options.input_handler
+        if forms == ClientForms::Sent
+            && let Some(input_handler) = &options.input_handler
             && let Some(answer) = approval::elicit(input_handler.as_ref(), request).await
         {
             return Some(answer);
@@ -367,10 +383,10 @@ mod tests {
         };
         let options = CallOptions::default();
         let started = tokio::time::Instant::now();
-        assert_eq!(ask_in_time(&context, &request, &options).await, None);
+        assert_eq!(ask_in_time(&context, &request, &options, ClientForms::Sent).await, None);
         assert_eq!(started.elapsed(), APPROVAL_TIMEOUT);
         assert_eq!(absent.paused.load(Ordering::Relaxed), 0);
-        assert_eq!(ask_in_time(&context, &request, &options).await, None);
+        assert_eq!(ask_in_time(&context, &request, &options, ClientForms::Sent).await, None);
         assert_eq!(started.elapsed(), APPROVAL_TIMEOUT, "the next one goes to the queue at once");
         assert_eq!(absent.asked.load(Ordering::Relaxed), 1);
     }

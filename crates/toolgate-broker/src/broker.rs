@@ -15,7 +15,7 @@ use toolgate_upstream::{CallError, CallOptions, SendCheck, ServerObserver, Serve
 use crate::{
     admitted::{Admitted, Judged, Outgoing, ServerQueues},
     audit::{AuditOptions, AuditWriter, CallAudit},
-    authorize::{CallAuthorizer, EndpointFingerprints},
+    authorize::{CallAuthorizer, ClientForms, EndpointFingerprints},
     context::{CallContext, RunContext, SessionContext},
     data_flow::{self, ResultOrigin},
     error::BrokerError,
@@ -57,6 +57,8 @@ pub struct BrokerSettings {
     pub no_journal: Option<String>,
     /// The fingerprints of the servers.
     pub endpoints: EndpointFingerprints,
+    /// Whether approvals are asked for with a form in the client.
+    pub forms: ClientForms,
     /// Where every decision and call is recorded.
     pub audit: Option<AuditOptions>,
     /// How many calls of scripts a server gets at once; one if unset.
@@ -115,9 +117,10 @@ impl Broker {
     /// A broker without servers; [`Broker::servers`] adds them. Must be called inside a tokio
     /// runtime.
     pub fn new(settings: BrokerSettings, observer: &Arc<dyn ServerObserver>) -> Arc<Self> {
-        let BrokerSettings { policy, journal, no_journal, endpoints, .. } = settings;
+        let BrokerSettings { policy, journal, no_journal, endpoints, forms, .. } = settings;
         let is_idle = policy.is_idle();
-        let authorizer = CallAuthorizer::new(Policy::new(policy), journal, no_journal, endpoints);
+        let authorizer =
+            CallAuthorizer::new(Policy::new(policy), journal, no_journal, endpoints, forms);
         Arc::new(Self {
             catalog: settings.catalog,
             validation: settings.validation,

@@ -1,6 +1,7 @@
 //! The error of a call.
 
 use thiserror::Error;
+use toolgate_store::QuestionReference;
 use toolgate_upstream::{CallError, RequestError};
 
 use crate::validate::{InvalidArguments, Uncheckable};
@@ -34,12 +35,13 @@ pub enum BrokerError {
     /// The call needs an approval, and nobody was there to give it. Nothing was sent. After the
     /// approval the same call goes through.
     #[error(
-        "`{tool}` was not called: waiting for approval, id {id}. A person runs `toolgate approve {id}`; \
-         then make the same call again"
+        "`{tool}` was not called: waiting for approval, question {reference}. Only a person can allow it: \
+         `toolgate approve`, in a terminal of their own, shows the question and asks them. Then make the \
+         same call again"
     )]
     Waiting {
-        /// The id of the approval in the queue.
-        id: String,
+        /// Names the question in the queue; it does not answer it.
+        reference: QuestionReference,
         /// The tool's exposed name.
         tool: String,
     },

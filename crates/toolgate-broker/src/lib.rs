@@ -23,7 +23,7 @@ mod validate;
 pub use admitted::{Admitted, Outgoing, RawChannel, SendPermit};
 pub use approval::{ApprovalPrompt, ApprovalRequest, GrantDuration, GrantExtent, PersonAnswer};
 pub use audit::AuditOptions;
-pub use authorize::EndpointFingerprints;
+pub use authorize::{ClientForms, EndpointFingerprints};
 pub use broker::{Broker, BrokerSettings, SharedCatalog, ValidationSettings};
 pub use context::{
     CallContext, CallJournal, CallJournalError, Caller, CallerLocation, MadeBy, Pause, RunContext,

@@ -387,9 +387,6 @@ pub(crate) struct Login {
 pub(crate) struct Enable {
     /// The name of a configured server, or NAME or NAME@VERSION of a server of the registry
     pub(crate) name: String,
-    /// Consent, without a question, to what a server of the registry runs or contacts
-    #[arg(long)]
-    pub(crate) yes: bool,
 }
 
 #[derive(Debug, Args)]

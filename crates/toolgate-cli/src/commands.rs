@@ -39,6 +39,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use toolgate::ExposureMode;
 use toolgate_host::{CallFailure, Connect, Host, HostSettings, Session, VectorProgress};
+use toolgate_policy::definitions::shown as one_line;
 use toolgate_search::StrategyName;
 use toolgate_upstream::{CallOptions, Progress};
 
@@ -48,6 +49,9 @@ use crate::{
     load::{self, Loaded},
     print,
 };
+
+/// A terminal wraps longer messages.
+const LONGEST_PROGRESS: usize = 200;
 
 pub(crate) async fn run(cli: Cli) -> CommandResult {
     let globals = &cli.globals;
@@ -182,7 +186,7 @@ fn interruptible(bar: &ProgressBar, shown: fn(Progress) -> String) -> CallOption
     let bar = bar.clone();
     tokio::spawn(async move {
         while let Some(report) = reports.recv().await {
-            bar.set_message(shown(report));
+            bar.set_message(one_line(&shown(report), LONGEST_PROGRESS));
         }
     });
     let cancel = CancellationToken::new();

@@ -11,8 +11,10 @@ use toolgate::{
     ExposureMode, Format, HostConfig, HostConfigError, HostEnvironment, HostSettings, PoolSettings,
     Store, VaultKey,
 };
+use toolgate_broker::ClientForms;
 use toolgate_config::{
-    CodeModeConfig, Configuration, Problem, ProblemSeverity, ServerConfig, TelemetryConfig,
+    CodeModeConfig, Configuration, Presence, Problem, ProblemSeverity, ServerConfig,
+    TelemetryConfig,
 };
 use toolgate_host::CodeSettings;
 use toolgate_policy::PolicySettings;
@@ -22,7 +24,7 @@ use toolgate_telemetry::Telemetry;
 use crate::{
     cli::Globals,
     failure::Failure,
-    folders, print,
+    folders, lineage, print,
     trust::{self, FolderFile},
 };
 
@@ -105,6 +107,12 @@ fn own(environment: &HostEnvironment) -> Result<Option<(PathBuf, Configuration)>
     };
     let configuration = parse(&path, &read(&path)?, environment)?;
     Ok(Some((path, configuration)))
+}
+
+/// How the user's own configuration lets people show that they are there.
+pub(crate) fn own_presence() -> Presence {
+    let own = own(&environment()).ok().flatten();
+    own.map(|(_, own)| own.approvals.presence).unwrap_or_default()
 }
 
 /// Limits a folder's configuration by the user's: the user's policy also applies, and the user's
@@ -277,6 +285,12 @@ impl Loaded {
         self.config.choices(namespace).ok_or_else(no_state_folder)
     }
 
+    /// How a person shows that they are there: as this configuration says, or the user's own if that is
+    /// stricter. Another file after `--config` does not make it easier to answer for them.
+    pub(crate) fn presence(&self) -> Presence {
+        self.configuration.approvals.presence.max(own_presence())
+    }
+
     /// The policy of the namespace.
     pub(crate) fn policy(&self) -> &PolicySettings {
         self.config.policy(self.namespace.as_deref())
@@ -287,6 +301,10 @@ impl Loaded {
         settings
             .notices
             .extend(self.waiting.iter().map(|path| format!("{}.", trust::waiting(path))));
+        if lineage::is_below_server() {
+            // The client may be that server.
+            settings.forms = ClientForms::NotSent;
+        }
         TELEMETRY.get_or_init(|| settings.telemetry.clone());
         settings
     }

@@ -6,6 +6,7 @@ mod commands;
 mod decisions;
 mod failure;
 mod folders;
+mod lineage;
 mod load;
 mod logins;
 mod person;
@@ -14,7 +15,7 @@ mod table;
 mod terminal;
 mod trust;
 
-use std::{io::IsTerminal, process::ExitCode};
+use std::process::ExitCode;
 
 use crate::{cli::Cli, failure::Failure};
 
@@ -67,8 +68,9 @@ fn start_logging(verbose: u8) {
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
+        .with_writer(|| print::LogWriter)
+        // Colours would be spelt out as well.
+        .with_ansi(false)
         .without_time()
         .with_target(verbose > 1)
         .init();

@@ -1,22 +1,106 @@
-//! The person at the terminal that this program opens itself.
+//! The person who gives a permission in a shell. All commands that do so ask here.
+
+mod dialog;
+mod password;
 
 use std::{
     fs::{File, OpenOptions},
     io::{BufRead as _, BufReader, Write as _},
 };
 
-use crate::failure::Failure;
+use toolgate_broker::{ApprovalRequest, PersonAnswer};
+use toolgate_config::Presence;
+use toolgate_policy::definitions::spelled_out;
 
-/// A person at the controlling terminal. Questions and answers use this terminal, regardless of
-/// stdin and stdout. So a program without a terminal cannot answer.
-pub(crate) struct Person {
-    typed: BufReader<File>,
-    screen: File,
+use self::dialog::Dialog;
+use crate::{failure::Failure, lineage, print, terminal};
+
+/// The question after what is shown.
+pub(crate) const ALLOW: &str = "Allow this, and nothing else?";
+
+/// Shows the person what would be allowed, and asks; anything but a yes is a failure. If nobody can
+/// be asked, what would be allowed goes to stdout. There is no option that answers for the person.
+pub(crate) fn agrees(presence: Presence, shown: &str, question: &str) -> Result<(), Failure> {
+    match Person::present(presence) {
+        Ok(mut person) => person.agrees(shown, question),
+        Err(nobody) => {
+            print::line(shown);
+            Err(nobody)
+        }
+    }
+}
+
+/// A person who is there, and the way in which they are asked.
+pub(crate) enum Person {
+    /// At the controlling terminal, and then perhaps with a password.
+    Terminal(OpenTerminal, Presence),
+    /// With a dialog on the desktop.
+    Desktop(Dialog),
 }
 
 impl Person {
-    /// Opens the terminal. Fails if there is none.
-    pub(crate) fn at_terminal() -> Result<Self, Failure> {
+    /// Finds the person. It is a failure if nobody can be asked in this way, or if a server of toolgate
+    /// has started this process.
+    pub(crate) fn present(presence: Presence) -> Result<Self, Failure> {
+        lineage::refuse_servers()?;
+        if presence == Presence::Password {
+            password::find()?;
+        }
+        match presence {
+            Presence::Desktop => Dialog::find().map(Self::Desktop),
+            Presence::Terminal | Presence::Password => {
+                Ok(Self::Terminal(OpenTerminal::open()?, presence))
+            }
+        }
+    }
+
+    /// Asks about a call, and for how long and with which arguments it is allowed. A dialog asks about
+    /// this call alone.
+    pub(crate) fn answers(&mut self, request: &ApprovalRequest) -> Result<PersonAnswer, Failure> {
+        let failed = |error| Failure::new(format!("no answer can be read: {error}"));
+        match self {
+            Self::Terminal(OpenTerminal { typed, screen }, presence) => {
+                let answer = terminal::ask(request, typed, screen).map_err(failed)?;
+                if answer != PersonAnswer::Deny && *presence == Presence::Password {
+                    password::ask()?;
+                }
+                Ok(answer)
+            }
+            Self::Desktop(dialog) => Ok(match dialog.agrees(&format!("{request}\n\n{ALLOW}"))? {
+                true => PersonAnswer::ONCE,
+                false => PersonAnswer::Deny,
+            }),
+        }
+    }
+
+    /// Shows the person what would be allowed, and asks.
+    fn agrees(&mut self, shown: &str, question: &str) -> Result<(), Failure> {
+        let is_agreed = match self {
+            Self::Terminal(terminal, presence) => {
+                let is_agreed = terminal.agrees(shown, question)?;
+                if is_agreed && *presence == Presence::Password {
+                    password::ask()?;
+                }
+                is_agreed
+            }
+            Self::Desktop(dialog) => {
+                dialog.agrees(&format!("{}\n\n{question}", shown.trim_end()))?
+            }
+        };
+        if is_agreed { Ok(()) } else { Err(Failure::new("nothing was allowed")) }
+    }
+}
+
+/// The controlling terminal. Whatever stdin and stdout are, the question goes there and the answer
+/// comes from there: a program without a terminal cannot answer.
+pub(crate) struct OpenTerminal {
+    pub(crate) typed: BufReader<File>,
+    pub(crate) screen: File,
+}
+
+impl OpenTerminal {
+    /// Opens the terminal. Without one there is nobody to ask.
+    pub(crate) fn open() -> Result<Self, Failure> {
         let (keyboard, screen) =
             if cfg!(windows) { ("CONIN$", "CONOUT$") } else { ("/dev/tty", "/dev/tty") };
         let nobody = || {
@@ -29,21 +113,31 @@ impl Person {
         if !in_foreground(&keyboard) {
             return Err(nobody());
         }
+        forget_typed(&keyboard);
         Ok(Self { typed: BufReader::new(keyboard), screen })
     }
 
-    /// Asks. Every answer except yes is a failure.
-    pub(crate) fn agrees(&mut self, question: &str) -> Result<(), Failure> {
+    fn agrees(&mut self, shown: &str, question: &str) -> Result<bool, Failure> {
         let failed = |error| Failure::new(format!("no answer can be read: {error}"));
-        write!(self.screen, "{question}").and_then(|()| self.screen.flush()).map_err(failed)?;
+        // On this screen, wherever stdout goes: the person decides on what they see here.
+        let text = format!("{}\n{question} [y/N] ", shown.trim_end());
+        write!(self.screen, "{}", spelled_out(&text))
+            .and_then(|()| self.screen.flush())
+            .map_err(failed)?;
         let mut line = String::new();
         self.typed.read_line(&mut line).map_err(failed)?;
-        match line.trim().to_ascii_lowercase().as_str() {
-            "y" | "yes" => Ok(()),
-            _ => Err(Failure::new("nothing was allowed")),
-        }
+        Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
     }
 }
+
+/// Forgets what was typed before anything was asked.
+#[cfg(unix)]
+fn forget_typed(terminal: &File) {
+    let _ = rustix::termios::tcflush(terminal, rustix::termios::QueueSelector::IFlush);
+}
+
+#[cfg(not(unix))]
+fn forget_typed(_terminal: &File) {}
 
 /// Whether this program runs in the foreground of the terminal.
 #[cfg(unix)]

@@ -82,6 +82,21 @@ pub(crate) fn note(text: impl Display) {
     let _ = writeln!(anstream::stderr(), "{}", spelled_out(&text.to_string()));
 }
 
+/// Stderr for the log. What servers say may be in it, so that it is spelt out there too.
+pub(crate) struct LogWriter;
+
+impl Write for LogWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        io::stderr().write_all(spelled_out(&text).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
+
 /// A progress bar, on a terminal only; it disappears when the work is done.
 pub(crate) fn progress(total: u64, what: &'static str) -> ProgressBar {
     if !io::stderr().is_terminal() {

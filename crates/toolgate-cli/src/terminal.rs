@@ -1,4 +1,4 @@
-//! The person at a terminal.
+//! The person who is asked about the calls of `toolgate call` and `toolgate run`.
 
 use std::{
     io::{self, BufRead, IsTerminal, Write},
@@ -12,14 +12,22 @@ use toolgate_broker::{
     ApprovalPrompt, ApprovalRequest, Caller, GrantDuration, GrantExtent, PersonAnswer,
     SessionContext,
 };
-use toolgate_policy::{ArgumentConditions, ConditionTextError, definitions::shown};
+use toolgate_config::Presence;
+use toolgate_policy::{
+    ArgumentConditions, ConditionTextError,
+    definitions::{shown, spelled_out},
+};
 
-/// A session of the person at this shell. The person is asked if stdin and stderr are a terminal. The
-/// first question ends `bar`.
-pub(crate) fn session(bar: &ProgressBar) -> SessionContext {
+use crate::{person::Person, print};
+
+/// A session of the person at this shell. The person is asked if stdin and stderr are a terminal, or
+/// on the desktop. The first question ends `bar`.
+pub(crate) fn session(bar: &ProgressBar, presence: Presence) -> SessionContext {
     let context = SessionContext::new(Caller::person());
-    if io::stdin().is_terminal() && io::stderr().is_terminal() {
-        context.with_prompt(Arc::new(Terminal { bar: bar.clone(), turn: Arc::default() }))
+    let is_at_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
+    if is_at_terminal || presence == Presence::Desktop {
+        let prompt = Terminal { bar: bar.clone(), presence, turn: Arc::default() };
+        context.with_prompt(Arc::new(prompt))
     } else {
         context
     }
@@ -29,6 +37,7 @@ pub(crate) fn session(bar: &ProgressBar) -> SessionContext {
 #[derive(Debug)]
 struct Terminal {
     bar: ProgressBar,
+    presence: Presence,
     turn: Arc<Mutex<()>>,
 }
 
@@ -42,28 +51,29 @@ enum Typed {
 impl ApprovalPrompt for Terminal {
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Option<PersonAnswer>> {
         let (request, turn) = (request.clone(), Arc::clone(&self.turn));
+        let presence = self.presence;
         async move {
             self.bar.finish_and_clear();
             let answer = tokio::task::spawn_blocking(move || {
                 let _turn = turn.lock();
-                // Stderr is not locked: others may write messages meanwhile.
-                ask(&request, &mut io::stdin().lock(), &mut io::stderr())
+                let person = Person::present(presence).inspect_err(|nobody| print::note(nobody));
+                person.and_then(|mut person| person.answers(&request)).ok()
             });
-            answer.await.ok()?.ok()
+            answer.await.ok()?
         }
         .boxed()
     }
 }
 
 /// Asks until there is an answer. The end of the input is a denial.
-fn ask(
+pub(crate) fn ask(
     request: &ApprovalRequest,
     typed: &mut dyn BufRead,
     screen: &mut dyn Write,
 ) -> io::Result<PersonAnswer> {
     let run = if request.run.is_some() { ", [r]un" } else { "" };
     let who = shown(&request.identity, 128);
-    writeln!(screen, "{request}")?;
+    writeln!(screen, "{}", spelled_out(&request.to_string()))?;
     let lasts = loop {
         let question = format!("Allow [o]nce{run}, [s]ession, [a]lways (for {who}), or [N]o? ");
         let Some(line) = line(&question, typed, screen)? else { return Ok(PersonAnswer::Deny) };

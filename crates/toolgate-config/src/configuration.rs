@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Value as Json, json};
 use toolgate_policy::{PolicySettings, Rule, RuleTarget, ServerName, ServerPolicy};
 
+use crate::approvals::{self, ApprovalsConfig};
 use crate::code_mode::{self, CodeModeConfig};
 use crate::document::{Member, Object, Value};
 use crate::gateway::{self, GatewayConfig};
@@ -64,6 +65,11 @@ section! {
         "skills" => skills: Vec<PathBuf> = Vec::new(), custom(
             services::texts_schema,
             |scope, member| Some(services::read_skills(scope, member)),
+        );
+        /// How people answer questions in a shell.
+        "approvals" => approvals: ApprovalsConfig = ApprovalsConfig::default(), custom(
+            Definitions::reference::<ApprovalsConfig>,
+            |scope, member| Some(approvals::read(scope, member)),
         );
         /// The audit log of decisions and calls; `false` switches it off.
         "audit" => audit: AuditConfig = AuditConfig::default(),

@@ -31,6 +31,7 @@
 //! becomes a [`Problem`] with its position in the file and the way out; only a file whose syntax is
 //! broken is refused as a whole, with a [`ConfigError`].
 
+mod approvals;
 mod code_mode;
 mod configuration;
 mod document;
@@ -52,6 +53,7 @@ mod transport;
 
 use std::path::Path;
 
+pub use approvals::{ApprovalsConfig, Presence};
 pub use code_mode::{CodeModeConfig, JournalConfig};
 pub use configuration::{Configuration, json_schema};
 pub use gateway::{GatewayConfig, OauthConfig};

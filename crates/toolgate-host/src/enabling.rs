@@ -3,10 +3,10 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use toolgate_broker::{Caller, CallerLocation};
+use toolgate_broker::{Caller, CallerLocation, ClientForms, new_id};
 use toolgate_catalog::{CatalogServer, ServerName, nearest};
 use toolgate_registry::{Plan, PlanTarget};
-use toolgate_store::{Choices, Consent, ServerConsentRequest, SwitchedBy};
+use toolgate_store::{Choices, Consent, QuestionReference, ServerConsentRequest, SwitchedBy};
 use toolgate_upstream::{
     CallOptions, Endpoint, HttpEndpoint, InputRequest, ServerSpec, StartMode, StateKind,
     StdioEndpoint,
@@ -24,7 +24,7 @@ pub(crate) enum EnableOutcome {
     /// A person was asked and denied it.
     Declined,
     /// A person has to run `toolgate approve`.
-    Waits { id: String },
+    Waits { question: QuestionReference },
     /// A person has to do something first.
     Unusable(String),
     /// No server has this name.
@@ -146,7 +146,8 @@ impl Host {
     /// Asks the person at the client. Only a local caller may consent, because the server runs with
     /// the rights of this process. Anything but an explicit "allow" is a denial.
     async fn ask(&self, plan: &Plan, caller: &Caller, options: &CallOptions) -> ConsentAnswer {
-        if caller.location == CallerLocation::Remote {
+        let is_asked = self.settings().forms == ClientForms::Sent;
+        if caller.location == CallerLocation::Remote || !is_asked {
             return ConsentAnswer::NobodyToAsk;
         }
         let Some(input_handler) = &options.input_handler else { return ConsentAnswer::NobodyToAsk };
@@ -187,15 +188,18 @@ impl Host {
 
     async fn request_approval(&self, plan: &Plan) -> EnableOutcome {
         let fingerprint = plan.fingerprint();
-        let id: String = fingerprint.chars().take(8).collect();
         let json = serde_json::to_value(plan).unwrap_or_default();
         let request = ServerConsentRequest::now(&plan.server, fingerprint, json, plan.shown());
-        let key = id.clone();
         let change = move |choices: &mut Choices| {
-            choices.requests.insert(key, request);
+            let mut asked = choices.requests.iter();
+            let asked = asked.find(|(_, asked)| asked.fingerprint == request.fingerprint);
+            // Nobody can compute the id that approves from what the registry says.
+            let id = asked.map_or_else(|| new_id("c").to_string(), |(id, _)| id.clone());
+            choices.requests.insert(id.clone(), request);
+            QuestionReference::of(&id)
         };
         match self.inner.enabled.change(change).await {
-            Some(Ok(())) => EnableOutcome::Waits { id },
+            Some(Ok(question)) => EnableOutcome::Waits { question },
             _ => EnableOutcome::Unusable(
                 "a person has to agree, and there is no way to ask one".to_owned(),
             ),

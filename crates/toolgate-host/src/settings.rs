@@ -4,7 +4,8 @@ use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 use thiserror::Error;
 use toolgate_broker::{
-    AuditOptions, BrokerSettings, EndpointFingerprints, SharedCatalog, ValidationSettings,
+    AuditOptions, BrokerSettings, ClientForms, EndpointFingerprints, SharedCatalog,
+    ValidationSettings,
 };
 use toolgate_catalog::{CatalogServer, ExposureSettings};
 use toolgate_policy::{PolicySettings, definitions::Lock};
@@ -63,6 +64,8 @@ pub struct HostSettings {
     pub audit: Option<AuditSettings>,
     /// Where spans and metrics go.
     pub telemetry: Telemetry,
+    /// Whether approvals and consents are asked for with a form in the client.
+    pub forms: ClientForms,
     /// What every search tells the model besides, one sentence or two each.
     pub notices: Vec<String>,
 }
@@ -139,6 +142,7 @@ impl HostSettings {
             pin: None,
             audit: Some(AuditSettings::default()),
             telemetry: Telemetry::off(),
+            forms: ClientForms::default(),
             notices: Vec::new(),
         }
     }
@@ -176,6 +180,7 @@ impl HostSettings {
             journal,
             no_journal,
             endpoints,
+            forms: self.forms,
             audit,
             script_calls: self.code.as_ref().map_or(1, |code| code.max_parallel_calls),
             telemetry: self.telemetry.clone(),

@@ -53,8 +53,8 @@ pub use definitions::{CachedServer, DefinitionCache, ServerKey, ServerMemory};
 pub use files::FileStamp;
 pub use journal::{
     Approval, ApprovalState, CallDecision, CallEnd, GrantRow, Journal, JournalError, LostCall,
-    NewCall, NewRun, PastCallRow, PastEvent, Retention, RunCall, RunDetail, RunHistory, RunState,
-    RunSummary, WRITABLE,
+    NewCall, NewRun, PastCallRow, PastEvent, QuestionReference, Retention, RunCall, RunDetail,
+    RunHistory, RunState, RunSummary, WRITABLE,
 };
 pub use logs::{LogSource, MAX_LOG_BYTES, ServerLog, utc};
 pub use shapes::{MAX_SHAPES_BYTES, ShapeStore};

@@ -25,7 +25,7 @@ use toolgate_mcp::{
 use crate::{
     call_queue::{CallQueue, CallSlot, QueuedCaller},
     connection::Progress,
-    input_handler::InputHandler,
+    input_handler::{self, InputHandler},
     input_requests,
     upstream::ServerObserver,
 };
@@ -235,7 +235,7 @@ impl ConnectionHandler for ConnectionState {
         // Other requests have the key `null`. No call has the key 0.
         let stream = stream.map(|about| about.key.as_i64().unwrap_or_default());
         let calls = input_requests::find(self, &request, stream);
-        Box::pin(input_requests::answer(calls, request))
+        Box::pin(input_requests::answer(calls, input_handler::signed(&self.server, request)))
     }
 
     fn output(&self, source: OutputSource, line: &str) {

@@ -212,7 +212,7 @@ impl Connection {
             let started = Instant::now();
             let answering = async {
                 tokio::time::sleep(required.pause(round)).await;
-                required.ask(options.input_handler.as_deref()).await
+                required.ask(&self.about.name, options.input_handler.as_deref()).await
             };
             let answers = tokio::select! {
                 biased;

@@ -7,6 +7,7 @@ use std::{
 
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
+use toolgate_catalog::ServerName;
 use toolgate_mcp::{ErrorObject, JsonObject, client::InputRequest, methods};
 
 /// Answers the input requests of a server during a call: the client that made the call, in either
@@ -85,9 +86,55 @@ pub fn can_answer(capabilities: &JsonObject, request: &InputRequest) -> bool {
     }
 }
 
+/// The request as the client gets it: the server's name stands in front of what people read, so that
+/// no server can pose as toolgate or as another server. What the server says begins on the next line,
+/// where nothing in it changes how the name is shown.
+pub(crate) fn signed(server: &ServerName, mut request: InputRequest) -> InputRequest {
+    let (key, introduction) = match request.method.as_str() {
+        methods::ELICITATION_CREATE => ("message", format!("Server {:?} asks:", server.as_str())),
+        methods::SAMPLING_CREATE => {
+            ("systemPrompt", format!("Server {:?} asks for this text.", server.as_str()))
+        }
+        _ => return request,
+    };
+    if let Some(Value::Object(params)) = &mut request.params {
+        let text = match params.get(key) {
+            None | Some(Value::Null) => introduction,
+            Some(Value::String(said)) => format!("{introduction}\n{said}"),
+            // No client can show this; it says what is wrong itself.
+            Some(_) => return request,
+        };
+        params.insert(key.to_owned(), text.into());
+    }
+    request
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_servers_question_begins_with_the_name_of_the_server() {
+        let asked = |server: &str, method: &str, params: Value| {
+            let request = InputRequest { method: method.to_owned(), params: Some(params) };
+            signed(&server.into(), request).params.unwrap()
+        };
+        let posing = json!({ "message": "\u{202e}toolgate asks: allow?", "requestedSchema": {} });
+        let shown = asked("crm", "elicitation/create", posing);
+        assert_eq!(shown["message"], "Server \"crm\" asks:\n\u{202e}toolgate asks: allow?");
+        assert_eq!(shown["requestedSchema"], json!({}));
+        let link = json!({ "mode": "url", "url": "https://example.com", "message": "Log in" });
+        let shown = asked("crm", "elicitation/create", link);
+        assert_eq!(shown["message"], "Server \"crm\" asks:\nLog in");
+        let shown = asked("crm", "elicitation/create", json!({}));
+        assert_eq!(shown["message"], "Server \"crm\" asks:");
+        let shown = asked("crm", "sampling/createMessage", json!({ "messages": [1] }));
+        let signature = "Server \"crm\" asks for this text.";
+        assert_eq!(shown, json!({ "messages": [1], "systemPrompt": signature }));
+        let shown = asked("a\"\n\u{202e}b", "elicitation/create", json!({ "message": "?" }));
+        assert_eq!(shown["message"], "Server \"a\\\"\\n\\u{202e}b\" asks:\n?");
+        assert_eq!(asked("crm", "roots/list", json!({ "a": 1 })), json!({ "a": 1 }));
+    }
 
     #[test]
     fn input_that_was_not_declared_is_not_requested() {

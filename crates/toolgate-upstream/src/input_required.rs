@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use futures::future::try_join_all;
 use serde_json::Value;
+use toolgate_catalog::ServerName;
 use toolgate_mcp::{ErrorObject, JsonObject, client::InputRequest, methods};
 
-use crate::input_handler::{InputHandler, can_answer};
+use crate::input_handler::{InputHandler, can_answer, signed};
 
 /// How often a call may return `input_required`.
 pub(crate) const MAX_ROUNDS: u32 = 16;
@@ -74,6 +75,7 @@ impl InputRequired {
     /// Asks everything at the same time.
     pub(crate) async fn ask(
         &self,
+        server: &ServerName,
         handler: Option<&dyn InputHandler>,
     ) -> Result<JsonObject, UnansweredInput> {
         // If one request cannot be answered, none is asked.
@@ -86,7 +88,7 @@ impl InputRequired {
         }
         let Some(handler) = handler else { return Ok(JsonObject::new()) };
         let asking = self.requests.iter().map(|(key, request)| async move {
-            match handler.answer(request.clone()).await {
+            match handler.answer(signed(server, request.clone())).await {
                 Ok(answer) => Ok((key.clone(), answer)),
                 Err(error) => Err(UnansweredInput::Refused(request.clone(), error)),
             }

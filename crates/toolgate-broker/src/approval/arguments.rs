@@ -32,6 +32,41 @@ const MEASURES: [Measure; 6] = [
 /// The longest name that is written in full.
 const NAME: usize = 64;
 
+/// The way to an argument: names of members and numbers of elements, `*` for all of them.
+pub(super) type ArgumentRoute = Vec<String>;
+
+/// The names on a JSON pointer.
+pub(super) fn route(pointer: &str) -> ArgumentRoute {
+    let names = pointer.strip_prefix('/').unwrap_or(pointer).split('/');
+    names.map(|name| name.replace("~1", "/").replace("~0", "~")).collect()
+}
+
+/// The same arguments, with those that matter first, in each object on the way to them.
+pub(super) fn matter_first(arguments: &Value, routes: &[&[String]]) -> Value {
+    let through = |name: &str| -> Vec<&[String]> {
+        let goes = |route: &&&[String]| route.first().is_some_and(|it| it == name || it == "*");
+        routes.iter().filter(goes).map(|route| &route[1..]).collect()
+    };
+    match arguments {
+        _ if routes.iter().all(|route| route.is_empty()) => arguments.clone(),
+        Value::Object(fields) => {
+            let ordered = |(name, value): (&String, &Value)| {
+                let routes = through(name);
+                (!routes.is_empty(), name.clone(), matter_first(value, &routes))
+            };
+            let (first, last): (Vec<_>, Vec<_>) =
+                fields.iter().map(ordered).partition(|(matters, ..)| *matters);
+            first.into_iter().chain(last).map(|(_, name, value)| (name, value)).collect()
+        }
+        Value::Array(items) => {
+            let ordered =
+                |(index, value): (usize, &Value)| matter_first(value, &through(&index.to_string()));
+            items.iter().enumerate().map(ordered).collect()
+        }
+        other => other.clone(),
+    }
+}
+
 /// Shows the arguments in at most about `limit` characters; as JSON if they fit.
 pub(super) fn overview(arguments: &Value, limit: usize) -> String {
     let whole = arguments.to_string();
@@ -154,6 +189,22 @@ mod tests {
     fn short_arguments_are_shown_unchanged() {
         let arguments = json!({ "path": "/a", "lines": [1, 2], "options": {} });
         assert_eq!(overview(&arguments, 1_500), arguments.to_string());
+    }
+
+    #[test]
+    fn the_arguments_that_matter_come_first() {
+        let arguments = json!({
+            "a": 1, "list": [{ "x": 1, "to": "you" }], "options": { "b": 2, "force": true }, "path": "/a",
+        });
+        let routes = ["/path", "/options/force", "/list/*/to", "/absent"].map(route);
+        let routes: Vec<&[String]> = routes.iter().map(Vec::as_slice).collect();
+        let ordered = matter_first(&arguments, &routes);
+        insta::assert_snapshot!(ordered, @r#"{"list":[{"to":"you","x":1}],"options":{"force":true,"b":2},"path":"/a","a":1}"#);
+        assert_eq!(ordered, arguments, "nothing is lost");
+        let many: serde_json::Map<_, _> =
+            (0..2_000).map(|number| (format!("n{number}"), json!("x".repeat(50)))).collect();
+        let text = overview(&matter_first(&json!(many), &[&route("/n1999")]), 1_500);
+        assert!(text.starts_with(r#"{"n1999":"#), "{text}");
     }
 
     #[test]

@@ -9,8 +9,9 @@ use super::Output;
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub(crate) struct Approve {
-    /// The id of a call or server that waits; without it, toolgate lists everything that waits. With --deny also
-    /// the name of a server, to revoke its consent
+    /// The id of a call or server that waits; without it, toolgate lists everything that waits. The id is shown only
+    /// on a terminal. With --show and --deny also the name of a question as agents see it (q_…), and with --deny the
+    /// name of a server, to revoke its consent
     pub(crate) id: Option<String>,
     /// Show the call or server, and do not decide
     #[arg(long)]
@@ -18,15 +19,12 @@ pub(crate) struct Approve {
     /// Deny the call or server, or revoke the consent to a server
     #[arg(long, conflicts_with = "show")]
     pub(crate) deny: bool,
-    /// Approve the call or server without a question
-    #[arg(long, conflicts_with_all = ["show", "deny"])]
-    pub(crate) yes: bool,
     /// For a call: also approve later calls of the tool; the default is this call only
     #[arg(long = "for", value_name = "EXTENT", conflicts_with_all = ["show", "deny"])]
     pub(crate) lasts: Option<For>,
-    /// For a call: approve later calls only with exactly the same arguments
-    #[arg(long, conflicts_with_all = ["show", "deny"])]
-    pub(crate) these_arguments: bool,
+    /// For a call: approve later calls with any arguments; the default is exactly the same arguments
+    #[arg(long, requires = "lasts", conflicts_with_all = ["show", "deny"])]
+    pub(crate) any_arguments: bool,
     /// For a call: approve later calls only if their arguments meet this condition, such as 'path=src/*' or
     /// 'amount less 100'; may be repeated, and the arguments must meet all conditions. The operators are those of
     /// the policy
@@ -34,7 +32,7 @@ pub(crate) struct Approve {
         long = "where",
         value_name = "CONDITION",
         requires = "lasts",
-        conflicts_with_all = ["show", "deny", "these_arguments"]
+        conflicts_with_all = ["show", "deny", "any_arguments"]
     )]
     pub(crate) conditions: Vec<String>,
     /// For a call: let the grant expire after this time, such as 30m, 12h or 7d

@@ -29,6 +29,12 @@ pub(crate) fn find(journal: &Journal, id: &str) -> Result<Option<WaitingCall>, F
     Ok(found.and_then(read).filter(|call| call.approval.state == ApprovalState::Open))
 }
 
+/// A call by the name of its question, as agents know it.
+pub(crate) fn find_named(journal: &Journal, name: &str) -> Result<Option<WaitingCall>, Failure> {
+    let is_named = |call: &WaitingCall| call.approval.reference().as_str() == name;
+    Ok(waiting(journal)?.into_iter().find(is_named))
+}
+
 /// Answers a question. An approval becomes a grant, which the returned text describes.
 pub(crate) fn answer(
     store: &Store,
@@ -47,10 +53,10 @@ pub(crate) fn answer(
     let said = serde_json::to_string(answer).unwrap_or_default();
     // First the answer, so that only one of two people who answer at once succeeds.
     if !journal.answer(&approval.id, state, &said)? {
-        return Err(Failure::new(format!("{} was answered already", approval.id)));
+        return Err(Failure::new(format!("{} was answered already", approval.reference())));
     }
     let mut text = format!("{} is denied.", request.name);
-    let mut rule = format!("approval {}", approval.id);
+    let mut rule = format!("approval {}", approval.reference());
     if let Some(grant) = &grant {
         write_grant(journal, grant)?;
         text = allowed(call, answer, grant, expires.is_some());
@@ -71,7 +77,10 @@ pub(crate) fn answer(
 /// The call as data.
 pub(crate) fn data(call: &WaitingCall) -> Value {
     let WaitingCall { approval, request } = call;
-    json!({ "id": approval.id, "kind": "call", "created": approval.created, "question": request })
+    let (reference, created) = (approval.reference(), approval.created);
+    json!({
+        "reference": reference.as_str(), "kind": "call", "created": created, "question": request,
+    })
 }
 
 fn allowed(call: &WaitingCall, answer: &PersonAnswer, grant: &Grant, expires: bool) -> String {

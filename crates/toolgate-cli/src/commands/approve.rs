@@ -1,21 +1,24 @@
 //! `toolgate approve`
 
-use std::process::ExitCode;
+use std::{
+    io::{IsTerminal as _, stdout},
+    process::ExitCode,
+};
 
 use serde_json::json;
 use toolgate_broker::{GrantDuration, GrantExtent, PersonAnswer};
-use toolgate_policy::{ArgumentConditions, OPERATORS};
-use toolgate_store::{ChoiceFile, Consent, Journal, ServerConsentRequest, Store};
-
-use super::{
-    approvals::{self, WaitingCall},
-    enable::confirm,
+use toolgate_policy::{ArgumentConditions, GrantedArguments, OPERATORS, definitions::shown};
+use toolgate_store::{
+    ChoiceFile, Consent, Journal, QuestionReference, ServerConsentRequest, Store,
 };
+
+use super::approvals::{self, WaitingCall};
 use crate::{
     cli::{Approve, For, Globals},
     decisions,
     failure::{CommandResult, Failure},
     load::{self, Loaded},
+    person::{self, ALLOW},
     print,
 };
 
@@ -34,58 +37,76 @@ pub(crate) fn run(globals: &Globals, arguments: &Approve) -> CommandResult {
     let journal = store.journal()?;
     let Some(id) = &arguments.id else { return list(&files, &journal, arguments) };
     if let Some(call) = approvals::find(&journal, id)? {
-        return decide(&store, &journal, &call, arguments);
+        return decide(&loaded, &store, &journal, &call, arguments);
     }
-    let waiting = waiting(&files)?.into_iter().find(|waiting| waiting.id == *id);
+    let waiting = waiting(&files)?;
+    // What agents are told names a question, but allows nothing.
+    let call_named = approvals::find_named(&journal, id)?;
+    let is_named = |waiting: &Waiting| QuestionReference::of(&waiting.id).as_str() == *id;
+    if !arguments.show && !arguments.deny && (call_named.is_some() || waiting.iter().any(is_named))
+    {
+        return Err(Failure::usage(format!(
+            "`{id}` names the question for agents, and does not allow what it asks"
+        ))
+        .hint("`toolgate approve`, in a terminal, shows the id that does"));
+    }
+    if let Some(call) = call_named {
+        return decide(&loaded, &store, &journal, &call, arguments);
+    }
+    let waiting = waiting.into_iter().find(|waiting| waiting.id == *id || is_named(waiting));
     if arguments.deny {
         return deny(id, waiting, &files);
     }
-    let Some(Waiting { request, file, .. }) = waiting else {
+    let Some(Waiting { id, request, file, .. }) = waiting else {
         return Err(Failure::usage(format!("nothing waits under the id `{id}`"))
             .hint("`toolgate approve` lists what does"));
     };
-    print::line(request.shown.trim_end());
     if arguments.show {
+        print::line(request.shown.trim_end());
         return Ok(ExitCode::SUCCESS);
     }
-    confirm(arguments.yes)?;
+    person::agrees(loaded.presence(), request.shown.trim_end(), ALLOW)?;
     let server = request.server.clone();
     let consent = Consent::now(request.fingerprint, request.plan);
     file.change(|choices| choices.consent(server, consent))?;
-    decisions::about_server("approval", &request.server, true, format!("approval {id}"))?;
+    let rule = format!("approval {}", QuestionReference::of(&id));
+    decisions::about_server("approval", &request.server, true, rule)?;
     print::line(format!("{} is approved: the agent can enable it now.", request.server));
     Ok(ExitCode::SUCCESS)
 }
 
 /// Shows a call that waits, and answers.
 fn decide(
+    loaded: &Loaded,
     store: &Store,
     journal: &Journal,
     call: &WaitingCall,
     arguments: &Approve,
 ) -> CommandResult {
-    if arguments.show && arguments.output.json {
-        print::json(&approvals::data(call))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    print::line(&call.request);
     if arguments.show {
+        if arguments.output.json {
+            print::json(&approvals::data(call))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        print::line(&call.request);
         if let Some(all) = &call.request.all_arguments {
             print::line(format!("All of its arguments: {all}"));
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let lasts = match arguments.lasts {
-        None => GrantDuration::Once,
-        Some(For::Run) => GrantDuration::Run,
-        Some(For::Session) => GrantDuration::Session,
-        Some(For::Always) => GrantDuration::Always,
-    };
     let answer = if arguments.deny {
+        print::line(&call.request);
         PersonAnswer::Deny
     } else {
+        let lasts = match arguments.lasts {
+            None => GrantDuration::Once,
+            Some(For::Run) => GrantDuration::Run,
+            Some(For::Session) => GrantDuration::Session,
+            Some(For::Always) => GrantDuration::Always,
+        };
         let extent = extent(call, arguments)?;
-        confirm(arguments.yes)?;
+        let question = question(call, lasts, &extent);
+        person::agrees(loaded.presence(), &call.request.to_string(), &question)?;
         PersonAnswer::Allow { lasts, extent }
     };
     let text = approvals::answer(store, journal, call, &answer, arguments.expires)?;
@@ -93,13 +114,31 @@ fn decide(
     Ok(ExitCode::SUCCESS)
 }
 
+/// What the person allows with a yes.
+fn question(call: &WaitingCall, lasts: GrantDuration, extent: &GrantExtent) -> String {
+    let lasts = match lasts {
+        GrantDuration::Once => return "Allow this call, once?".to_owned(),
+        GrantDuration::Run => "in this run".to_owned(),
+        GrantDuration::Session => "in this session".to_owned(),
+        GrantDuration::Always => format!("by {}, always", shown(&call.request.identity, 128)),
+    };
+    let extent = match extent {
+        GrantExtent::Any => "any arguments".to_owned(),
+        GrantExtent::These => "exactly these arguments".to_owned(),
+        GrantExtent::Where(conditions) => {
+            format!("arguments, {}", GrantedArguments::Matching(conditions.clone()))
+        }
+    };
+    format!("Allow this call and later ones {lasts}, with {extent}?")
+}
+
 /// The arguments that a grant covers.
 fn extent(call: &WaitingCall, arguments: &Approve) -> Result<GrantExtent, Failure> {
-    if arguments.these_arguments {
-        return Ok(GrantExtent::These);
+    if arguments.any_arguments {
+        return Ok(GrantExtent::Any);
     }
     if arguments.conditions.is_empty() {
-        return Ok(GrantExtent::Any);
+        return Ok(GrantExtent::These);
     }
     let texts = arguments.conditions.iter().map(String::as_str);
     let conditions = ArgumentConditions::from_texts(texts).map_err(|error| {
@@ -127,7 +166,7 @@ fn list(
             .map(|waiting| {
                 let request = &waiting.request;
                 json!({
-                    "kind": "server", "id": waiting.id, "namespace": waiting.namespace, "server": request.server,
+                    "kind": "server", "reference": QuestionReference::of(&waiting.id).as_str(), "namespace": waiting.namespace, "server": request.server,
                     "at": request.at, "shown": request.shown, "plan": request.plan,
                 })
             });
@@ -138,11 +177,18 @@ fn list(
     if waiting.is_empty() && calls.is_empty() {
         print::note("nothing waits for a decision");
     }
+    // An agent that runs this command reads what it prints. The ids are for the screen of a person.
+    let is_screen = stdout().is_terminal();
+    let heading = |id: &str| match is_screen {
+        true => id.to_owned(),
+        false => QuestionReference::of(id).to_string(),
+    };
     let servers = waiting.iter().map(|Waiting { id, namespace, request, .. }| {
         let namespace = namespace.as_ref().map(|name| format!(" (namespace {name})"));
-        (format!("{id}{}", namespace.unwrap_or_default()), request.shown.clone())
+        (format!("{}{}", heading(id), namespace.unwrap_or_default()), request.shown.clone())
     });
-    let calls_shown = calls.iter().map(|call| (call.approval.id.clone(), call.request.to_string()));
+    let calls_shown =
+        calls.iter().map(|call| (heading(&call.approval.id), call.request.to_string()));
     for (heading, text) in servers.chain(calls_shown) {
         print::line(heading);
         for line in text.lines() {
@@ -150,7 +196,11 @@ fn list(
         }
     }
     if !waiting.is_empty() || !calls.is_empty() {
-        print::note("`toolgate approve ID` allows one, `toolgate approve ID --deny` refuses it");
+        print::note(if is_screen {
+            "`toolgate approve ID` asks you about one, `toolgate approve ID --deny` refuses it"
+        } else {
+            "`toolgate approve`, in a terminal, shows the ids that approve"
+        });
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -161,9 +211,10 @@ fn deny(
     waiting: Option<Waiting>,
     files: &[(Option<String>, ChoiceFile)],
 ) -> CommandResult {
-    if let Some(Waiting { request, file, .. }) = waiting {
-        file.change(|choices| choices.requests.remove(id))?;
-        decisions::about_server("approval", &request.server, false, format!("approval {id}"))?;
+    if let Some(Waiting { id, request, file, .. }) = waiting {
+        file.change(|choices| choices.requests.remove(&id))?;
+        let rule = format!("approval {}", QuestionReference::of(&id));
+        decisions::about_server("approval", &request.server, false, rule)?;
         print::line(format!("{} is refused.", request.server));
         return Ok(ExitCode::SUCCESS);
     }

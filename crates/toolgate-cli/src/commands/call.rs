@@ -15,7 +15,7 @@ use crate::{
 
 pub(crate) async fn run(globals: &Globals, arguments: Call) -> CommandResult {
     let values = read_arguments(&arguments)?;
-    let (_, host) =
+    let (loaded, host) =
         super::start_when_needed(globals, std::slice::from_ref(&arguments.name), None).await?;
     // The cached definition may be out of date, and the call needs the server anyway.
     let server = host.catalog().read().resolve(&arguments.name).map(|tool| tool.id.server.clone());
@@ -23,7 +23,7 @@ pub(crate) async fn run(globals: &Globals, arguments: Call) -> CommandResult {
         host.connect(server.as_str()).await;
     }
     let bar = print::progress(0, "calling");
-    let session = host.session_of(terminal::session(&bar));
+    let session = host.session_of(terminal::session(&bar, loaded.presence()));
     let outcome = call(&session, &bar, &arguments.name, values).await;
     bar.finish_and_clear();
     host.shutdown().await;

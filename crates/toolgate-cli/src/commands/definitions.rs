@@ -1,6 +1,6 @@
 //! `toolgate definitions`
 
-use std::{collections::BTreeSet, process::ExitCode};
+use std::{collections::BTreeSet, fmt::Write as _, process::ExitCode};
 
 use serde_json::{Value, json};
 use toolgate::{HostConfigError, PinFile};
@@ -8,7 +8,7 @@ use toolgate_catalog::{Tool, ToolId};
 use toolgate_host::{HiddenReason, HiddenTool, Host};
 use toolgate_policy::{
     NewTools,
-    definitions::{ChangeKind, scan, shadowing, shown},
+    definitions::{Change, ChangeKind, scan, shadowing, shown},
 };
 use toolgate_store::AuditRecord;
 
@@ -17,9 +17,13 @@ use crate::{
     cli::{Definitions, DefinitionsCommand, Globals},
     decisions,
     failure::{CommandResult, Failure},
+    lineage,
     load::{self, Loaded},
-    print,
+    person, print,
 };
+
+/// How much of a definition is shown.
+const LONGEST_DEFINITION: usize = 20_000;
 
 pub(crate) async fn run(globals: &Globals, arguments: &Definitions) -> CommandResult {
     let (loaded, host) = super::start(globals, None)?;
@@ -80,7 +84,7 @@ fn diff(held: &[HiddenTool], name: &str) -> CommandResult {
         print::line(differences);
     } else {
         print::line(format!("{}: {}", tool.name, summary(tool)));
-        print::line(shown(&tool.definition.to_value().to_string(), 20_000));
+        print::line(shown(&tool.definition.to_value().to_string(), LONGEST_DEFINITION));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -99,6 +103,18 @@ fn approve(
     } else {
         names.iter().map(|name| find(held, name)).collect::<Result<_, _>>()?
     };
+    let tools: Vec<Tool> =
+        if all { host.catalog().read().tools().cloned().collect() } else { Vec::new() };
+    let ids: Vec<ToolId> = tools.iter().map(|tool| tool.id.clone()).collect();
+    let alike: BTreeSet<ToolId> = shadowing(&ids).into_iter().map(|shadow| shadow.tool).collect();
+    let is_suspicious =
+        |tool: &&Tool| alike.contains(&tool.id) || !scan(&tool.definition).is_empty();
+    let suspicious: Vec<&Tool> = tools
+        .iter()
+        .filter(is_suspicious)
+        .filter(|tool| !lock.is_reviewed(&tool.id.server, &tool.definition))
+        .collect();
+    agreed(loaded, &chosen, &suspicious)?;
     // The findings of held tools were shown.
     for HiddenTool { id, definition, why, .. } in chosen.iter().copied() {
         if matches!(why, HiddenReason::Suspicious(_)) || !scan(definition).is_empty() {
@@ -107,22 +123,15 @@ fn approve(
             lock.approve(&id.server, definition);
         }
     }
-    let mut pinned = chosen.len();
-    if all {
-        let tools: Vec<Tool> = host.catalog().read().tools().cloned().collect();
-        let ids: Vec<ToolId> = tools.iter().map(|tool| tool.id.clone()).collect();
-        let alike: BTreeSet<ToolId> =
-            shadowing(&ids).into_iter().map(|shadow| shadow.tool).collect();
-        for tool in &tools {
-            // A person who approves all of them approves their findings, too.
-            if alike.contains(&tool.id) || !scan(&tool.definition).is_empty() {
-                lock.review(&tool.id.server, &tool.definition);
-            } else {
-                lock.approve(&tool.id.server, &tool.definition);
-            }
+    for tool in &tools {
+        // A person who approves all of them approves their findings, too.
+        if is_suspicious(&tool) {
+            lock.review(&tool.id.server, &tool.definition);
+        } else {
+            lock.approve(&tool.id.server, &tool.definition);
         }
-        pinned += tools.len();
     }
+    let pinned = chosen.len() + tools.len();
     pins.write(&lock)
         .map_err(|error| Failure::new(format!("cannot write toolgate.lock: {error}")))?;
     if let Some(store) = load::store() {
@@ -146,6 +155,35 @@ fn approve(
     });
     load::report(loaded);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Asks the person about the tools that would be let in or no longer be suspected. To pin what is used
+/// anyway permits nothing.
+fn agreed(loaded: &Loaded, held: &[&HiddenTool], suspicious: &[&Tool]) -> Result<(), Failure> {
+    if held.is_empty() && suspicious.is_empty() {
+        return lineage::refuse_servers();
+    }
+    let mut text = String::new();
+    for tool in held {
+        let _ = writeln!(text, "{}: {}", shown(&tool.name, 128), summary(tool));
+        match &tool.why {
+            HiddenReason::Held(Change { kind: ChangeKind::Changed(differences), .. }) => {
+                let _ = writeln!(text, "{differences}");
+            }
+            _ => {
+                let definition = tool.definition.to_value().to_string();
+                let _ = writeln!(text, "{}", shown(&definition, LONGEST_DEFINITION));
+            }
+        }
+    }
+    let held = held.iter().map(|tool| (&tool.name[..], &tool.definition));
+    let suspicious = suspicious.iter().map(|tool| (tool.name.as_str(), &tool.definition));
+    for (name, definition) in held.chain(suspicious) {
+        for finding in scan(definition) {
+            let _ = writeln!(text, "`{}`: {finding}", shown(name, 128));
+        }
+    }
+    person::agrees(loaded.presence(), &text, "Approve these definitions, as they are shown?")
 }
 
 fn find<'h>(held: &'h [HiddenTool], name: &str) -> Result<&'h HiddenTool, Failure> {

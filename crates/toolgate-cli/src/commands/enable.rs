@@ -1,18 +1,16 @@
 //! `toolgate enable` and `toolgate disable`
 
-use std::{
-    io::{IsTerminal as _, stdin},
-    process::ExitCode,
-};
+use std::process::ExitCode;
 
 use toolgate_registry::Plan;
-use toolgate_store::{Choices, Consent, SwitchedBy};
+use toolgate_store::{ChoiceFile, Choices, Consent, SwitchedBy};
 
 use crate::{
     cli::{Enable, Globals},
     decisions,
     failure::{CommandResult, Failure},
     load::{self, Loaded},
+    person::{self, ALLOW},
     print,
 };
 
@@ -29,6 +27,7 @@ pub(crate) async fn enable(globals: &Globals, arguments: &Enable) -> CommandResu
             return Err(Failure::new(format!("the configuration switches `{name}` off"))
                 .hint("correct `enabled` or `disabled` of the server there"));
         }
+        agreed(&loaded, &file, name)?;
         let was_off = file.change(|choices| choices.disabled.remove(name).is_some())?;
         decisions::about_server("server", name, true, "enabled")?;
         print::line(if was_off {
@@ -45,6 +44,7 @@ pub(crate) async fn enable(globals: &Globals, arguments: &Enable) -> CommandResu
     let Some(entry) = listed else {
         let choices = file.read()?;
         if choices.consents.contains_key(unversioned) {
+            agreed(&loaded, &file, unversioned)?;
             file.change(|choices| choices.disabled.remove(unversioned))?;
             decisions::about_server("server", unversioned, true, "enabled")?;
             print::line(format!("{unversioned} is enabled."));
@@ -55,11 +55,10 @@ pub(crate) async fn enable(globals: &Globals, arguments: &Enable) -> CommandResu
     let plan = Plan::of(&entry)
         .map_err(|reason| Failure::new(format!("{unversioned} cannot be enabled: {reason}")))?;
     let missing = plan.missing(load::is_set);
-    print::line(plan.shown().trim_end());
     if !missing.is_empty() {
         print::note(format!("warning: not set where you are: {}", missing.join(", ")));
     }
-    confirm(arguments.yes)?;
+    person::agrees(loaded.presence(), plan.shown().trim_end(), ALLOW)?;
     let json = serde_json::to_value(&plan).unwrap_or_default();
     let consent = Consent::now(plan.fingerprint(), json);
     file.change(|choices| choices.consent(plan.server.clone(), consent))?;
@@ -87,33 +86,14 @@ pub(crate) fn disable(globals: &Globals, name: &str) -> CommandResult {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Asks the person at the terminal, unless they have consented on the command line.
-pub(super) fn confirm(is_confirmed: bool) -> Result<(), Failure> {
-    if is_confirmed {
+/// Asks the person before a server is enabled that a person disabled. A model may enable what a model
+/// has disabled.
+fn agreed(loaded: &Loaded, file: &ChoiceFile, name: &str) -> Result<(), Failure> {
+    if file.read()?.disabled.get(name) != Some(&SwitchedBy::Person) {
         return Ok(());
     }
-    if !stdin().is_terminal() {
-        return Err(Failure::usage("a person has to consent to this")
-            .hint("run it in a terminal, or pass --yes if you have read what is shown"));
-    }
-    let answer = console_line("Allow this, and nothing else? [y/N] ")?;
-    match answer.trim().to_ascii_lowercase().as_str() {
-        "y" | "yes" => Ok(()),
-        _ => Err(Failure::new("nothing was allowed")),
-    }
-}
-
-fn console_line(prompt: &str) -> Result<String, Failure> {
-    use std::io::Write as _;
-
-    // On stderr, because stdout may be piped.
-    let mut err = anstream::stderr();
-    let _ = write!(err, "{prompt}").and_then(|()| err.flush());
-    let mut line = String::new();
-    stdin()
-        .read_line(&mut line)
-        .map_err(|error| Failure::new(format!("no answer can be read: {error}")))?;
-    Ok(line)
+    let shown = format!("A person disabled the server {name}.");
+    person::agrees(loaded.presence(), &shown, "Enable it again?")
 }
 
 fn configured<'l>(loaded: &'l Loaded, name: &str) -> Option<&'l toolgate_config::ServerConfig> {

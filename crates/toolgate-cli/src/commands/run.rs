@@ -22,13 +22,16 @@ pub(crate) async fn run(globals: &Globals, arguments: &Run) -> CommandResult {
     let language = language(arguments)?;
     let code = arguments.file.as_deref().map(read).transpose()?;
     let resumed = arguments.resume.as_deref().map(runs::find).transpose()?;
-    let (_, host) = super::start_when_needed(globals, &[], None).await?;
+    if let (Some(id), true) = (&resumed, arguments.repeat_unknown) {
+        runs::agree_to_repeat(globals, id)?;
+    }
+    let (loaded, host) = super::start_when_needed(globals, &[], None).await?;
     let bar = print::progress(0, "running");
     let options = super::interruptible(&bar, |report| {
         format!("running: {}", report.message.unwrap_or_default())
     });
     let cancel = options.cancel.clone();
-    let session = host.session_of(terminal::session(&bar));
+    let session = host.session_of(terminal::session(&bar, loaded.presence()));
     let run = match &resumed {
         None => {
             let code = code.unwrap_or_default();
@@ -93,8 +96,10 @@ fn show(run: &CodeRun, as_json: bool) -> Result<(), Failure> {
         ));
     }
     for call in &run.waiting {
-        let (name, approval) = (&call.name, &call.approval);
-        print::note(format!("{name} waits for approval: `toolgate approve {approval}`"));
+        let (name, question) = (&call.name, &call.question);
+        print::note(format!(
+            "{name} waits for approval, question {question}: `toolgate approve` lists it"
+        ));
     }
     if run.is_resumable {
         print::note(format!(

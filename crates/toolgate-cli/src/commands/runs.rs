@@ -2,7 +2,7 @@
 
 mod flow;
 
-use std::process::ExitCode;
+use std::{fmt::Write as _, process::ExitCode};
 
 use serde_json::{Value, json};
 use toolgate_host::one_line;
@@ -13,7 +13,7 @@ use crate::{
     cli::{Globals, Runs, RunsCommand},
     decisions,
     failure::{CommandResult, Failure},
-    load, print,
+    load, person, print,
     table::{grouped, table},
 };
 
@@ -35,7 +35,7 @@ pub(crate) fn run(globals: &Globals, arguments: &Runs) -> CommandResult {
                 show(&detail, state, &cleaner);
             }
         }
-        Some(RunsCommand::Repeat { id, call }) => repeat(&journal, id, *call)?,
+        Some(RunsCommand::Repeat { id, call }) => repeat(globals, &journal, id, *call)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -43,6 +43,29 @@ pub(crate) fn run(globals: &Globals, arguments: &Runs) -> CommandResult {
 /// The whole id of a run, from its beginning.
 pub(super) fn find(id: &str) -> Result<String, Failure> {
     Ok(detail(&load::required_store()?.journal()?, id)?.summary.id)
+}
+
+/// Asks the person whether all calls of a run whose outcome is unknown may be repeated.
+pub(super) fn agree_to_repeat(globals: &Globals, id: &str) -> Result<(), Failure> {
+    let journal = load::required_store()?.journal()?;
+    let detail = detail(&journal, id)?;
+    let state = State::of(&journal, &detail.summary)?;
+    let is_unknown = |call: &&RunCall| call_state(call, state) == "unknown";
+    let unknown: Vec<&RunCall> = detail.calls.iter().filter(is_unknown).collect();
+    // Without one nothing is allowed.
+    if unknown.is_empty() { Ok(()) } else { agrees(globals, id, &unknown) }
+}
+
+fn agrees(globals: &Globals, id: &str, calls: &[&RunCall]) -> Result<(), Failure> {
+    let cleaner = Cleaner::new(globals);
+    let mut shown = format!("Run {id} sent these calls, and their outcome is unknown:");
+    for call in calls {
+        let (name, arguments) = (one_line(&call.name, 64), cleaner.line(&call.arguments, 1_000));
+        let _ = write!(shown, "\n{:>4}  {name} with {arguments}", call.number);
+    }
+    let presence = load::load(globals).map_or_else(|_| load::own_presence(), |it| it.presence());
+    let question = "Let a resume of the run make them again, even if they had an effect?";
+    person::agrees(presence, &shown, question)
 }
 
 /// The state of a run, as it is shown.
@@ -127,7 +150,7 @@ fn overview(runs: Vec<(State, RunSummary)>) -> String {
     table(&columns, rows)
 }
 
-fn repeat(journal: &Journal, id: &str, call: u64) -> Result<(), Failure> {
+fn repeat(globals: &Globals, journal: &Journal, id: &str, call: u64) -> Result<(), Failure> {
     let detail = detail(journal, id)?;
     let id = &detail.summary.id;
     let state = State::of(journal, &detail.summary)?;
@@ -136,6 +159,9 @@ fn repeat(journal: &Journal, id: &str, call: u64) -> Result<(), Failure> {
     }
     let unknown = detail.calls.iter().find(|each| each.number == call);
     let unknown = unknown.filter(|each| call_state(each, state) == "unknown");
+    if let Some(call) = unknown {
+        agrees(globals, id, &[call])?;
+    }
     let forgotten = unknown.map(|_| journal.forget_end(id, call)).transpose()?;
     let (Some(unknown), Some(true)) = (unknown, forgotten) else {
         return Err(Failure::usage(format!("call {call} of run {id} has no unknown outcome"))

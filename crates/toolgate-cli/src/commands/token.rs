@@ -12,7 +12,7 @@ use crate::{
     cli::{Globals, TokenCommand},
     decisions::{self, record},
     failure::{CommandResult, Failure},
-    load, print,
+    lineage, load, print,
     table::table,
 };
 
@@ -27,6 +27,8 @@ pub(crate) fn run(globals: &Globals, command: &TokenCommand) -> CommandResult {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     match command {
         TokenCommand::Create { name, expires, namespaces } => {
+            // Clients that authenticate are callers of their own, whom rules can allow more.
+            lineage::refuse_servers()?;
             check(globals, namespaces)?;
             let order = TokenOrder {
                 name: name.clone(),

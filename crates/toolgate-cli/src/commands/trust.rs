@@ -9,9 +9,7 @@ use crate::{
     cli::Trust,
     decisions,
     failure::{CommandResult, Failure},
-    folders, load,
-    person::Person,
-    print,
+    folders, load, person, print,
     trust::{self, FolderFile, Trusted},
 };
 
@@ -41,17 +39,17 @@ pub(crate) fn run(arguments: &Trust) -> CommandResult {
     };
     let file = FolderFile::read(path)?;
     let path = folders::shown(&file.path);
-    print::line(format!("{path} says:\n"));
-    print::line(file.shown()?);
+    let says = format!("{path} says:\n\n{}", file.shown()?);
     if file.is_trusted() {
+        print::line(says);
         print::line(format!("{path} is trusted, as it is now."));
         return Ok(ExitCode::SUCCESS);
     }
-    print::line(
-        "If you trust it, all of this is used whenever toolgate is started in this folder. Your own \
-         policy holds as well. After any change of the file you are asked again.",
+    let shown = format!(
+        "{says}\nIf you trust it, all of this is used whenever toolgate is started in this folder. Your \
+         own policy holds as well. After any change of the file you are asked again."
     );
-    Person::at_terminal()?.agrees("Trust this file, as it is shown? [y/N] ")?;
+    person::agrees(load::own_presence(), &shown, "Trust this file, as it is shown?")?;
     file.trust()?;
     record(&file.path.display().to_string(), true, &file.fingerprint())?;
     print::line(format!("{path} is trusted. A gateway that is running uses it after a restart."));

@@ -5,6 +5,7 @@ mod late;
 mod model;
 mod ownership;
 mod patterns;
+mod presence;
 mod talk;
 mod terminal;
 
@@ -34,7 +35,7 @@ pub(super) fn workplace(code_mode: &Value) -> (Workplace, PathBuf) {
     (place, log)
 }
 
-fn logged(log: &PathBuf) -> Fixture {
+pub(super) fn logged(log: &PathBuf) -> Fixture {
     kit().with_call_log(log)
 }
 
@@ -50,11 +51,11 @@ pub(super) fn said(choice: &str) -> Value {
     json!({ "action": "accept", "content": { "answer": choice } })
 }
 
-/// The id of a run, and of the first question that it waits for.
+/// The id of a run, and the name of the first question that it waits for.
 pub(super) fn ids(result: &Value) -> (String, String) {
     let told = &result["_meta"]["toolgate/run"];
     let id = |value: &Value| {
         value.as_str().unwrap_or_else(|| panic!("no id: {}", text(result))).to_owned()
     };
-    (id(&told["id"]), id(&told["waiting"][0]["id"]))
+    (id(&told["id"]), id(&told["waiting"][0]["reference"]))
 }

@@ -149,7 +149,7 @@ async fn a_trusted_folder_runs_until_it_changes() {
     assert!(!visit.is_pwned(), "a no is a no");
     let trusted = visit.trust("y\n").await;
     assert_eq!(trusted.code, Some(0), "{trusted:?}");
-    assert!(trusted.stdout.contains("runs, with your rights: sh -c \"id > PWNED\""), "{trusted:?}");
+    assert!(trusted.stderr.contains("runs, with your rights: sh -c \"id > PWNED\""), "{trusted:?}");
     visit.run(&["status"]).await;
     assert!(visit.is_pwned(), "what is trusted runs");
     fs::remove_file(visit.folder().join("PWNED")).unwrap();

@@ -19,6 +19,7 @@ use tokio::{
     process::{Child, Command},
     sync::mpsc,
 };
+use toolgate_store::QuestionReference;
 use toolgate_testkit::deadline;
 
 use crate::support::{Outcome, Workplace};
@@ -40,8 +41,17 @@ impl Typist {
         Self::run_command(workplace.command(arguments))
     }
 
+    /// With stdin, stdout and stderr at the terminal.
+    pub(crate) fn at_screen(workplace: &Workplace, arguments: &[&str]) -> Self {
+        Self::spawn(workplace.command(arguments), true)
+    }
+
+    pub(crate) fn run_command(command: Command) -> Self {
+        Self::spawn(command, false)
+    }
+
     #[expect(unsafe_code, reason = "a controlling terminal can only be taken in the child")]
-    pub(crate) fn run_command(mut command: Command) -> Self {
+    fn spawn(mut command: Command, stdout_too: bool) -> Self {
         let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&keyboard).unwrap();
         unlockpt(&keyboard).unwrap();
@@ -60,6 +70,9 @@ impl Typist {
                 rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
                 Ok(())
             });
+        }
+        if stdout_too {
+            command.stdout(Stdio::from(OwnedFd::from(terminal.try_clone().unwrap())));
         }
         let child = command
             .stdin(Stdio::from(OwnedFd::from(terminal.try_clone().unwrap())))
@@ -110,6 +123,33 @@ impl Typist {
         let stdout = String::from_utf8(output.stdout).unwrap();
         Outcome { stdout, stderr: plain(&self.screen), code: output.status.code() }
     }
+}
+
+/// Runs a command at a terminal, and says yes to what it asks.
+pub(crate) async fn agree(workplace: &Workplace, arguments: &[&str]) -> Outcome {
+    let mut typist = Typist::start(workplace, arguments);
+    typist.sees("[y/N] ").await.types("y\n");
+    typist.end().await
+}
+
+/// The ids of what waits, as a person sees them at a terminal.
+pub(crate) async fn waiting_ids(workplace: &Workplace) -> Vec<String> {
+    let screen = Typist::at_screen(workplace, &["approve"]).end().await.stderr;
+    let ids = screen.lines().filter_map(|line| line.split(' ').next());
+    ids.filter(|word| word.starts_with("a_") || word.starts_with("c_")).map(str::to_owned).collect()
+}
+
+/// The id of the question that a model knows under this name.
+pub(crate) async fn id_of(workplace: &Workplace, reference: &str) -> String {
+    let ids = waiting_ids(workplace).await;
+    let found = ids.iter().find(|id| QuestionReference::of(id).as_str() == reference);
+    found.unwrap_or_else(|| panic!("{reference} does not wait: {ids:?}")).clone()
+}
+
+/// Approves at a terminal what a model knows under this name.
+pub(crate) async fn approve(workplace: &Workplace, reference: &str, more: &[&str]) -> Outcome {
+    let id = id_of(workplace, reference).await;
+    agree(workplace, &[&["approve", &id], more].concat()).await
 }
 
 /// A screen without the progress output.

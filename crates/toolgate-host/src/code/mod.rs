@@ -440,7 +440,10 @@ impl CodeRun {
         let waiting: Vec<Value> = self
             .waiting
             .iter()
-            .map(|call| json!({ "call": call.number, "name": call.name, "id": call.approval }))
+            .map(|call| {
+                let question = call.question.as_str();
+                json!({ "call": call.number, "name": call.name, "reference": question })
+            })
             .collect();
         let left_out = calls.len().saturating_sub(LISTED) as u64 + calls_left_out;
         json!({

@@ -405,15 +405,16 @@ pub(super) fn add_note(
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let _ = write!(
             text,
-            "\nOutcome unknown, not repeated: {}{more}. A person can have it repeated: toolgate runs repeat {id} CALL",
+            "\nOutcome unknown, not repeated: {}{more}. A person can have it repeated, in their own terminal: toolgate runs repeat {id} CALL",
             named.join(", ")
         );
     }
     for call in waiting.iter().take(NAMED) {
-        let WaitingCall { name, approval, .. } = call;
+        let WaitingCall { name, question, .. } = call;
         let _ = write!(
             text,
-            "\n{name} waits for approval, id {approval}: a person runs `toolgate approve {approval}`."
+            "\n{name} waits for approval, question {question}: `toolgate approve`, in a person's own \
+             terminal, asks them."
         );
     }
     if !is_resumable {

@@ -12,6 +12,7 @@ use toolgate_catalog::{Tool, nearest};
 use toolgate_sandbox::{
     CallId, CallResponse, LookupResult, RunClock, RunEvent, ToolException, Tools,
 };
+use toolgate_store::QuestionReference;
 use toolgate_upstream::{CallError, CallOptions, InputHandler, Progress};
 
 use super::{
@@ -60,16 +61,16 @@ pub struct WaitingCall {
     pub number: u64,
     /// The name of the tool.
     pub name: String,
-    /// The id of the approval.
-    pub approval: String,
+    /// Names the question that waits for a person.
+    pub question: QuestionReference,
 }
 
 /// Why a call has no value.
 enum ScriptCallError {
     /// An exception in the script.
     Thrown(String),
-    /// The call waits for the approval with this id.
-    Waiting(String),
+    /// The call waits for the answer to this question.
+    Waiting(QuestionReference),
 }
 
 /// The function that gives a content block to the client.
@@ -131,8 +132,8 @@ impl Tools for ScriptTools {
                 Err(ScriptCallError::Thrown(message)) => {
                     CallResponse::Ended(Err(ToolException { tool: name, message }))
                 }
-                Err(ScriptCallError::Waiting(approval)) => {
-                    inner.waiting.lock().push(WaitingCall { number: id, name, approval });
+                Err(ScriptCallError::Waiting(question)) => {
+                    inner.waiting.lock().push(WaitingCall { number: id, name, question });
                     CallResponse::Suspended
                 }
             }
@@ -278,7 +279,9 @@ impl ScriptToolsInner {
         let called = self.context.session.call_tool(name, None, arguments, &context, options).await;
         let failed = match called {
             Ok((tool, result)) => return self.value(Some(&tool), result),
-            Err(BrokerError::Waiting { id, .. }) => return Err(ScriptCallError::Waiting(id)),
+            Err(BrokerError::Waiting { reference, .. }) => {
+                return Err(ScriptCallError::Waiting(reference));
+            }
             Err(BrokerError::Call(error)) => match *error {
                 CallError::Cancelled => return Err("cancelled".to_owned().into()),
                 CallError::Refused { error, .. } => error_result(&error.message),

@@ -139,7 +139,7 @@ pub(super) async fn enable(
     let enabled = host.enable(&request.name, session.context().caller(), options).await;
     let (verdict, rule) = match &enabled {
         EnableOutcome::Connected | EnableOutcome::Failed { .. } => ("allow", "enabled".to_owned()),
-        EnableOutcome::Waits { id } => ("ask", format!("approval {id}")),
+        EnableOutcome::Waits { question } => ("ask", format!("approval {question}")),
         EnableOutcome::Declined => ("deny", "a person denied it".to_owned()),
         EnableOutcome::Unusable(_) => ("deny", "it cannot be enabled".to_owned()),
         EnableOutcome::Unknown { .. } => ("deny", "there is no such server".to_owned()),
@@ -180,13 +180,14 @@ fn enable_report(host: &Host, name: &str, enabled: EnableOutcome) -> EnableRepor
             let data = json!({ "server": plain, "state": "connected", "tools": names });
             return EnableReport::Text { text, data };
         }
-        EnableOutcome::Waits { id } => {
+        EnableOutcome::Waits { question } => {
             let text = format!(
-                "Server {shown} is not configured and waits for the approval of a person, id {id}: they \
-                 run `toolgate approve {id}`, which shows what would be run or contacted. Then call \
-                 enable_server again."
+                "Server {shown} is not configured and waits for the approval of a person, question \
+                 {question}: `toolgate approve`, in a terminal of their own, shows what would be run or \
+                 contacted, and asks them. Then call enable_server again."
             );
-            let data = json!({ "server": plain, "state": "waiting", "approval": id });
+            let question = question.as_str();
+            let data = json!({ "server": plain, "state": "waiting", "reference": question });
             return EnableReport::Text { text, data };
         }
         EnableOutcome::Cancelled => return EnableReport::Cancelled,

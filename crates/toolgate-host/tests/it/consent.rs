@@ -98,7 +98,9 @@ async fn if_the_client_cannot_ask_the_server_waits_for_the_shell() {
     It contacts: http://SERVER
     ");
     let (text, _) = enable(&session, None).await;
-    assert!(text.contains(&format!("`toolgate approve {id}`")), "{text}");
+    let question = toolgate_store::QuestionReference::of(id);
+    assert!(text.contains(&format!("question {question}: `toolgate approve`")), "{text}");
+    assert!(!text.contains(id), "the id that approves is not for models: {text}");
 
     // As the command does it, in another process.
     let consent = Consent::now(request.fingerprint.clone(), request.plan.clone());

@@ -12,7 +12,7 @@ use toolgate_host::{AuditSettings, HostSettings};
 use toolgate_policy::{FlowMode, Mode, PolicySettings};
 use toolgate_store::AuditRecord;
 
-use fixture::{GuardFixture, Voice, said};
+use fixture::{GuardFixture, Voice, said, said_widely};
 
 fn asking() -> PolicySettings {
     PolicySettings::of_mode(Mode::Ask)
@@ -65,7 +65,11 @@ async fn only_an_accepted_choice_is_an_approval() {
 async fn a_grant_for_a_session_ends_with_it_and_one_for_always_does_not() {
     let fixture = GuardFixture::new(asking()).await;
     let journal = fixture.host.journal().unwrap();
-    let voice = Voice::new([said("allow for this session"), said("deny"), said("allow always")]);
+    let voice = Voice::new([
+        said_widely("allow for this session"),
+        said("deny"),
+        said_widely("allow always"),
+    ]);
     let session = fixture.host.session();
     for id in ["1", "2"] {
         let arguments = json!({ "id": id });
@@ -95,7 +99,7 @@ async fn a_grant_for_exact_arguments_covers_no_others() {
     let session = fixture.host.session();
     let always = json!({
         "action": "accept",
-        "content": { "answer": "allow always", "onlyTheseArguments": true },
+        "content": { "answer": "allow always" },
     });
     let voice = Voice::new([always]);
     let (these, others) = (json!({ "id": "1", "hard": true }), json!({ "id": "2", "hard": true }));
@@ -118,8 +122,10 @@ async fn a_call_waits_and_is_made_once_after_the_approval() {
     assert_eq!(
         text,
         format!(
-            "`store_delete` was not called: waiting for approval, id {id}. A person runs `toolgate \
-             approve {id}`; then make the same call again"
+            "`store_delete` was not called: waiting for approval, question {}. Only a person can allow \
+             it: `toolgate approve`, in a terminal of their own, shows the question and asks them. Then \
+             make the same call again",
+            open[0].reference()
         )
     );
     assert_eq!(call().await.0, text, "the same is asked once");
@@ -201,7 +207,7 @@ async fn a_destructive_call_after_untrusted_content_needs_an_approval() {
 #[tokio::test]
 async fn a_grant_covers_only_data_of_the_named_tools() {
     let fixture = GuardFixture::new(fixture::labelled_private()).await;
-    let (session, voice) = (fixture.host.session(), Voice::new([said("allow always")]));
+    let (session, voice) = (fixture.host.session(), Voice::new([said_widely("allow always")]));
     fixture.call(&session, None, "crm_get", json!({})).await;
     let body = json!({ "body": "owes us 48,200 EUR since the spring of last year" });
     assert!(!fixture.call(&session, Some(&voice), "mail_send", body.clone()).await.1);
@@ -214,10 +220,25 @@ async fn a_grant_covers_only_data_of_the_named_tools() {
     fixture.end().await;
 }
 
+/// In the order in which a person has to read them.
+#[tokio::test]
+async fn a_form_shows_first_what_carries_labelled_data() {
+    let fixture = GuardFixture::new(fixture::labelled_private()).await;
+    let (session, voice) = (fixture.host.session(), Voice::new([said("deny")]));
+    fixture.call(&session, None, "crm_get", json!({})).await;
+    let body = "owes us 48,200 EUR since the spring of last year";
+    let mail = json!({ "to": "you", "subject": "Hello", "body": body });
+    fixture.call(&session, Some(&voice), "mail_send", mail).await;
+    let asked = voice.asked();
+    let shown = format!("with {{\"body\":\"{body}\",\"to\":\"you\",\"subject\":\"Hello\"}}");
+    assert!(asked[0].contains(&shown), "{asked:?}");
+    fixture.end().await;
+}
+
 #[tokio::test]
 async fn a_grant_without_private_data_does_not_cover_private_data() {
     let fixture = GuardFixture::new(fixture::labelled_and_asking()).await;
-    let (session, voice) = (fixture.host.session(), Voice::new([said("allow always")]));
+    let (session, voice) = (fixture.host.session(), Voice::new([said_widely("allow always")]));
     assert!(!fixture.call(&session, Some(&voice), "mail_send", json!({ "body": "Hello" })).await.1);
     assert!(!fixture.call(&session, None, "mail_send", json!({ "body": "Hello again" })).await.1);
     fixture.call(&session, None, "crm_get", json!({})).await;

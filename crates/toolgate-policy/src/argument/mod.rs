@@ -141,6 +141,12 @@ impl ArgumentConditions {
         Value::Object(self.source.clone())
     }
 
+    /// The arguments that the conditions are about: the names that lead to each, `*` for every
+    /// element or member.
+    pub fn arguments(&self) -> impl Iterator<Item = Vec<&str>> {
+        self.conditions.iter().map(|condition| condition.path.names())
+    }
+
     /// Whether there are no conditions.
     pub fn is_empty(&self) -> bool {
         self.conditions.is_empty()

@@ -46,6 +46,15 @@ impl ArgumentPath {
         (segments.len() <= MAX_SEGMENTS).then_some(Self(segments))
     }
 
+    /// The names on the path, `*` for every element or member.
+    pub(super) fn names(&self) -> Vec<&str> {
+        let name = |segment| match segment {
+            &Segment::Each => "*",
+            Segment::Name { key, .. } => &**key,
+        };
+        self.0.iter().map(name).collect()
+    }
+
     /// The ends of all branches of the path. Returns `None` if there are more than `limit`.
     pub(super) fn select<'v>(
         &self,

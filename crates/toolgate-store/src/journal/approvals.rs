@@ -1,5 +1,7 @@
 //! Questions to a person, and grants.
 
+use std::fmt::{self, Write as _};
+
 use rusqlite::{OptionalExtension, Row, params};
 
 use super::{
@@ -11,7 +13,7 @@ use super::{
 /// A question to a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Approval {
-    /// Its id.
+    /// Its id, which answers it. Only a person is shown it; others get [`Approval::reference`].
     pub id: String,
     /// When it was asked, in milliseconds since 1970.
     pub created: u64,
@@ -51,6 +53,41 @@ pub struct GrantRow {
     pub expires: Option<u64>,
     /// What, as JSON.
     pub text: String,
+}
+
+/// The name of a question for models, logs and programs. It does not answer the question: only the id
+/// does, which nobody but a person at a terminal is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct QuestionReference(String);
+
+impl QuestionReference {
+    /// The name of the question with this id. It does not lead back to the id.
+    pub fn of(id: &str) -> Self {
+        let hash = blake3::derive_key("toolgate 2026 reference of a question", id.as_bytes());
+        let hash = hash[..6].iter().fold(String::new(), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        });
+        Self(format!("q_{hash}"))
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for QuestionReference {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl Approval {
+    /// The name of the question for models.
+    pub fn reference(&self) -> QuestionReference {
+        QuestionReference::of(&self.id)
+    }
 }
 
 impl ApprovalState {

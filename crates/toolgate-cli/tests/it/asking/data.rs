@@ -10,6 +10,7 @@ use super::{
 use crate::{
     fixtures::tool,
     support::{Workplace, entry, text},
+    typist::approve,
 };
 
 /// Servers with private data, untrusted content, mail, a translator and a destructive tool. The
@@ -63,7 +64,7 @@ async fn waited(workplace: &Workplace, code: &str) -> String {
     let mut client = elsewhere(workplace).await;
     let waits = client.call_alone("run_code", json!({ "code": code })).await;
     let (run, approval) = ids(&waits);
-    let approved = workplace.run(&["approve", &approval, "--yes"]).await;
+    let approved = approve(workplace, &approval, &[]).await;
     assert_eq!(approved.code, Some(0), "{approved:?}");
     run
 }
@@ -103,7 +104,7 @@ async fn asked_after_resuming(
     }
     let waits = client.call_alone("run_code", json!({ "code": code })).await;
     let (run, approval) = ids(&waits);
-    let approved = workplace.run(&["approve", &approval, "--yes"]).await;
+    let approved = approve(&workplace, &approval, &[]).await;
     assert_eq!(approved.code, Some(0), "{approved:?}");
     if elsewhere {
         client = start().await;

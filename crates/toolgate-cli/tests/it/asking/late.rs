@@ -10,7 +10,7 @@ use super::{
     talk::{Manners, Talk, Way},
     workplace,
 };
-use crate::support::text;
+use crate::{support::text, typist::approve};
 
 /// One allowed call, and one that needs an approval.
 const SCRIPT: &str = "const sum = (await kit_add({ a: 1, b: 2 })).sum;
@@ -79,11 +79,11 @@ async fn a_run_waits_and_continues_after_the_approval() {
             Calls completed: kit_add.
             Waiting for approval: kit_counter.
               kit_counter({})
-            kit_counter waits for approval, id APPROVAL: a person runs `toolgate approve APPROVAL`.
+            kit_counter waits for approval, question APPROVAL: `toolgate approve`, in a person's own terminal, asks them.
             Once it is approved, resume_run(run_id: "RUN") goes on.
             "#);
         }
-        let approved = workplace.run(&["approve", &approval, "--yes"]).await;
+        let approved = approve(&workplace, &approval, &[]).await;
         assert_eq!(approved.code, Some(0), "{approved:?}");
         let done = client.call_alone("resume_run", json!({ "run_id": run })).await;
         assert!(text(&done).starts_with("[3,1,true]"), "{way:?}: {done}");

@@ -3,11 +3,14 @@
 use serde_json::{Value, json};
 
 use super::{
-    called,
+    called, logged,
     talk::{Manners, Talk, Way},
     workplace,
 };
-use crate::support::text;
+use crate::{
+    support::{Workplace, entry, text},
+    typist::{agree, waiting_ids},
+};
 
 fn call(path: &str) -> Value {
     json!({ "name": "kit_counter", "arguments": { "path": path } })
@@ -18,11 +21,11 @@ async fn an_approval_can_be_for_a_pattern_of_arguments() {
     let (workplace, log) = workplace(&json!({}));
     let (mut client, _gateway) = Talk::start(&workplace, Way::StdioLegacy, Manners::ALONE).await;
     let waits = client.call_alone("call_tool", call("src/a.rs")).await;
-    let (_, rest) = text(&waits).split_once("waiting for approval, id ").unwrap();
-    let id = rest.split('.').next().unwrap();
+    assert!(text(&waits).contains("waiting for approval"), "{waits}");
+    let id = waiting_ids(&workplace).await.remove(0);
     let approve = async |more: &[&str]| {
-        let outcome = workplace.run(&[&["approve", id, "--yes"], more].concat()).await;
-        outcome.shown().replace(id, "ID")
+        let outcome = workplace.run(&[&["approve", &id], more].concat()).await;
+        outcome.shown().replace(&id, "ID")
     };
     insta::assert_snapshot!(approve(&["--where", "path=src/*"]).await, @"
     exit code 2
@@ -56,7 +59,8 @@ async fn an_approval_can_be_for_a_pattern_of_arguments() {
       hint: a condition is about the arguments that are shown, by their names
     "#);
     let conditions = ["--for", "always", "--where", "path=src/*", "--where", "force exists false"];
-    insta::assert_snapshot!(approve(&conditions).await, @r#"
+    let approved = agree(&workplace, &[&["approve", &id], &conditions[..]].concat()).await;
+    insta::assert_snapshot!(approved.shown(), @r#"
     exit code 0
     --- stdout
     "lonely 1" (local) wants to call kit_counter of the server kit
@@ -112,4 +116,44 @@ async fn a_form_can_be_answered_with_a_pattern_of_arguments() {
     let denied = client.call("call_tool", forced, deny).await;
     assert!(text(&denied).contains("a person denied it"), "{denied}");
     assert_eq!(called(&log).len(), 2);
+}
+
+#[tokio::test]
+async fn a_form_shows_what_rules_are_about_first_and_allows_what_was_shown() {
+    let place = Workplace::empty();
+    let log = place.path().join("calls.log");
+    let rule = json!({ "tool": "kit_counter", "verdict": "ask",
+                       "when": { "arguments": { "options.force": { "equals": true } } } });
+    let config = json!({
+        "mcpServers": { "kit": entry(&logged(&log)) }, "toolSearch": { "enabled": true },
+        "policy": { "default": "allow", "rules": [rule] },
+    });
+    place.rewrite(&config.to_string());
+    let (mut client, _gateway) = Talk::start(&place, Way::StdioModern, Manners::ASKED).await;
+    let call = |note: &str| {
+        let arguments = json!({ "note": note, "options": { "x": 1, "force": true } });
+        json!({ "name": "kit_counter", "arguments": arguments })
+    };
+    let always = async |question: Value| {
+        let shown = question["message"].as_str().unwrap();
+        assert!(shown.contains("with {\"options\":{\"force\":true,"), "{shown}");
+        json!({ "action": "accept", "content": { "answer": "allow always" } })
+    };
+    let done = client.call("call_tool", call(&"long ".repeat(1_000)), always).await;
+    assert_eq!(done.get("isError"), None, "{done}");
+    // The same again, without a question, and nothing else.
+    let done = client.call_alone("call_tool", call(&"long ".repeat(1_000))).await;
+    assert_eq!(done.get("isError"), None, "{done}");
+    let deny = async |_| json!({ "action": "decline" });
+    let denied = client.call("call_tool", call("another"), deny).await;
+    assert!(text(&denied).contains("a person said no"), "{denied}");
+    // Unless it is widened.
+    let widened = async |_| {
+        let content = json!({ "answer": "allow always", "anyArguments": true });
+        json!({ "action": "accept", "content": content })
+    };
+    client.call("call_tool", call("another"), widened).await;
+    let done = client.call_alone("call_tool", call("yet another")).await;
+    assert_eq!(done.get("isError"), None, "{done}");
+    assert_eq!(called(&log).len(), 4);
 }

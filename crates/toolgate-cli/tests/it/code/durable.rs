@@ -7,6 +7,7 @@ use super::{python, run, workplace};
 use crate::{
     fixtures::kit,
     support::{Workplace, call, entry, entry_with, text},
+    typist::{agree, approve},
 };
 
 /// Resumes a run.
@@ -109,7 +110,7 @@ async fn a_run_that_runs_is_not_run_twice() {
     Calls completed: kit_add.
     Failed: kit_sleep.
       kit_sleep({"ms":60000}): the outcome of this call is unknown: it was sent before the run was interrupted; it is not repeated
-    Outcome unknown, not repeated: kit_sleep (call 1). A person can have it repeated: toolgate runs repeat ID CALL
+    Outcome unknown, not repeated: kit_sleep (call 1). A person can have it repeated, in their own terminal: toolgate runs repeat ID CALL
     resume_run(run_id: "ID", code?) goes on, with corrected code if need be; what completed is not repeated.
     "#);
 
@@ -119,7 +120,7 @@ async fn a_run_that_runs_is_not_run_twice() {
         told["timeline"][1]["state"].clone()
     };
     assert_eq!(state().await, "unknown");
-    let repeated = workplace.run(&["runs", "repeat", &id, "1"]).await;
+    let repeated = agree(&workplace, &["runs", "repeat", &id, "1"]).await;
     assert_eq!(repeated.code, Some(0), "{repeated:?}");
     assert_eq!(state().await, "not made");
 }
@@ -155,14 +156,15 @@ async fn a_run_waits_for_a_person_and_continues_after_the_approval() {
     let mut client = workplace.connect(&[]).await;
     let code = "const sum = (await kit_add({ a: 1, b: 2 })).sum;\nconsole.log('before');\nreturn [sum, (await kit_counter({})).count];";
     let waits = run(&mut client, code).await;
-    let approval = waits["_meta"]["toolgate/run"]["waiting"][0]["id"].as_str().unwrap().to_owned();
+    let approval =
+        waits["_meta"]["toolgate/run"]["waiting"][0]["reference"].as_str().unwrap().to_owned();
     insta::assert_snapshot!(shown(&waits).replace(&approval, "APPROVAL"), @r#"
     before
     The run waits for approval.
     Calls completed: kit_add.
     Waiting for approval: kit_counter.
       kit_counter({})
-    kit_counter waits for approval, id APPROVAL: a person runs `toolgate approve APPROVAL`.
+    kit_counter waits for approval, question APPROVAL: `toolgate approve`, in a person's own terminal, asks them.
     Once it is approved, resume_run(run_id: "ID") goes on.
     "#);
     let id = id_of(&waits).to_owned();
@@ -171,7 +173,7 @@ async fn a_run_waits_for_a_person_and_continues_after_the_approval() {
     assert!(text(&waits).contains("waits for approval"), "{waits}");
     let shown = workplace.run(&["runs", "show", &id]).await;
     assert!(shown.stdout.contains("waiting") && shown.stdout.contains("ask"), "{shown:?}");
-    let approved = workplace.run(&["approve", &approval, "--yes"]).await;
+    let approved = approve(&workplace, &approval, &[]).await;
     assert_eq!(approved.code, Some(0), "{approved:?}");
     let done = resume(&mut client, &id, None).await;
     assert!(text(&done).starts_with("before\nReturned: [3,1]"), "{done}");

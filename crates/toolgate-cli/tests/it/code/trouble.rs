@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     fixtures::kit,
     support::{Workplace, entry, until},
+    typist::agree,
 };
 
 /// A server with all built-in tools, and the log of its calls.
@@ -58,7 +59,7 @@ async fn a_call_of_unknown_outcome_is_repeated_only_by_a_person() {
       hint: `toolgate run --resume ID` resumes the run without repeating completed calls
     "#);
     assert_eq!(called(&log), ["counter", "sleep"], "it is not repeated by itself");
-    let repeated = workplace.run(&["run", "--resume", id, "--repeat-unknown"]).await;
+    let repeated = agree(&workplace, &["run", "--resume", id, "--repeat-unknown"]).await;
     assert_eq!((repeated.stdout.as_str(), repeated.code), ("[1,3]\n", Some(0)), "{repeated:?}");
     assert_eq!(called(&log), ["counter", "sleep", "sleep", "add"]);
 }
@@ -74,7 +75,7 @@ async fn a_person_can_allow_a_call_of_unknown_outcome_by_number() {
     child.kill().await.unwrap();
     let runs = workplace.run(&["runs", "--json"]).await.json();
     let id = runs[0]["id"].as_str().unwrap();
-    let named = workplace.run(&["runs", "repeat", id, "1"]).await;
+    let named = agree(&workplace, &["runs", "repeat", id, "1"]).await;
     assert_eq!(named.code, Some(0), "{named:?}");
     let resumed = workplace.run(&["run", "--resume", id, "--json"]).await;
     let told = resumed.json();
@@ -93,7 +94,7 @@ async fn the_outcome_of_a_call_is_unknown_if_its_server_crashed() {
     let again = workplace.run(&["run", "--resume", id, "--json"]).await.json();
     assert_eq!(again["run"]["unknown"], told["run"]["unknown"], "{again}");
     assert_eq!(called(&log), ["crash"], "it is not repeated by itself");
-    let named = workplace.run(&["runs", "repeat", id, "0"]).await;
+    let named = agree(&workplace, &["runs", "repeat", id, "0"]).await;
     assert_eq!(named.code, Some(0), "{named:?}");
     let record = workplace.run(&["audit", "--json"]).await.stdout;
     let last: Value = serde_json::from_str(record.lines().last().unwrap()).unwrap();

@@ -143,11 +143,12 @@ async fn if_the_client_cannot_ask_the_model_learns_how_to_consent() {
     for capabilities in [json!({}), json!({ "elicitation": { "url": {} } })] {
         let newer = gateway.client().with_capabilities(capabilities.clone());
         let waits = newer.call("enable_server", arguments.clone()).await;
-        let id = waits["structuredContent"]["approval"].as_str().unwrap();
-        assert!(text(&waits).contains(&format!("they run `toolgate approve {id}`")), "{waits}");
+        let id = waits["structuredContent"]["reference"].as_str().unwrap();
+        let told = format!("question {id}: `toolgate approve`, in a terminal of their own");
+        assert!(text(&waits).contains(&told), "{waits}");
         let mut older = legacy(&workplace, capabilities).await;
         let waits = older.call("enable_server", arguments.clone()).await.unwrap();
-        assert_eq!(waits["result"]["structuredContent"]["approval"], id, "{waits}");
+        assert_eq!(waits["result"]["structuredContent"]["reference"], id, "{waits}");
     }
     assert_eq!(ran(&workplace), "");
     gateway.stop().await;

@@ -7,6 +7,7 @@ use super::{logged, starts};
 use crate::{
     fixtures::{notes, weather},
     support::{META, Workplace, call, call_through, entry, list, names, text, until},
+    typist::agree,
 };
 
 const SERVERS: [&str; 3] = ["search_available_servers", "enable_server", "disable_server"];
@@ -217,7 +218,8 @@ async fn people_disable_and_enable_servers() {
     insta::assert_snapshot!(text(&refused), @"server `weather` is not connected: it is disabled; a person disabled it, and `toolgate enable weather` enables it");
     let record = workplace.run(&["audit"]).await.stdout;
     assert!(record.contains("  server weather  (shell"), "{record}");
-    insta::assert_snapshot!(shown(&["enable", "weather"]).await, @"
+    let enabled = agree(&workplace, &["enable", "weather"]).await;
+    insta::assert_snapshot!(enabled.shown(), @"
     exit code 0
     --- stdout
     weather is enabled.

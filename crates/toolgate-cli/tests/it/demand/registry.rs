@@ -5,7 +5,10 @@ use std::path::Path;
 use serde_json::{Value, json};
 use toolgate_testkit::{Builtin, Fixture, RegistryEndpoint};
 
-use crate::support::{Workplace, call, entry, list, names, text};
+use crate::{
+    support::{Workplace, call, entry, list, names, text},
+    typist::{agree, approve, id_of},
+};
 
 pub(super) const NAME: &str = "io.github.acme/sums";
 
@@ -55,7 +58,7 @@ async fn a_person_approves_in_the_shell_what_an_agent_asked_for() {
     write(&workplace.path().join("servers"), &sums("1.0.0"));
     let mut gateway = workplace.connect(&[]).await;
     let asked = call(&mut gateway, "enable_server", json!({ "name": NAME })).await;
-    let id = asked["structuredContent"]["approval"].as_str().unwrap().to_owned();
+    let id = asked["structuredContent"]["reference"].as_str().unwrap().to_owned();
     assert_eq!(ran(&workplace), "");
     let plain = |shown: String| {
         shown.replace(&id, "ID").replace(&workplace.path().display().to_string(), "HERE")
@@ -72,7 +75,9 @@ async fn a_person_approves_in_the_shell_what_an_agent_asked_for() {
     --- stderr
     `toolgate approve ID` allows one, `toolgate approve ID --deny` refuses it
     ");
-    insta::assert_snapshot!(shell(&["approve", &id]).await, @"
+    let approving = id_of(&workplace, &id).await;
+    let shown = shell(&["approve", &approving]).await.replace(&approving, "APPROVING");
+    insta::assert_snapshot!(shown, @"
     exit code 2
     --- stdout
     Server io.github.acme/sums 1.0.0 of HERE/servers
@@ -90,7 +95,7 @@ async fn a_person_approves_in_the_shell_what_an_agent_asked_for() {
     It runs, with your rights: npx -y @acme/sums@1.0.0 --stdio
     --- stderr
     ");
-    insta::assert_snapshot!(shell(&["approve", "nonsense", "--yes"]).await, @"
+    insta::assert_snapshot!(shell(&["approve", "nonsense"]).await, @"
     exit code 2
     --- stdout
     --- stderr
@@ -99,7 +104,7 @@ async fn a_person_approves_in_the_shell_what_an_agent_asked_for() {
     ");
     let again = call(&mut gateway, "enable_server", json!({ "name": NAME })).await;
     assert_eq!(again["structuredContent"]["state"], "waiting", "nobody has agreed yet");
-    insta::assert_snapshot!(shell(&["approve", &id, "--yes"]).await, @"
+    insta::assert_snapshot!(plain(approve(&workplace, &id, &[]).await.shown()), @"
     exit code 0
     --- stdout
     Server io.github.acme/sums 1.0.0 of HERE/servers
@@ -119,7 +124,7 @@ async fn a_person_approves_in_the_shell_what_an_agent_asked_for() {
     write(&workplace.path().join("servers"), &sums("1.1.0"));
     let changed = call(&mut gateway, "enable_server", json!({ "name": NAME })).await;
     assert_eq!(changed["structuredContent"]["state"], "waiting", "{changed}");
-    let other = changed["structuredContent"]["approval"].as_str().unwrap();
+    let other = changed["structuredContent"]["reference"].as_str().unwrap();
     let denied = workplace.run(&["approve", other, "--deny"]).await;
     assert_eq!(denied.stdout, format!("{NAME} is refused.\n"));
     let taken_back = workplace.run(&["approve", NAME, "--deny"]).await;
@@ -149,7 +154,9 @@ async fn a_person_enables_a_server_of_the_registry_in_one_step() {
     error: a person has to consent to this
       hint: run it in a terminal, or pass --yes if you have read what is shown
     ");
-    insta::assert_snapshot!(shell(&["enable", NAME, "--yes"]).await, @"
+    let enabled = agree(&workplace, &["enable", NAME]).await.shown();
+    let enabled = enabled.replace(&workplace.path().display().to_string(), "HERE");
+    insta::assert_snapshot!(enabled, @"
     exit code 0
     --- stdout
     Server io.github.acme/sums 1.0.0 of servers

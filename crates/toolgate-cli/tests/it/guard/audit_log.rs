@@ -3,7 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{records, workplace};
-use crate::support::{Workplace, entry};
+use crate::{
+    support::{Workplace, entry},
+    typist::{agree, approve},
+};
 
 async fn rows(workplace: &Workplace) -> Vec<Value> {
     let all = workplace.run(&["audit", "--json"]).await.stdout;
@@ -16,16 +19,16 @@ async fn decisions_of_people_are_in_the_audit_log_with_their_names() {
     for arguments in [
         &["call", "records_delete", r#"{"id":"1"}"#][..],
         &["disable", "records"],
-        &["enable", "records"],
         &["token", "create", "--name", "laptop"],
         &["token", "revoke", "laptop"],
         &["definitions", "approve", "--all"],
     ] {
         workplace.run(arguments).await;
     }
+    agree(&workplace, &["enable", "records"]).await;
     let waiting = workplace.run(&["approve", "--json"]).await.json();
-    let id = waiting[0]["id"].as_str().unwrap().to_owned();
-    workplace.run(&["approve", &id, "--yes", "--for", "always"]).await;
+    let reference = waiting[0]["reference"].as_str().unwrap().to_owned();
+    approve(&workplace, &reference, &["--for", "always"]).await;
     let grant = workplace.run(&["grants", "--json"]).await.json()[0]["id"].clone();
     let grant = grant.as_str().unwrap().to_owned();
     workplace.run(&["grants", "revoke", &grant]).await;
@@ -37,15 +40,15 @@ async fn decisions_of_people_are_in_the_audit_log_with_their_names() {
             format!("{} {} {}: {}", said("kind"), said("caller"), said("verdict"), said("rule"))
         })
         .collect();
-    let told = told.join("\n").replace(&id, "ID").replace(&grant, "GRANT");
+    let told = told.join("\n").replace(&reference, "QUESTION").replace(&grant, "GRANT");
     insta::assert_snapshot!(told, @r#"
     call shell ask: the default "ask"
     server shell:somebody deny: disabled
-    server shell:somebody allow: enabled
     token shell:somebody allow: token laptop made
     token shell:somebody deny: token laptop revoked
     definition shell:somebody allow: 2 definitions approved
-    approval shell:somebody allow: approval ID; grant GRANT
+    server shell:somebody allow: enabled
+    approval shell:somebody allow: approval QUESTION; grant GRANT
     grant shell:somebody deny: grant GRANT revoked
     "#);
 }

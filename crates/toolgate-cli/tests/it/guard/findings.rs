@@ -7,6 +7,7 @@ use super::records;
 use crate::{
     fixtures::tool,
     support::{Workplace, entry},
+    typist::agree,
 };
 
 fn place(policy: &serde_json::Value) -> Workplace {
@@ -48,7 +49,7 @@ async fn suspicious_tools_are_reported_or_held_until_approved() {
     ");
     let check = place.run(&["policy", "check", "sums_deIete"]).await;
     assert!(check.stdout.contains("can be taken for records/delete"), "{check:?}");
-    let approved = place.run(&["definitions", "approve", "sums_total"]).await;
+    let approved = agree(&place, &["definitions", "approve", "sums_total"]).await;
     assert_eq!(approved.code, Some(0), "{approved:?}");
     assert_eq!(place.run(&["call", "sums_total", "{}"]).await.code, Some(0));
     let status = place.run(&["status", "--json"]).await.json();

@@ -3,7 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{records, workplace};
-use crate::support::{call, list, names, text};
+use crate::{
+    support::{call, list, names, text},
+    typist::approve,
+};
 
 #[tokio::test]
 async fn the_policy_applies_in_pass_through() {
@@ -46,10 +49,13 @@ async fn a_call_that_is_passed_through_waits_for_an_approval() {
     let arguments = json!({ "id": "4711" });
     let waiting = call(&mut client, "delete", arguments.clone()).await;
     let said = text(&waiting).to_owned();
-    assert!(waiting["isError"] == true && said.contains("waiting for approval, id a_"), "{said}");
+    assert!(
+        waiting["isError"] == true && said.contains("waiting for approval, question q_"),
+        "{said}"
+    );
     assert!(said.starts_with("`delete` was not called"), "as its client knows it: {said}");
-    let id = said.split("id ").nth(1).unwrap().split('.').next().unwrap();
-    let approved = place.run(&["approve", id, "--yes"]).await;
+    let question = said.split("question ").nth(1).unwrap().split('.').next().unwrap();
+    let approved = approve(&place, question, &[]).await;
     assert_eq!(approved.code, Some(0), "{approved:?}");
     let done = call(&mut client, "delete", arguments).await;
     assert!(done.get("isError").is_none_or(|failed| failed == false), "{done}");

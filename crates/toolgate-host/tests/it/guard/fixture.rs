@@ -39,6 +39,11 @@ pub(super) fn said(choice: &str) -> Value {
     json!({ "action": "accept", "content": { "answer": choice } })
 }
 
+/// The same, for any arguments.
+pub(super) fn said_widely(choice: &str) -> Value {
+    json!({ "action": "accept", "content": { "answer": choice, "anyArguments": true } })
+}
+
 /// Everything is allowed but this tool.
 pub(super) fn denying(tool: &str) -> PolicySettings {
     let rules = vec![rule(None, Some(tool), Verdict::Deny)];

@@ -10,7 +10,7 @@ use toolgate_upstream::{Endpoint, HttpEndpoint};
 
 use super::{
     asking,
-    fixture::{GuardFixture, Voice, said},
+    fixture::{GuardFixture, Voice, said, said_widely},
 };
 
 fn session_of(host: &Host, identity: &str) -> Session {
@@ -49,7 +49,7 @@ async fn no_caller_uses_the_grant_of_another() {
 #[tokio::test]
 async fn a_grant_does_not_cover_another_server_of_the_same_name() {
     let fixture = GuardFixture::new(asking()).await;
-    let voice = Voice::new([said("allow always")]);
+    let voice = Voice::new([said_widely("allow always")]);
     let session = fixture.host.session();
     assert!(!fixture.call(&session, Some(&voice), "store_delete", json!({ "id": "1" })).await.1);
     assert!(!fixture.call(&session, None, "store_delete", json!({ "id": "2" })).await.1);
