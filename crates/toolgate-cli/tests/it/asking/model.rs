@@ -73,7 +73,7 @@ async fn a_script_cannot_approve() {
     }
 
     let waiting = workplace.run(&["approve", "--json"]).await.json();
-    assert_eq!(waiting[0]["id"], json!(approval), "it still waits: {waiting}");
+    assert_eq!(waiting[0]["reference"], json!(approval), "it still waits: {waiting}");
     assert_eq!(workplace.run(&["grants", "--json"]).await.json(), json!([]));
     let still = client.call_alone("resume_run", json!({ "run_id": run })).await;
     assert!(text(&still).contains("waits for approval"), "{still}");

@@ -34,7 +34,7 @@ async fn an_approval_can_be_for_a_pattern_of_arguments() {
     error: the following required arguments were not provided:
       --for <EXTENT>
 
-    Usage: toolgate approve --for <EXTENT> --yes --where <CONDITION> --config <FILE> <ID>
+    Usage: toolgate approve --for <EXTENT> --where <CONDITION> --config <FILE> <ID>
 
     For more information, try '--help'.
     ");

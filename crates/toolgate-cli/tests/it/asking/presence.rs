@@ -139,7 +139,16 @@ async fn a_person_sees_at_the_terminal_what_they_allow() {
     let refused = typist.end().await;
     assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""), "{refused:?}");
     let approved = agree(&place, &["approve", &id, "--for", "always"]).await;
-    insta::assert_snapshot!(approved.shown(), @"");
+    insta::assert_snapshot!(approved.shown(), @r#"
+    exit code 0
+    --- stdout
+    kit_counter is allowed to shell until it is revoked, with these arguments: the agent can make the same call again.
+    --- stderr
+    shell wants to call kit_counter of the server kit
+    with {"tag":"a"}
+    Asked because of `mcpServers.kit.tools.counter.approval` (toolgate.json:1:16)
+    Allow this call and later ones by shell, always, with exactly these arguments? [y/N] y
+    "#);
 }
 
 #[tokio::test]
@@ -211,7 +220,10 @@ async fn asking_by(presence: &str) -> (Workplace, String) {
 async fn a_person_can_be_asked_on_the_desktop() {
     let (place, id) = asking_by("desktop").await;
     let outcome = on_desktop(&place, "", &["approve", &id]).await;
-    insta::assert_snapshot!(outcome.stderr, @"");
+    insta::assert_snapshot!(outcome.stderr, @r#"
+    error: `approvals.presence` is "desktop", and no dialog can be shown: there is no desktop here
+      hint: run it on the desktop, or set `approvals.presence` to "terminal" in the configuration
+    "#);
     let outcome = on_desktop(&place, ":0", &["approve", &id]).await;
     insta::assert_snapshot!(outcome.stderr, @"");
     for (program, answer) in [("kdialog", 1), ("zenity", 1), ("zenity", 0)] {
@@ -229,7 +241,10 @@ async fn a_password_is_asked_for_by_the_system_alone() {
     // Anybody can put this on PATH.
     fake(&place, "pkexec", 0);
     let outcome = on_desktop(&place, ":0", &["approve", &id]).await;
-    insta::assert_snapshot!(outcome.stderr, @"");
+    insta::assert_snapshot!(outcome.stderr, @r#"
+    error: `approvals.presence` is "password", and there is no `pkexec` of the system to ask for it
+      hint: install polkit, or set `approvals.presence` to "terminal" in the configuration
+    "#);
     // A file named by hand does not make it easier where the user's own says otherwise.
     let own = place.path().join(".config/toolgate");
     fs::create_dir_all(&own).unwrap();

@@ -224,6 +224,8 @@ async fn people_disable_and_enable_servers() {
     --- stdout
     weather is enabled.
     --- stderr
+    A person disabled the server weather.
+    Enable it again? [y/N] y
     ");
     insta::assert_snapshot!(shown(&["enable", "wether"]).await, @"
     exit code 2

@@ -63,7 +63,7 @@ async fn a_person_approves_in_the_shell_what_an_agent_asked_for() {
     let plain = |shown: String| {
         shown.replace(&id, "ID").replace(&workplace.path().display().to_string(), "HERE")
     };
-    insta::assert_snapshot!(plain(text(&asked).to_owned()), @"Server io.github.acme/sums is not configured and waits for the approval of a person, id ID: they run `toolgate approve ID`, which shows what would be run or contacted. Then call enable_server again.");
+    insta::assert_snapshot!(plain(text(&asked).to_owned()), @"Server io.github.acme/sums is not configured and waits for the approval of a person, question ID: `toolgate approve`, in a terminal of their own, shows what would be run or contacted, and asks them. Then call enable_server again.");
     let shell = async |arguments: &[&str]| plain(workplace.run(arguments).await.shown());
     insta::assert_snapshot!(shell(&["approve"]).await, @"
     exit code 0
@@ -151,8 +151,8 @@ async fn a_person_enables_a_server_of_the_registry_in_one_step() {
     It says of itself: Adds numbers up
     It runs, with your rights: npx -y @acme/sums@1.0.0 --stdio
     --- stderr
-    error: a person has to consent to this
-      hint: run it in a terminal, or pass --yes if you have read what is shown
+    error: a person has to agree to this, and there is no terminal to ask at
+      hint: run it yourself in a terminal
     ");
     let enabled = agree(&workplace, &["enable", NAME]).await.shown();
     let enabled = enabled.replace(&workplace.path().display().to_string(), "HERE");
