@@ -121,23 +121,24 @@ async fn a_waiting_call_is_made_after_the_approval() {
     insta::assert_snapshot!(hide(workplace.run(&["approve"]).await.shown()), @r#"
     exit code 0
     --- stdout
-    ID
+    REFERENCE
       "raw-client 1.0.0" (local) wants to call records_delete of the server records
       with {"id":"4711"}
       Asked because of the default "ask"
     --- stderr
-    `toolgate approve ID` allows one, `toolgate approve ID --deny` refuses it
+    `toolgate approve`, in a terminal, shows the ids that approve
     "#);
     // Without a terminal nobody agrees by accident.
     assert_ne!(workplace.run(&["approve", &id]).await.code, Some(0));
     insta::assert_snapshot!(hide(agree(&workplace, &["approve", &id]).await.shown()), @r#"
     exit code 0
     --- stdout
+    records_delete is allowed once, with these arguments: the agent can make the same call again.
+    --- stderr
     "raw-client 1.0.0" (local) wants to call records_delete of the server records
     with {"id":"4711"}
     Asked because of the default "ask"
-    records_delete is allowed once, with these arguments: the agent can make the same call again.
-    --- stderr
+    Allow this call, once? [y/N] y
     "#);
     let again = Typist::start(&workplace, &["approve", &id]).end().await;
     assert_ne!(again.code, Some(0), "answered already");

@@ -72,12 +72,12 @@ async fn call_modern(endpoint: &Endpoint, tool: &str, arguments: &Value) -> Valu
 }
 
 /// Whatever the eras of both sides.
-async fn asks_and_answers(factory: Arc<dyn ServiceFactory>, tool: &str) {
+async fn asks_and_answers(factory: Arc<dyn ServiceFactory>, tool: &str, introduction: &str) {
     let endpoint = Endpoint::of(factory, Arc::default(), |_| {}).await;
     let arguments = json!({ "rounds": 2 });
     let round = |number: u32| {
         let form = json!({ "method": "elicitation/create",
-                           "params": { "message": format!("Who are you? ({number})") } });
+                           "params": { "message": format!("{introduction}Who are you? ({number})") } });
         let (model, roots) =
             (json!({ "method": "sampling/createMessage" }), json!({ "method": "roots/list" }));
         json!({ "form": answer(&form), "model": answer(&model), "roots": answer(&roots) })
@@ -95,7 +95,9 @@ async fn asks_and_answers(factory: Arc<dyn ServiceFactory>, tool: &str) {
 async fn questions_of_all_servers_reach_any_client() {
     for era in ERAS {
         let host = host_of([spec("kit", &fixture(era))]);
-        asks_and_answers(Arc::new(AggregateFactory::new(host.clone())), "kit_ask_all").await;
+        // Who asks is said in front.
+        let factory = Arc::new(AggregateFactory::new(host.clone()));
+        asks_and_answers(factory, "kit_ask_all", "Server \"kit\" asks:\n").await;
         host.shutdown().await;
     }
 }
@@ -104,7 +106,7 @@ async fn questions_of_all_servers_reach_any_client() {
 async fn questions_of_one_server_reach_any_client() {
     for era in ERAS {
         let factory = PassthroughFactory::new(spec("kit", &fixture(era)));
-        asks_and_answers(Arc::new(factory), "ask_all").await;
+        asks_and_answers(Arc::new(factory), "ask_all", "").await;
     }
 }
 
@@ -114,7 +116,7 @@ async fn questions_of_one_server_reach_any_client_over_the_older_transport() {
         fixture(FixtureEra::Legacy).serve_sse(([127, 0, 0, 1], 0).into(), PostAddress::Path, None);
     let server = serving.await.unwrap();
     let spec = ServerSpec::new("kit", Address::Http(HttpEndpoint::new(server.url())));
-    asks_and_answers(Arc::new(PassthroughFactory::new(spec)), "ask_all").await;
+    asks_and_answers(Arc::new(PassthroughFactory::new(spec)), "ask_all", "").await;
 }
 
 #[tokio::test]

@@ -225,14 +225,48 @@ async fn a_person_can_be_asked_on_the_desktop() {
       hint: run it on the desktop, or set `approvals.presence` to "terminal" in the configuration
     "#);
     let outcome = on_desktop(&place, ":0", &["approve", &id]).await;
-    insta::assert_snapshot!(outcome.stderr, @"");
+    insta::assert_snapshot!(outcome.stderr, @r#"
+    error: `approvals.presence` is "desktop", and no dialog can be shown: there is no zenity, kdialog or osascript on PATH
+      hint: install one of them, or set `approvals.presence` to "terminal" in the configuration
+    "#);
     for (program, answer) in [("kdialog", 1), ("zenity", 1), ("zenity", 0)] {
         fake(&place, program, answer);
         let outcome = on_desktop(&place, ":0", &["approve", &id]).await;
         assert_eq!(outcome.code, Some(answer), "{program}: {outcome:?}");
     }
     let shown = fs::read_to_string(place.path().join("dialog.log")).unwrap();
-    insta::assert_snapshot!(shown, @"");
+    insta::assert_snapshot!(shown, @r#"
+    --title
+    toolgate
+    --yes-label
+    Allow
+    --no-label
+    Deny
+    --warningyesno
+    <qt>shell wants to call kit_counter of the server kit<br>with {"tag":"&lt;b&gt;a&lt;/b&gt;"}<br>Asked because of `mcpServers.kit.tools.counter.approval` (toolgate.json:1:16)<br><br>Allow this call, once?</qt>
+    --question
+    --no-markup
+    --default-cancel
+    --ok-label=Allow
+    --cancel-label=Deny
+    --title=toolgate
+    --text=shell wants to call kit_counter of the server kit
+    with {"tag":"<b>a</b>"}
+    Asked because of `mcpServers.kit.tools.counter.approval` (toolgate.json:1:16)
+
+    Allow this call, once?
+    --question
+    --no-markup
+    --default-cancel
+    --ok-label=Allow
+    --cancel-label=Deny
+    --title=toolgate
+    --text=shell wants to call kit_counter of the server kit
+    with {"tag":"<b>a</b>"}
+    Asked because of `mcpServers.kit.tools.counter.approval` (toolgate.json:1:16)
+
+    Allow this call, once?
+    "#);
 }
 
 #[tokio::test]

@@ -73,7 +73,7 @@ async fn a_person_approves_in_the_shell_what_an_agent_asked_for() {
       It says of itself: Adds numbers up
       It runs, with your rights: npx -y @acme/sums@1.0.0 --stdio
     --- stderr
-    `toolgate approve ID` allows one, `toolgate approve ID --deny` refuses it
+    `toolgate approve`, in a terminal, shows the ids that approve
     ");
     let approving = id_of(&workplace, &id).await;
     let shown = shell(&["approve", &approving]).await.replace(&approving, "APPROVING");
@@ -84,8 +84,8 @@ async fn a_person_approves_in_the_shell_what_an_agent_asked_for() {
     It says of itself: Adds numbers up
     It runs, with your rights: npx -y @acme/sums@1.0.0 --stdio
     --- stderr
-    error: a person has to consent to this
-      hint: run it in a terminal, or pass --yes if you have read what is shown
+    error: a person has to agree to this, and there is no terminal to ask at
+      hint: run it yourself in a terminal
     ");
     insta::assert_snapshot!(shell(&["approve", &id, "--show"]).await, @"
     exit code 0
@@ -107,11 +107,12 @@ async fn a_person_approves_in_the_shell_what_an_agent_asked_for() {
     insta::assert_snapshot!(plain(approve(&workplace, &id, &[]).await.shown()), @"
     exit code 0
     --- stdout
+    io.github.acme/sums is approved: the agent can enable it now.
+    --- stderr
     Server io.github.acme/sums 1.0.0 of HERE/servers
     It says of itself: Adds numbers up
     It runs, with your rights: npx -y @acme/sums@1.0.0 --stdio
-    io.github.acme/sums is approved: the agent can enable it now.
-    --- stderr
+    Allow this, and nothing else? [y/N] y
     ");
 
     let enabled = call(&mut gateway, "enable_server", json!({ "name": NAME })).await;
@@ -159,11 +160,12 @@ async fn a_person_enables_a_server_of_the_registry_in_one_step() {
     insta::assert_snapshot!(enabled, @"
     exit code 0
     --- stdout
+    io.github.acme/sums is enabled.
+    --- stderr
     Server io.github.acme/sums 1.0.0 of servers
     It says of itself: Adds numbers up
     It runs, with your rights: npx -y @acme/sums@1.0.0 --stdio
-    io.github.acme/sums is enabled.
-    --- stderr
+    Allow this, and nothing else? [y/N] y
     ");
     insta::assert_snapshot!(shell(&["status"]).await, @"
     exit code 0
