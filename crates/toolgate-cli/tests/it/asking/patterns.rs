@@ -141,7 +141,7 @@ async fn a_form_shows_what_rules_are_about_first_and_allows_what_was_shown() {
     assert_eq!(done.get("isError"), None, "{done}");
     let deny = async |_| json!({ "action": "decline" });
     let denied = client.call("call_tool", call("another"), deny).await;
-    assert!(text(&denied).contains("a person said no"), "{denied}");
+    assert!(text(&denied).contains("a person denied it"), "{denied}");
     // Unless it is widened.
     let widened = async |_| {
         let content = json!({ "answer": "allow always", "anyArguments": true });
