@@ -1,6 +1,7 @@
 //! Who may call what: the policy, the person, the grants, the data and the record.
 
 mod audit_log;
+mod carried;
 mod fixture;
 mod hidden;
 mod ownership;
