@@ -4,7 +4,7 @@ use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 use thiserror::Error;
 use toolgate_broker::{
-    AuditOptions, BrokerSettings, ClientForms, EndpointFingerprints, SharedCatalog,
+    AuditOptions, BrokerSettings, CallerReads, ClientForms, EndpointFingerprints, SharedCatalog,
     ValidationSettings,
 };
 use toolgate_catalog::{CatalogServer, ExposureSettings};
@@ -68,6 +68,8 @@ pub struct HostSettings {
     pub forms: ClientForms,
     /// What every search tells the model besides, one sentence or two each.
     pub notices: Vec<String>,
+    /// What callers have read. Hosts that share it know the same callers.
+    pub callers: CallerReads,
 }
 
 /// How calls are recorded.
@@ -144,6 +146,7 @@ impl HostSettings {
             telemetry: Telemetry::off(),
             forms: ClientForms::default(),
             notices: Vec::new(),
+            callers: CallerReads::default(),
         }
     }
 }
@@ -184,6 +187,7 @@ impl HostSettings {
             audit,
             script_calls: self.code.as_ref().map_or(1, |code| code.max_parallel_calls),
             telemetry: self.telemetry.clone(),
+            callers: self.callers.clone(),
         }
     }
 }
