@@ -54,7 +54,9 @@ pub(crate) fn run(arguments: &Trust) -> CommandResult {
     Person::at_terminal()?.agrees("Trust this file, as it is shown? [y/N] ")?;
     file.trust()?;
     record(&file.path.display().to_string(), true, &file.fingerprint())?;
-    print::line(format!("{path} is trusted. A gateway that is running uses it after a restart."));
+    print::line(format!(
+        "{path} is trusted. A gateway that runs in this folder uses it within seconds."
+    ));
     Ok(ExitCode::SUCCESS)
 }
 
