@@ -145,7 +145,7 @@ impl Admitted {
         params: Option<Value>,
     ) -> Option<Self> {
         let target = ToolId { server: server.clone(), tool: method.into() };
-        let is_unjudged = UNJUDGED.contains(&method) || broker.is_idle;
+        let is_unjudged = UNJUDGED.contains(&method) || broker.is_idle();
         is_unjudged.then_some(Self {
             broker,
             target,
@@ -193,6 +193,11 @@ impl Admitted {
     /// Ends a request that needed no message of its own, because another one covered it.
     pub fn end_unsent(mut self, outcome: Result<&Value, &BrokerError>) {
         self.end(outcome);
+    }
+
+    /// Whether this broker admitted the request.
+    pub fn is_of(&self, broker: &Arc<Broker>) -> bool {
+        Arc::ptr_eq(&self.broker, broker)
     }
 
     /// Whether the request was not answered yet, so that it can be sent again with input responses.

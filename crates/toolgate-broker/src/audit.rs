@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use parking_lot::RwLock;
 use serde_json::{Map, Value};
 use toolgate_catalog::{Fingerprint, Tool};
 use toolgate_mcp::json_size;
@@ -36,6 +37,8 @@ pub struct AuditOptions {
 /// Writes the audit log on a thread of its own.
 pub(crate) struct AuditWriter {
     options: AuditOptions,
+    /// Remove the secrets of servers that came later.
+    redactors: RwLock<Vec<Redactor>>,
     queue: SyncSender<AuditMessage>,
     error_logged: Arc<AtomicBool>,
 }
@@ -113,7 +116,12 @@ impl AuditWriter {
         if let Err(error) = std::thread::Builder::new().name("audit".to_owned()).spawn(write_all) {
             tracing::warn!("the audit log is written by the callers themselves: {error}");
         }
-        Self { options, queue, error_logged }
+        Self { options, redactors: RwLock::default(), queue, error_logged }
+    }
+
+    /// Keeps the secrets of the servers of now out of the log, besides those of the start.
+    pub(crate) fn guard(&self, redactors: Vec<Redactor>) {
+        *self.redactors.write() = redactors;
     }
 
     /// The arguments without secrets, if arguments are recorded.
@@ -121,7 +129,8 @@ impl AuditWriter {
         self.options.arguments.then(|| {
             let mut arguments = arguments.clone();
             hide_secrets(&mut arguments);
-            for redactor in &self.options.redactors {
+            let later = self.redactors.read();
+            for redactor in self.options.redactors.iter().chain(&*later) {
                 redactor.clean_value(&mut arguments);
             }
             arguments

@@ -5,7 +5,9 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use parking_lot::RwLock;
 use serde_json::Value;
 use toolgate_catalog::{Definition, Fingerprint, ServerName, Tool, ToolId};
-use toolgate_policy::{Decision, GrantRequest, GrantScope, Policy, ToolPolicy, Verdict};
+use toolgate_policy::{
+    Decision, GrantRequest, GrantScope, Policy, PolicySettings, ToolPolicy, Verdict,
+};
 use toolgate_store::{Approval, ApprovalState, Journal, JournalError, QuestionReference};
 use toolgate_upstream::{CallError, CallOptions};
 
@@ -24,13 +26,21 @@ pub struct EndpointFingerprints(Arc<RwLock<HashMap<ServerName, Fingerprint>>>);
 /// The policy, the grants, and the ways to ask a person.
 #[derive(Debug)]
 pub(crate) struct CallAuthorizer {
-    pub(crate) policy: Policy,
-    tools: RwLock<HashMap<ToolId, CachedPolicy>>,
+    in_force: RwLock<Arc<PolicyInForce>>,
     grants: Arc<GrantStore>,
     journal: Option<Arc<Journal>>,
     no_journal: Option<String>,
     endpoints: EndpointFingerprints,
     forms: ClientForms,
+}
+
+/// The policy that decides now, and what was computed from it. A new policy replaces all of it.
+#[derive(Debug)]
+pub(crate) struct PolicyInForce {
+    pub(crate) policy: Policy,
+    /// Whether the policy has no rules, so that no request is judged.
+    pub(crate) is_idle: bool,
+    tools: RwLock<HashMap<ToolId, CachedPolicy>>,
 }
 
 /// The policy of a tool. It is valid while the tool has this definition and this name.
@@ -78,9 +88,21 @@ impl EndpointFingerprints {
         self.0.write().insert(server, endpoint);
     }
 
+    /// Forgets a server.
+    pub fn remove(&self, server: &ServerName) {
+        self.0.write().remove(server);
+    }
+
     /// Unknown servers get a fingerprint that no real server has.
     fn of(&self, server: &ServerName) -> Fingerprint {
         self.0.read().get(server).copied().unwrap_or_else(|| Fingerprint::of(&Value::Null))
+    }
+}
+
+impl PolicyInForce {
+    pub(crate) fn new(settings: PolicySettings) -> Self {
+        let is_idle = settings.is_idle();
+        Self { policy: Policy::new(settings), is_idle, tools: RwLock::default() }
     }
 }
 
@@ -97,28 +119,41 @@ impl Permit {
 
 impl CallAuthorizer {
     pub(crate) fn new(
-        policy: Policy,
+        policy: PolicySettings,
         journal: Option<Arc<Journal>>,
         no_journal: Option<String>,
         endpoints: EndpointFingerprints,
         forms: ClientForms,
     ) -> Self {
         let grants = Arc::new(GrantStore::new(journal.clone()));
-        Self { policy, tools: RwLock::default(), grants, journal, no_journal, endpoints, forms }
+        let in_force = RwLock::new(Arc::new(PolicyInForce::new(policy)));
+        Self { in_force, grants, journal, no_journal, endpoints, forms }
+    }
+
+    /// The policy that decides now. Every reload makes another one, even of the same rules.
+    pub(crate) fn in_force(&self) -> Arc<PolicyInForce> {
+        Arc::clone(&self.in_force.read())
+    }
+
+    /// Replaces the policy.
+    pub(crate) fn reload(&self, policy: PolicySettings) {
+        let new = Arc::new(PolicyInForce::new(policy));
+        *self.in_force.write() = new;
     }
 
     /// The policy of a tool, computed once for each definition.
     pub(crate) fn policy_of(&self, tool: &Tool) -> Arc<ToolPolicy> {
-        if let Some(cached) = self.tools.read().get(&tool.id)
+        let in_force = self.in_force();
+        if let Some(cached) = in_force.tools.read().get(&tool.id)
             && Arc::ptr_eq(&cached.definition, &tool.definition)
             && *cached.name == *tool.name.as_str()
         {
             return Arc::clone(&cached.policy);
         }
-        let policy = Arc::new(self.policy.of(tool));
+        let policy = Arc::new(in_force.policy.of(tool));
         let (definition, name) = (Arc::clone(&tool.definition), tool.name.to_arc());
         let cached = CachedPolicy { definition, name, policy: Arc::clone(&policy) };
-        self.tools.write().insert(tool.id.clone(), cached);
+        in_force.tools.write().insert(tool.id.clone(), cached);
         policy
     }
 

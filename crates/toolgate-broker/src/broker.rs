@@ -10,7 +10,9 @@ use toolgate_policy::{
 };
 use toolgate_store::{AuditRecord, Journal};
 use toolgate_telemetry::Telemetry;
-use toolgate_upstream::{CallError, CallOptions, SendCheck, ServerObserver, ServerPool, Upstream};
+use toolgate_upstream::{
+    CallError, CallOptions, Redactor, SendCheck, ServerObserver, ServerPool, Upstream,
+};
 
 use crate::{
     admitted::{Admitted, Judged, Outgoing, ServerQueues},
@@ -31,15 +33,13 @@ pub struct SharedCatalog(Arc<RwLock<Arc<Catalog>>>);
 #[derive(Debug)]
 pub struct Broker {
     catalog: SharedCatalog,
-    validation: HashMap<ServerName, ValidationSettings>,
+    validation: RwLock<HashMap<ServerName, ValidationSettings>>,
     validators: Validators,
     authorizer: CallAuthorizer,
     queues: ServerQueues,
     pub(crate) callers: CallerMemory,
     audit: Option<Arc<AuditWriter>>,
     telemetry: Telemetry,
-    /// Whether the policy has no rules, so that no request is judged.
-    pub(crate) is_idle: bool,
     pub(crate) upstream: Upstream,
 }
 
@@ -122,20 +122,17 @@ impl Broker {
     /// runtime.
     pub fn new(settings: BrokerSettings, observer: &Arc<dyn ServerObserver>) -> Arc<Self> {
         let BrokerSettings { policy, journal, no_journal, endpoints, forms, .. } = settings;
-        let is_idle = policy.is_idle();
         let callers = CallerMemory { reads: settings.callers, keep: policy.remember.0 };
-        let authorizer =
-            CallAuthorizer::new(Policy::new(policy), journal, no_journal, endpoints, forms);
+        let authorizer = CallAuthorizer::new(policy, journal, no_journal, endpoints, forms);
         Arc::new(Self {
             catalog: settings.catalog,
-            validation: settings.validation,
+            validation: RwLock::new(settings.validation),
             validators: Validators::default(),
             authorizer,
             queues: ServerQueues::new(settings.script_calls),
             callers,
             audit: settings.audit.map(|options| Arc::new(AuditWriter::new(options))),
             telemetry: settings.telemetry,
-            is_idle,
             upstream: Upstream::start(Vec::new(), observer),
         })
     }
@@ -143,6 +140,21 @@ impl Broker {
     /// A broker for raw connections, which has no shared servers.
     pub fn without_servers(settings: BrokerSettings) -> Arc<Self> {
         Self::new(settings, &(Arc::new(NoObserver) as Arc<dyn ServerObserver>))
+    }
+
+    /// Replaces the policy and the checks of arguments. Calls that were judged before and are not
+    /// sent yet are judged anew. `redactors` keep the secrets of new servers out of the audit log.
+    pub fn reload(
+        &self,
+        policy: PolicySettings,
+        validation: HashMap<ServerName, ValidationSettings>,
+        redactors: Vec<Redactor>,
+    ) {
+        if let Some(audit) = &self.audit {
+            audit.guard(redactors);
+        }
+        *self.validation.write() = validation;
+        self.authorizer.reload(policy);
     }
 
     /// The servers: adds, connects and removes them, and tells their states.
@@ -164,6 +176,7 @@ impl Broker {
         let given = Value::Object(arguments);
         let mut tool = Cow::Borrowed(tool);
         for judgement in 1.. {
+            let unchanged = self.unchanged(&tool);
             let called = (tool.name.as_str(), Some(&*tool));
             let audit = self.start_audit(context, called, &given, options.meta.as_ref());
             let arguments = match self.check(&tool, given.clone()).await {
@@ -176,13 +189,11 @@ impl Broker {
             let mut admitted =
                 self.admit_audited(audit, &tool, arguments, context, &options).await?;
             admitted.is_call = true;
-            options.send_check = Some(self.unchanged(&tool));
+            options.send_check = Some(unchanged);
             let outcome = admitted.send(Outgoing::Shared(options.clone())).await;
-            match &outcome {
-                Err(BrokerError::Call(error))
-                    if matches!(**error, CallError::DefinitionChanged { .. })
-                        && judgement < MAX_JUDGEMENTS => {}
-                _ => return outcome,
+            let is_outdated = outcome.as_ref().is_err_and(BrokerError::is_outdated);
+            if !is_outdated || judgement >= MAX_JUDGEMENTS {
+                return outcome;
             }
             let current = self.catalog.read().by_id(&tool.id).cloned();
             let Some(current) = current else {
@@ -194,13 +205,24 @@ impl Broker {
         Err(CallError::Cancelled.into())
     }
 
-    /// Says whether the definition of a tool is still the one that a call was judged by.
-    fn unchanged(&self, tool: &Tool) -> SendCheck {
-        let (catalog, id) = (self.catalog.clone(), tool.id.clone());
-        let judged = tool.definition.fingerprint();
+    /// Says whether the definition of a tool and the policy are still those that a call was judged
+    /// by. Made before the call is judged.
+    fn unchanged(self: &Arc<Self>, tool: &Tool) -> SendCheck {
+        let (id, same_policy) = (tool.id.clone(), self.same_policy());
+        let (catalog, judged) = (self.catalog.clone(), tool.definition.fingerprint());
         SendCheck::new(move || {
-            catalog.read().by_id(&id).is_some_and(|tool| tool.definition.fingerprint() == judged)
+            let is_same = |tool: &Tool| tool.definition.fingerprint() == judged;
+            same_policy() && catalog.read().by_id(&id).is_some_and(is_same)
         })
+    }
+
+    /// Says whether the policy is still the one of now.
+    pub fn same_policy(self: &Arc<Self>) -> impl Fn() -> bool + Send + Sync + 'static + use<> {
+        let (broker, judged_by) = (Arc::downgrade(self), self.authorizer.in_force());
+        move || {
+            let now = broker.upgrade().map(|broker| broker.authorizer.in_force());
+            now.is_some_and(|now| Arc::ptr_eq(&now, &judged_by))
+        }
     }
 
     /// Sends a request that is no tool call, such as `resources/read`, and returns the result as the
@@ -211,10 +233,17 @@ impl Broker {
         method: &str,
         params: Value,
         context: &CallContext,
-        options: CallOptions,
+        mut options: CallOptions,
     ) -> Result<Value, BrokerError> {
-        let mut admitted = self.admit_request(server, method, params, context, &options).await?;
-        admitted.send(Outgoing::Shared(options)).await
+        for _ in 1..MAX_JUDGEMENTS {
+            options.send_check = Some(SendCheck::new(self.same_policy()));
+            let admitted = self.admit_request(server, method, params.clone(), context, &options);
+            let outcome = admitted.await?.send(Outgoing::Shared(options.clone())).await;
+            if !outcome.as_ref().is_err_and(BrokerError::is_outdated) {
+                return outcome;
+            }
+        }
+        Err(CallError::DefinitionChanged { server: server.clone(), tool: method.to_owned() }.into())
     }
 
     /// Sends a request that the policy does not judge, such as `resources/list`.
@@ -304,9 +333,14 @@ impl Broker {
         data_flow::learn(context, &origin, result, &self.callers);
     }
 
-    /// The policy of all calls.
-    pub fn policy(&self) -> &Policy {
-        &self.authorizer.policy
+    /// The policy of all calls, as it is now.
+    pub fn policy(&self) -> Policy {
+        self.authorizer.in_force().policy.clone()
+    }
+
+    /// Whether the policy has no rules, so that no request is judged.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.authorizer.in_force().is_idle
     }
 
     /// The policy of the calls of one tool.
@@ -460,7 +494,7 @@ impl Broker {
     }
 
     fn validates(&self, id: &ToolId) -> bool {
-        self.validation.get(&id.server).is_none_or(|settings| {
+        self.validation.read().get(&id.server).is_none_or(|settings| {
             let skip = settings.skip_validation_of.get(id.tool.as_ref()).copied();
             !skip.unwrap_or(settings.skip_validation)
         })

@@ -74,6 +74,11 @@ pub enum BrokerError {
 }
 
 impl BrokerError {
+    /// Whether nothing was sent, because what the request was judged by has changed meanwhile.
+    pub(crate) fn is_outdated(&self) -> bool {
+        matches!(self, Self::Call(error) if matches!(**error, CallError::DefinitionChanged { .. }))
+    }
+
     /// The same error with another name of the tool, for a client that does not know the exposed
     /// name.
     #[must_use]

@@ -40,7 +40,7 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct Globals {
     /// Read this configuration file: toolgate.json, or the file of Claude, Cursor, VS Code, Windsurf, Gemini,
     /// Codex or Zed
@@ -61,6 +61,9 @@ pub(crate) struct Globals {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Serve all configured servers to an agent, as one MCP server
+    ///
+    /// It watches the configuration and applies edits while it runs: servers come and go, the policy changes, and
+    /// sessions stay. It says on stderr what it did, and keeps the old configuration if the new one is broken.
     Serve(Serve),
     /// Show the state of each server, and what a session lists and why
     Status(Status),

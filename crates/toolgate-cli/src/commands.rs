@@ -134,7 +134,8 @@ async fn start_when_needed(
 /// Connects to all servers and waits for them, with a progress bar.
 async fn settle(host: &Host) {
     host.wake().await;
-    let servers = &host.settings().servers;
+    let settings = host.settings();
+    let servers = &settings.servers;
     let bar = print::progress(servers.len() as u64, "connecting");
     // They connect at the same time, whatever the order of waiting.
     for setup in servers {

@@ -63,6 +63,16 @@ impl Failure {
         }
     }
 
+    /// The message in one line, without an excerpt of the file, which may contain a secret.
+    pub(crate) fn first_line(&self) -> &str {
+        self.message.lines().next().unwrap_or_default()
+    }
+
+    /// What to do.
+    pub(crate) fn hints(&self) -> &[String] {
+        &self.hints
+    }
+
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.code)
     }

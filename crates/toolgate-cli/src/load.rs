@@ -8,8 +8,8 @@ use std::{
 };
 
 use toolgate::{
-    ExposureMode, Format, HostConfig, HostConfigError, HostEnvironment, HostSettings, PoolSettings,
-    Store, VaultKey,
+    ExposureMode, Format, HostConfig, HostConfigError, HostEnvironment, HostSettings, PinFile,
+    PoolSettings, Store, VaultKey,
 };
 use toolgate_broker::ClientForms;
 use toolgate_config::{
@@ -40,6 +40,8 @@ pub(crate) struct Loaded {
     pub(crate) path: PathBuf,
     /// The namespace of `--namespace`; without one, everything outside of exclusive namespaces.
     pub(crate) namespace: Option<String>,
+    /// Whether the file was found in the working folder, where it needs trust.
+    pub(crate) is_folders: bool,
     /// The file of the working folder that is not used, because nobody has trusted it.
     pub(crate) waiting: Option<PathBuf>,
     config: HostConfig,
@@ -55,18 +57,36 @@ impl Deref for Loaded {
 
 /// Finds and reads the configuration. Only a file that cannot be read at all is a failure.
 pub(crate) fn load(globals: &Globals) -> Result<Loaded, Failure> {
-    load_as(globals, false)
+    load_as(globals, Purpose::Use)
 }
 
 /// [`load`] for a command that starts and contacts nothing: the file of the working folder is read
 /// even if nobody has trusted it.
 pub(crate) fn load_to_check(globals: &Globals) -> Result<Loaded, Failure> {
-    load_as(globals, true)
+    load_as(globals, Purpose::Check)
 }
 
-fn load_as(globals: &Globals, only_checks: bool) -> Result<Loaded, Failure> {
+/// [`load`] for a gateway that runs already.
+pub(crate) fn load_again(globals: &Globals) -> Result<Loaded, Failure> {
+    let loaded = load_as(globals, Purpose::Reload)?;
+    if let Some(telemetry) = TELEMETRY.get() {
+        loaded.config.share_telemetry(telemetry.clone());
+    }
+    Ok(loaded)
+}
+
+/// What a configuration is read for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Use,
+    /// Nothing is started or contacted.
+    Check,
+    Reload,
+}
+
+fn load_as(globals: &Globals, purpose: Purpose) -> Result<Loaded, Failure> {
     let environment = environment();
-    let mut waiting = None;
+    let (mut waiting, mut is_folders) = (None, false);
     let (path, configuration) = match &globals.config {
         Some(path) => (path.clone(), parse(path, &read(path)?, &environment)?),
         None => match folders::configuration_of(Path::new("")) {
@@ -75,10 +95,11 @@ fn load_as(globals: &Globals, only_checks: bool) -> Result<Loaded, Failure> {
                 let file = FolderFile::read(path.clone());
                 // A file that cannot be read is like one that nobody has trusted: it stops nothing.
                 let is_trusted = file.as_ref().is_ok_and(FolderFile::is_trusted);
-                if !is_trusted {
+                if !is_trusted && purpose != Purpose::Reload {
                     tell_waiting(&path);
                 }
-                if is_trusted || only_checks {
+                if is_trusted || purpose == Purpose::Check {
+                    is_folders = true;
                     let configuration = parse(&path, &file?.text, &environment)?;
                     let own = own(&environment)?.map(|(_, own)| own).unwrap_or_default();
                     (path, held(configuration, &own))
@@ -93,7 +114,8 @@ fn load_as(globals: &Globals, only_checks: bool) -> Result<Loaded, Failure> {
         },
     };
     let config = HostConfig::new(configuration, Some(path.clone()), environment)?;
-    let loaded = Loaded { path, namespace: globals.namespace.clone(), waiting, config };
+    let namespace = globals.namespace.clone();
+    let loaded = Loaded { path, namespace, is_folders, waiting, config };
     if let Some(wanted) = &globals.namespace {
         loaded.check_namespace(wanted)?;
     }
@@ -280,6 +302,17 @@ impl Loaded {
         names.map(|name| (name.clone(), self.settings_of(Some(name), mode))).collect()
     }
 
+    /// The files that the configuration depends on, whether they exist or not.
+    pub(crate) fn files(&self, globals: &Globals) -> Vec<PathBuf> {
+        let mut files = vec![self.path.clone(), PinFile::beside(&self.path).path().to_owned()];
+        if globals.config.is_none() {
+            files.extend(folders::OF_FOLDER.map(PathBuf::from));
+            files.extend(folders::own_configuration());
+            files.extend(trust::record_file());
+        }
+        files
+    }
+
     /// The choices for the servers of a namespace.
     pub(crate) fn choice_file(&self, namespace: Option<&str>) -> Result<ChoiceFile, Failure> {
         self.config.choices(namespace).ok_or_else(no_state_folder)
@@ -296,7 +329,11 @@ impl Loaded {
         self.config.policy(self.namespace.as_deref())
     }
 
-    fn settings_of(&self, namespace: Option<&str>, mode: Option<ExposureMode>) -> HostSettings {
+    pub(crate) fn settings_of(
+        &self,
+        namespace: Option<&str>,
+        mode: Option<ExposureMode>,
+    ) -> HostSettings {
         let mut settings = self.config.settings(namespace, mode);
         settings
             .notices

@@ -150,6 +150,16 @@ pub(crate) fn waiting(path: &Path) -> String {
     )
 }
 
+/// What a person or a model is told of a file that a gateway uses, and that has changed since it was
+/// trusted.
+pub(crate) fn changed(path: &Path) -> String {
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    format!(
+        "`{file}` of this folder has changed and is not trusted as it is now: a person can run \
+         `toolgate trust` there, which shows what it would run, and asks"
+    )
+}
+
 fn show_server(shown: &mut String, name: &str, settings: Value) {
     let Value::Object(mut settings) = settings else {
         let _ = writeln!(shown, "server {name}: {settings}");
@@ -191,6 +201,11 @@ fn word(value: &Value) -> String {
 /// The file that lists what is trusted. Only its owner can read it.
 fn record() -> Option<ChoiceFile> {
     Some(load::store()?.choices("trusted folders"))
+}
+
+/// Where the record is.
+pub(crate) fn record_file() -> Option<PathBuf> {
+    record().map(|file| file.path().to_owned())
 }
 
 fn no_record() -> Failure {

@@ -70,18 +70,23 @@ impl DirectoryIndex {
             items: HashMap::new(),
         };
         let index = Self { indexed: RwLock::new(indexed), listed: Mutex::default() };
+        index.reload(servers, skills);
+        index
+    }
+
+    /// Replaces the configured servers and the skills.
+    pub(crate) fn reload(&self, servers: &[ServerSetup], skills: &Skills) {
         let servers = servers.iter().map(|setup| {
             let name = setup.spec.name.clone();
             let description = setup.entry.description.clone().unwrap_or_default();
             (name.to_string(), description, DirectoryEntry::Server(name))
         });
-        index.replace(DirectoryKind::Servers, servers.collect());
+        self.replace(DirectoryKind::Servers, servers.collect());
         let skills = skills.skills.iter().map(|skill| {
             let item = DirectoryEntry::Skill(Arc::new(skill.clone()));
             (skill.name.clone(), skill.description.clone(), item)
         });
-        index.replace(DirectoryKind::Skills, skills.collect());
-        index
+        self.replace(DirectoryKind::Skills, skills.collect());
     }
 
     /// Updates the entries of the registries, if they have changed. Takes a while for a large

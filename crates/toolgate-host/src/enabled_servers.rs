@@ -12,7 +12,7 @@ use crate::{enabling::plan_of, host::Host};
 /// The disabled servers, and the file with them that other processes read and change too.
 #[derive(Debug)]
 pub(crate) struct EnabledServers {
-    file: Option<ChoiceFile>,
+    file: RwLock<Option<ChoiceFile>>,
     /// The stamp of the file when it was last read.
     seen: Mutex<Option<FileStamp>>,
     off: RwLock<BTreeMap<ServerName, SwitchedBy>>,
@@ -39,7 +39,13 @@ impl EnabledServers {
         });
         let off = RwLock::new(names(&choices));
         let changing = tokio::sync::Mutex::default();
+        let file = RwLock::new(file);
         (Self { file, seen, off, used: RwLock::default(), changing }, plans(&choices))
+    }
+
+    /// Uses another file from now on.
+    pub(crate) fn use_file(&self, file: Option<ChoiceFile>) {
+        *self.file.write() = file;
     }
 
     /// The fingerprint that a person consented to, for a server of a registry that is in use.
@@ -83,13 +89,13 @@ impl EnabledServers {
 
     /// The current stamp of the file.
     fn stamp(&self) -> Option<FileStamp> {
-        self.file.as_ref().and_then(ChoiceFile::stamp)
+        self.file.read().as_ref().and_then(ChoiceFile::stamp)
     }
 
     /// The content of the file. `None` if there is no file or it is unreadable: then nothing
     /// changes.
     pub(crate) async fn choices(&self) -> Option<Choices> {
-        let file = self.file.clone()?;
+        let file = self.file.read().clone()?;
         let read = tokio::task::spawn_blocking(move || file.read()).await.ok()?;
         read.inspect_err(|damaged| tracing::warn!("{damaged}")).ok()
     }
@@ -99,7 +105,7 @@ impl EnabledServers {
         &self,
         change: impl FnOnce(&mut Choices) -> T + Send + 'static,
     ) -> Option<Result<T, StoreError>> {
-        let file = self.file.clone()?;
+        let file = self.file.read().clone()?;
         tokio::task::spawn_blocking(move || file.change(change)).await.ok()
     }
 }
@@ -124,7 +130,7 @@ impl Host {
         }
     }
 
-    async fn take_in_choices(&self) {
+    pub(crate) async fn take_in_choices(&self) {
         let Some(choices) = self.inner.enabled.choices().await else { return };
         let wanted = names(&choices);
         let before = std::mem::replace(&mut *self.inner.enabled.off.write(), wanted.clone());
@@ -161,7 +167,8 @@ impl Host {
 
     /// Whether a server connects only when it is needed.
     pub fn is_lazy(&self, server: &ServerName) -> bool {
-        let setup = self.settings().servers.iter().find(|setup| setup.spec.name == *server);
+        let settings = self.settings();
+        let setup = settings.servers.iter().find(|setup| setup.spec.name == *server);
         setup.map_or_else(|| self.inner.enabled.consented(server).is_some(), |setup| setup.lazy)
     }
 

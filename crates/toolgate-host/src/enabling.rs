@@ -243,11 +243,12 @@ impl Host {
     }
 
     async fn nearest_servers(&self, name: &str) -> Vec<String> {
-        let known = match &self.settings().directory.registry {
+        let settings = self.settings();
+        let known = match &settings.directory.registry {
             Some(registry) => registry.servers().await.entries,
             None => Arc::default(),
         };
-        let configured = self.settings().servers.iter().map(|setup| setup.spec.name.as_str());
+        let configured = settings.servers.iter().map(|setup| setup.spec.name.as_str());
         let all = configured.chain(known.iter().map(|entry| entry.name.as_str()));
         nearest(name, all, 3).into_iter().map(str::to_owned).collect()
     }

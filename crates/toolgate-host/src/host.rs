@@ -5,11 +5,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use parking_lot::{Mutex, RwLock};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 use toolgate_broker::{Broker, Caller, EndpointFingerprints, SessionContext, SharedCatalog};
 use toolgate_catalog::{Exposure, ServerName, decide};
-use toolgate_policy::Policy;
 use toolgate_search::SearchIndex;
 use toolgate_store::Journal;
 use toolgate_upstream::{
@@ -48,15 +48,16 @@ pub(crate) struct HostParts {
     journal: Option<Arc<Journal>>,
     pub(crate) resources: Arc<ResourceHub>,
     pub(crate) code: CodeMode,
-    pub(crate) settings: HostSettings,
+    /// Replaced as a whole by a reload.
+    pub(crate) settings: RwLock<Arc<HostSettings>>,
     pub(crate) encoding: Option<Encoding>,
     /// Until when requests wait for servers whose tools are unknown.
-    first_lists_until: Instant,
+    pub(crate) first_lists_until: Mutex<Instant>,
 }
 
-/// How long after the start requests wait for servers whose tools are not even in the cache. Later
+/// How long after the start, or a reload, requests wait for servers whose tools are not even in the cache. Later
 /// requests do not wait: one silent server must not delay them all.
-const FIRST_LISTS_TIMEOUT: Duration = Duration::from_secs(3);
+pub(crate) const FIRST_LISTS_TIMEOUT: Duration = Duration::from_secs(3);
 
 impl Host {
     /// Reads the cache, starts to connect to all servers, and returns without waiting for them. Must
@@ -75,12 +76,7 @@ impl Host {
         let encoder =
             setup.map(|setup| (Arc::new(EncodingQueue::new(setup.encoder.name())), setup));
         let queue = encoder.as_ref().map(|(queue, _)| Arc::clone(queue));
-        let filter = ToolFilter::new(
-            Policy::new(settings.policy.clone()),
-            settings.lock.clone(),
-            settings.pin.clone(),
-            settings.servers.iter().map(|setup| &setup.spec.name),
-        );
+        let filter = ToolFilter::of(&settings);
         let store = settings.store.clone();
         let live_catalog =
             Arc::new(LiveCatalog::new(&settings.servers, index, store, usage, queue, filter));
@@ -123,7 +119,7 @@ impl Host {
         let connected = move || Some(weak.upgrade()?.servers().connected() as u64);
         settings.telemetry.watch_servers(connected);
         let wakes = settings.connect == Connect::AtStart;
-        let first_lists_until = Instant::now() + FIRST_LISTS_TIMEOUT;
+        let first_lists_until = Mutex::new(Instant::now() + FIRST_LISTS_TIMEOUT);
         let inner = HostParts {
             live_catalog,
             broker,
@@ -133,7 +129,7 @@ impl Host {
             journal,
             resources,
             code,
-            settings,
+            settings: RwLock::new(Arc::new(settings)),
             encoding,
             first_lists_until,
         };
@@ -173,9 +169,9 @@ impl Host {
         self.inner.broker.servers()
     }
 
-    /// The settings that the host was started with.
-    pub fn settings(&self) -> &HostSettings {
-        &self.inner.settings
+    /// The settings of the host, as they are now.
+    pub fn settings(&self) -> Arc<HostSettings> {
+        Arc::clone(&self.inner.settings.read())
     }
 
     /// All known tools.
@@ -259,9 +255,9 @@ impl Host {
     /// Waits, for a short time after the start, for the servers whose tools are unknown. Servers in
     /// the cache are not waited for.
     pub async fn first_lists(&self) {
+        let until = *self.inner.first_lists_until.lock();
         // A later request finds the tools of a server that is late.
-        let _ =
-            tokio::time::timeout_at(self.inner.first_lists_until.into(), self.all_known()).await;
+        let _ = tokio::time::timeout_at(until.into(), self.all_known()).await;
     }
 
     /// How many tools have a vector of the configured encoder; `None` if search uses no encoder.
@@ -320,7 +316,8 @@ impl Host {
     /// The servers that may still list tools on their own: neither in the cache, nor failed, nor
     /// lazy.
     fn unknown_servers(&self) -> Vec<ServerName> {
-        let servers = self.settings().servers.iter().filter(|setup| !setup.lazy);
+        let settings = self.settings();
+        let servers = settings.servers.iter().filter(|setup| !setup.lazy);
         let names = servers.map(|setup| &setup.spec.name);
         names
             .filter(|name| !self.inner.live_catalog.is_known(name))
@@ -360,6 +357,6 @@ impl ServerObserver for ObserverFanout {
 
 impl std::fmt::Debug for Host {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Host").field("settings", self.settings()).finish_non_exhaustive()
+        formatter.debug_struct("Host").field("settings", &self.settings()).finish_non_exhaustive()
     }
 }

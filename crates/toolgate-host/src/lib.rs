@@ -38,6 +38,7 @@ mod overview;
 mod passthrough;
 mod ranking;
 mod recent_searches;
+mod reload;
 mod resources;
 mod session;
 mod settings;

@@ -46,9 +46,9 @@ pub(crate) struct LiveCatalog {
     /// The servers whose tools have to be encoded.
     wanted: Option<Arc<EncodingQueue>>,
     /// Decides which tools are hidden.
-    tool_filter: ToolFilter,
+    tool_filter: RwLock<Arc<ToolFilter>>,
     hidden: Mutex<HashMap<ServerName, Vec<HiddenTool>>>,
-    /// The lists of servers, if they may have to be filtered again.
+    /// The lists of servers, which may have to be filtered again.
     listed: Mutex<HashMap<ServerName, Vec<Definition>>>,
 }
 
@@ -116,7 +116,7 @@ impl LiveCatalog {
             recalling: watch::Sender::new(0),
             changes: watch::Sender::new(0),
             wanted,
-            tool_filter,
+            tool_filter: RwLock::new(Arc::new(tool_filter)),
             hidden: Mutex::default(),
             listed: Mutex::default(),
         }
@@ -170,7 +170,7 @@ impl LiveCatalog {
         }
         self.hidden.lock().remove(server);
         self.listed.lock().remove(server);
-        let touched = self.tool_filter.forget(server);
+        let touched = self.filter().forget(server);
         drop(spoken);
         for other in &touched {
             self.filter_again(other);
@@ -262,9 +262,7 @@ impl LiveCatalog {
         }
         *spoken = *source == DefinitionSource::Server;
         definitions.retain(|definition| (record.admits)(definition.name()));
-        if self.tool_filter.holds_findings() {
-            self.listed.lock().insert(server.clone(), definitions.clone());
-        }
+        self.listed.lock().insert(server.clone(), definitions.clone());
         let touched = self.put(server, definitions);
         drop(spoken);
         for other in &touched {
@@ -277,7 +275,7 @@ impl LiveCatalog {
     fn put(&self, server: &ServerName, mut definitions: Vec<Definition>) -> BTreeSet<ServerName> {
         let prefix =
             self.catalog.read().server(server.as_str()).and_then(|entry| entry.prefix.clone());
-        let filtered = self.tool_filter.filter(server, prefix.as_deref(), &mut definitions);
+        let filtered = self.filter().filter(server, prefix.as_deref(), &mut definitions);
         self.hidden.lock().insert(server.clone(), filtered.hidden);
         let replaced = self.catalog.update(|catalog| catalog.replace_server(server, definitions));
         if replaced.changed {
@@ -293,7 +291,7 @@ impl LiveCatalog {
         filtered.touched
     }
 
-    /// Filters a server again, because similar names of another server have changed.
+    /// Filters a server again, because similar names of another server or the policy have changed.
     fn filter_again(&self, server: &ServerName) {
         let Some(record) = self.record(server) else { return };
         let _spoken = record.spoken.lock();
@@ -302,6 +300,22 @@ impl LiveCatalog {
             // The names are the same, so no other server is affected.
             self.put(server, definitions);
         }
+    }
+
+    /// Replaces the filter, and filters the tools of all servers again.
+    pub(crate) fn set_filter(&self, filter: ToolFilter) {
+        let listed = self.listed.lock().clone();
+        for (server, definitions) in &listed {
+            filter.note(server, definitions);
+        }
+        *self.tool_filter.write() = Arc::new(filter);
+        for server in listed.keys() {
+            self.filter_again(server);
+        }
+    }
+
+    fn filter(&self) -> Arc<ToolFilter> {
+        Arc::clone(&self.tool_filter.read())
     }
 
     fn index_server(&self, server: &ServerName) {

@@ -2,7 +2,9 @@
 
 use std::{fmt, sync::Arc};
 
+use parking_lot::RwLock;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use toolgate_broker::{Broker, SharedCatalog};
 use toolgate_catalog::{Catalog, Definition, ServerName, Tool};
 use toolgate_policy::{Flow, Policy, Verdict};
@@ -15,16 +17,21 @@ use crate::{
 /// Decides which tools, resources and prompts of one server a client may see and use. It uses the
 /// broker and the filter that a host uses.
 pub struct PassthroughGuard {
+    server: ServerName,
+    /// Replaced as a whole by a reload.
+    in_force: RwLock<Arc<GuardInForce>>,
+    reloads: watch::Sender<u64>,
+}
+
+/// What decides now.
+struct GuardInForce {
     broker: Arc<Broker>,
     filter: ToolFilter,
-    server: ServerName,
     judges: bool,
 }
 
-impl PassthroughGuard {
-    /// A guard for one server, with the settings of all servers. Touches the disk if there is a
-    /// policy. Must be called inside a tokio runtime.
-    pub fn new(settings: &HostSettings, server: &ServerName) -> Self {
+impl GuardInForce {
+    fn new(settings: &HostSettings, server: &ServerName) -> Self {
         let judges = settings.lock.is_some() || !settings.policy.is_idle();
         let journal = settings.store.as_ref().filter(|_| judges).map(open_journal);
         let entry = settings.servers.iter().find(|setup| setup.spec.name == *server);
@@ -32,13 +39,39 @@ impl PassthroughGuard {
         let (lock, pin) = (settings.lock.clone(), settings.pin.clone());
         let filter = ToolFilter::new(Policy::new(settings.policy.clone()), lock, pin, [server]);
         let settings = settings.broker_settings(SharedCatalog::new(catalog), journal);
-        let broker = Broker::without_servers(settings);
-        Self { broker, filter, server: server.clone(), judges }
+        Self { broker: Broker::without_servers(settings), filter, judges }
+    }
+}
+
+impl PassthroughGuard {
+    /// A guard for one server, with the settings of all servers. Touches the disk if there is a
+    /// policy. Must be called inside a tokio runtime.
+    pub fn new(settings: &HostSettings, server: &ServerName) -> Self {
+        let in_force = GuardInForce::new(settings, server);
+        let in_force = RwLock::new(Arc::new(in_force));
+        Self { server: server.clone(), in_force, reloads: watch::Sender::new(0) }
+    }
+
+    /// Replaces the policy. Sessions stay. Touches the disk.
+    pub fn reload(&self, settings: &HostSettings) {
+        let new = Arc::new(GuardInForce::new(settings, &self.server));
+        let before = std::mem::replace(&mut *self.in_force.write(), new);
+        self.reloads.send_modify(|count| *count += 1);
+        before.broker.flush();
+    }
+
+    /// Changes with each reload.
+    pub fn reloads(&self) -> watch::Receiver<u64> {
+        self.reloads.subscribe()
     }
 
     /// The broker, which admits requests.
-    pub fn broker(&self) -> &Arc<Broker> {
-        &self.broker
+    pub fn broker(&self) -> Arc<Broker> {
+        Arc::clone(&self.in_force().broker)
+    }
+
+    fn in_force(&self) -> Arc<GuardInForce> {
+        Arc::clone(&self.in_force.read())
     }
 
     /// The server.
@@ -49,19 +82,20 @@ impl PassthroughGuard {
     /// Whether any request could be refused, or any tool hidden. Otherwise requests are only
     /// recorded.
     pub fn judges(&self) -> bool {
-        self.judges
+        self.in_force().judges
     }
 
     /// Removes hidden tools from definitions: from a whole list, or from a single definition that has
     /// changed.
     pub fn filter(&self, definitions: &mut Vec<Definition>) {
-        let prefix = self.broker.prefix(&self.server);
-        self.filter.filter(&self.server, prefix.as_deref(), definitions);
+        let now = self.in_force();
+        let prefix = now.broker.prefix(&self.server);
+        now.filter.filter(&self.server, prefix.as_deref(), definitions);
     }
 
     /// The tool with this definition.
     pub fn tool(&self, definition: &Arc<Definition>) -> Tool {
-        self.broker.tool(&self.server, definition)
+        self.broker().tool(&self.server, definition)
     }
 
     /// A tool of which only the name is known.
@@ -74,7 +108,7 @@ impl PassthroughGuard {
     /// Whether a request with these parameters could be allowed, so that its subject may be listed.
     /// Without parameters: whether any request of the method could.
     pub fn shows(&self, method: &str, params: Option<&Value>) -> bool {
-        let Some(policy) = self.broker.policy_of_request(&self.server, method) else {
+        let Some(policy) = self.broker().policy_of_request(&self.server, method) else {
             return false;
         };
         let denies = |params| policy.decide(params, &Flow::NONE).verdict == Verdict::Deny;

@@ -414,8 +414,9 @@ impl Session {
     /// Whether tools that are always loaded may be missing because their server is not connected
     /// yet.
     fn awaits_always_loaded(&self) -> bool {
-        let waited_for = self.host.settings().servers.iter().filter(|setup| !setup.lazy);
-        waited_for.into_iter().any(|setup| {
+        let settings = self.host.settings();
+        let mut waited_for = settings.servers.iter().filter(|setup| !setup.lazy);
+        waited_for.any(|setup| {
             setup.entry.defer_loading == Some(false)
                 || setup.entry.defer_tools.values().any(|deferred| !deferred)
         })

@@ -51,7 +51,7 @@ pub(crate) fn run(
         Language::TypeScript => "typescript",
         Language::Python => "python",
     };
-    let telemetry = &session.host().settings().telemetry;
+    let telemetry = session.host().settings().telemetry.clone();
     let id = session.context().id();
     let span = telemetry.run(run.id(), language, id, options.meta.as_ref());
     span.pass_on(&mut options.meta);
@@ -89,7 +89,7 @@ fn begin(
     options: &mut CallOptions,
 ) -> RequestSpan {
     let operation = Operation { method, tool, session: session.context().id() };
-    let telemetry = &session.host().settings().telemetry;
+    let telemetry = session.host().settings().telemetry.clone();
     let span = telemetry.request(&operation, options.meta.as_ref());
     span.pass_on(&mut options.meta);
     span

@@ -17,6 +17,8 @@ use toolgate_policy::{
     is_reading,
 };
 
+use crate::settings::HostSettings;
+
 /// A tool that is shown to nobody.
 #[derive(Debug, Clone)]
 pub struct HiddenTool {
@@ -86,6 +88,16 @@ impl HiddenTool {
 }
 
 impl ToolFilter {
+    /// The filter of a host. The order of its servers is that of trust.
+    pub(crate) fn of(settings: &HostSettings) -> Self {
+        Self::new(
+            Policy::new(settings.policy.clone()),
+            settings.lock.clone(),
+            settings.pin.clone(),
+            settings.servers.iter().map(|setup| &setup.spec.name),
+        )
+    }
+
     /// A filter for these servers, in the order of trust.
     pub(crate) fn new<'s>(
         policy: Policy,
@@ -142,7 +154,11 @@ impl ToolFilter {
     }
 
     /// Notes the names of a server's tools.
-    fn note(&self, server: &ServerName, definitions: &[Definition]) -> BTreeSet<ServerName> {
+    pub(crate) fn note(
+        &self,
+        server: &ServerName,
+        definitions: &[Definition],
+    ) -> BTreeSet<ServerName> {
         if !self.holds_findings() {
             return BTreeSet::new();
         }

@@ -123,6 +123,20 @@ impl PolicySettings {
         self
     }
 
+    /// The same settings without positions in the file, to compare two versions of a file.
+    #[must_use]
+    pub fn without_positions(&self) -> Self {
+        let mut plain = self.clone();
+        for rule in &mut plain.rules {
+            if let RuleOrigin::Configured { position, .. } = &mut rule.origin {
+                *position = None;
+            }
+        }
+        plain.servers.values_mut().for_each(|server| server.origin = None);
+        plain.above = plain.above.map(|above| Arc::new(above.without_positions()));
+        plain
+    }
+
     /// Whether these settings can never refuse, ask about or hold back anything.
     pub fn is_idle(&self) -> bool {
         let labels = |server: &ServerPolicy| server.labels.is_empty() && server.tools.is_empty();

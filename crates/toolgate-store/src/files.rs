@@ -21,7 +21,7 @@ pub struct FileStamp {
 
 impl FileStamp {
     /// The stamp of the current file; `None` if there is no file.
-    pub(crate) fn of(path: &Path) -> Option<Self> {
+    pub fn of(path: &Path) -> Option<Self> {
         let metadata = fs::metadata(path).ok()?;
         #[cfg(unix)]
         let file = std::os::unix::fs::MetadataExt::ino(&metadata);

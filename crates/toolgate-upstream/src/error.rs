@@ -74,10 +74,11 @@ pub enum CallError {
         /// Why there is no answer.
         why: String,
     },
-    /// The definition of the tool is not the one that the call was judged by. Nothing was sent.
+    /// The definition of the tool, its server or the policy is not the one that the call was judged
+    /// by. Nothing was sent.
     #[error(
-        "server `{server}` changed the definition of `{tool}` before the call was sent; nothing was \
-         sent, look at the tool again and repeat the call"
+        "server `{server}`, its definition of `{tool}` or the policy changed before the call was \
+         sent; nothing was sent, look at the tool again and repeat the call"
     )]
     DefinitionChanged {
         /// The server.

@@ -20,7 +20,7 @@ use crate::{
     connection::{CallFailure, CallOptions, Connection},
     error::CallError,
     handshake::Handshake,
-    listing::ListingProblem,
+    listing::{Listing, ListingProblem},
     spec::{ServerSpec, StartMode},
     upstream::ServerObserver,
 };
@@ -76,6 +76,10 @@ pub(crate) struct Server {
     stage: Mutex<&'static str>,
     retry_now: Notify,
     pub(crate) stop: CancellationToken,
+    /// Cancelled when the server was taken away. Locked while a list is passed on, so that none of
+    /// this server follows.
+    retired: CancellationToken,
+    listing: Mutex<()>,
     /// Cancelled when the supervisor has ended for any reason.
     pub(crate) finished: CancellationToken,
 }
@@ -120,7 +124,31 @@ impl Server {
             stage: Mutex::new("start"),
             retry_now: Notify::new(),
             stop,
+            retired: CancellationToken::new(),
+            listing: Mutex::new(()),
             finished: CancellationToken::new(),
+        }
+    }
+
+    /// Takes no more calls, and lists no more tools. Calls that wait for a connection end.
+    pub(crate) fn retire(&self) {
+        {
+            let _no_list_is_passed_on = self.listing.lock();
+            self.retired.cancel();
+        }
+        self.set_disabled(Some("it is replaced"));
+    }
+
+    /// Waits until a retired server has no more calls.
+    pub(crate) async fn unused(&self) {
+        self.demand.over(None).await;
+    }
+
+    /// Passes a list on, unless the server was taken away.
+    fn pass_on(&self, handshake: &Handshake, listing: Listing) {
+        let _in_order = self.listing.lock();
+        if !self.retired.is_cancelled() {
+            self.observer.listed(&self.spec.name, handshake, listing);
         }
     }
 
@@ -183,6 +211,11 @@ impl Server {
                 let connection = tokio::select! {
                     biased;
                     () = options.cancel.cancelled() => return Err(CallError::Cancelled),
+                    // Nothing was sent, and another server may have the name now.
+                    () = server.retired.cancelled() => {
+                        let (server, tool) = (server.spec.name.clone(), about);
+                        return Err(CallError::DefinitionChanged { server, tool });
+                    }
                     connection = server.connection() => connection?,
                 };
                 match connection.request(&about, &method, params.clone(), &options).await {

@@ -1,9 +1,9 @@
 //! All servers.
 
-use std::{collections::HashMap, fmt, sync::Arc};
+use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 use futures::future::join_all;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use toolgate_catalog::ServerName;
@@ -47,6 +47,8 @@ pub struct Upstream(ServerPool);
 /// The servers and their connections: adds, connects and removes them. It sends no requests.
 pub struct ServerPool {
     servers: RwLock<HashMap<ServerName, Arc<Server>>>,
+    /// Servers that were taken away and have not ended yet.
+    retired: Mutex<Vec<Arc<Server>>>,
     observer: Arc<dyn ServerObserver>,
     stop: CancellationToken,
 }
@@ -57,6 +59,7 @@ impl Upstream {
     pub fn start(specs: Vec<ServerSpec>, observer: &Arc<dyn ServerObserver>) -> Self {
         let pool = ServerPool {
             servers: RwLock::default(),
+            retired: Mutex::default(),
             observer: Arc::clone(observer),
             stop: CancellationToken::new(),
         };
@@ -145,6 +148,23 @@ impl ServerPool {
         }
     }
 
+    /// Takes a server away at once: later calls do not find it, and it lists no more tools. Calls that
+    /// were not sent yet are told that the definition has changed. Calls that were sent have until the
+    /// limit to end; then the connection ends. Must be called inside a tokio runtime.
+    pub fn retire(&self, server: &str, limit: Duration) {
+        let Some(server) = self.servers.write().remove(server) else { return };
+        server.retire();
+        {
+            let mut retired = self.retired.lock();
+            retired.retain(|server| !server.finished.is_cancelled());
+            retired.push(Arc::clone(&server));
+        }
+        tokio::spawn(async move {
+            let _ = tokio::time::timeout(limit, server.unused()).await;
+            server.stop.cancel();
+        });
+    }
+
     /// Refuses new calls of a server. Its connection closes when the open calls have ended. The
     /// error of a refused call contains `way_on`: how to enable the server.
     pub fn disable(&self, server: &str, way_on: &str) {
@@ -196,7 +216,8 @@ impl ServerPool {
     /// requires. It continues even if the future is dropped.
     pub async fn shutdown(&self) {
         self.stop.cancel();
-        let servers = self.all();
+        let mut servers = self.all();
+        servers.extend(self.retired.lock().iter().cloned());
         join_all(servers.iter().map(|server| server.finished.cancelled())).await;
     }
 

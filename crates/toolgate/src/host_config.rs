@@ -201,6 +201,11 @@ impl HostConfig {
         is_known.then_some(()).ok_or_else(|| HostConfigError::UnknownNamespace(name.to_owned()))
     }
 
+    /// Uses this telemetry instead of starting one, for a process that has one already.
+    pub fn share_telemetry(&self, telemetry: Telemetry) {
+        let _ = self.telemetry.set(telemetry);
+    }
+
     /// The state folder, if it can be written. A folder that cannot be written is not used at all.
     pub fn writable_store(&self) -> Result<Store, StateFolderError> {
         let store = self.environment.store.clone().ok_or(StateFolderError::Unset)?;

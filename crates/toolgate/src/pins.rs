@@ -46,6 +46,11 @@ impl PinFile {
         Self { path: configuration.with_file_name("toolgate.lock") }
     }
 
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The approved definitions. Without a file there are none, and nothing is held back unless
     /// `new_tools` says so.
     pub fn read(&self, new_tools: NewTools) -> Result<Option<Lock>, PinFileError> {

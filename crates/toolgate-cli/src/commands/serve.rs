@@ -24,6 +24,11 @@ use crate::{
     print,
 };
 
+mod changes;
+mod reload;
+
+use reload::Reloader;
+
 /// Each session of a server that is passed through is a connection to it, and maybe a process.
 const PASSTHROUGH_SESSIONS: usize = 64;
 
@@ -42,6 +47,12 @@ pub(crate) async fn run(globals: &Globals, arguments: &Serve) -> CommandResult {
     let Served { source, mut hosts, guard } = source(&loaded, arguments)?;
     let stop = CancellationToken::new();
     tokio::spawn(stop_on_signal(stop.clone()));
+    let watch = |loaded: Loaded, hosts: &[(Option<String>, Host)]| {
+        let (globals, hosts, guard) = (globals.clone(), hosts.to_vec(), guard.clone());
+        let reloader = Reloader { globals, mode: arguments.mode, loaded, hosts, guard, told: None };
+        tokio::spawn(stop.clone().run_until_cancelled_owned(reloader.run()))
+    };
+    let watching;
     if let Some((listener, address, access)) = listener {
         let mut settings = HttpSettings::new(source);
         access::apply(&loaded.configuration.gateway, access, &mut settings);
@@ -57,20 +68,25 @@ pub(crate) async fn run(globals: &Globals, arguments: &Serve) -> CommandResult {
                 print::note(format!("  namespace {name}: http://{address}{path}"));
                 let source = Arc::new(AggregateFactory::new(host.clone()));
                 settings.namespaces.push(NamespaceRoute { path, factory: source });
-                hosts.push(host);
+                hosts.push((Some(name), host));
             }
         }
         if !address.ip().is_loopback() {
             print::note("  hint: it speaks plain HTTP; put a proxy with TLS in front of it");
         }
-        toolgate_gateway::serve_http(listener, settings, stop).await;
+        watching = watch(loaded, &hosts);
+        toolgate_gateway::serve_http(listener, settings, stop.clone()).await;
     } else {
         if io::stdin().is_terminal() {
             explain(&loaded, arguments);
         }
-        toolgate_gateway::serve_stdio(source, stop).await;
+        watching = watch(loaded, &hosts);
+        toolgate_gateway::serve_stdio(source, stop.clone()).await;
     }
-    join_all(hosts.iter().map(Host::shutdown)).await;
+    // No server is added to a host that shuts down.
+    stop.cancel();
+    let _ = watching.await;
+    join_all(hosts.iter().map(|(_, host)| host.shutdown())).await;
     if let Some(guard) = guard {
         let _ = tokio::task::spawn_blocking(move || guard.broker().flush()).await;
     }
@@ -80,7 +96,8 @@ pub(crate) async fn run(globals: &Globals, arguments: &Serve) -> CommandResult {
 /// The served factory, and what must be shut down.
 struct Served {
     source: Arc<dyn ServiceFactory>,
-    hosts: Vec<Host>,
+    /// The hosts, by namespace.
+    hosts: Vec<(Option<String>, Host)>,
     /// The guard of a server that is passed through.
     guard: Option<Arc<PassthroughGuard>>,
 }
@@ -93,7 +110,8 @@ fn source(loaded: &Loaded, arguments: &Serve) -> Result<Served, Failure> {
         let host = Host::start(settings);
         host.code().warm_up();
         let source = Arc::new(AggregateFactory::new(host.clone()));
-        return Ok(Served { source, hosts: vec![host], guard: None });
+        let hosts = vec![(loaded.namespace.clone(), host)];
+        return Ok(Served { source, hosts, guard: None });
     };
     let Some(setup) = settings.servers.iter().find(|setup| setup.spec.name.as_str() == *name)
     else {

@@ -53,7 +53,8 @@ pub(crate) async fn run(globals: &Globals, arguments: &Tokens) -> CommandResult 
 
 /// Servers whose tools are not in the sums, and why.
 fn uncounted(host: &Host) -> Vec<String> {
-    let servers = host.settings().servers.iter().map(|setup| setup.spec.name.as_str());
+    let settings = host.settings();
+    let servers = settings.servers.iter().map(|setup| setup.spec.name.as_str());
     let unknown = servers.filter(|name| host.catalog().read().tools_of(name).is_empty());
     unknown
         .filter_map(|name| {

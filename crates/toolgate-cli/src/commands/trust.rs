@@ -52,7 +52,9 @@ pub(crate) fn run(arguments: &Trust) -> CommandResult {
     person::agrees(load::own_presence(), &shown, "Trust this file, as it is shown?")?;
     file.trust()?;
     record(&file.path.display().to_string(), true, &file.fingerprint())?;
-    print::line(format!("{path} is trusted. A gateway that is running uses it after a restart."));
+    print::line(format!(
+        "{path} is trusted. A gateway that runs in this folder uses it within seconds."
+    ));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -47,7 +47,7 @@ pub(super) fn called(log: &PathBuf) -> Vec<String> {
 }
 
 /// The response of a client whose person chose this.
-pub(super) fn said(choice: &str) -> Value {
+pub(crate) fn said(choice: &str) -> Value {
     json!({ "action": "accept", "content": { "answer": choice } })
 }
 

@@ -3,8 +3,9 @@
 use std::process::Stdio;
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
+use tokio::sync::mpsc;
 use toolgate_testkit::within;
 
 use crate::support::{Workplace, program, signal};
@@ -16,6 +17,7 @@ const VERSION: &str = "2026-07-28";
 pub(crate) struct HttpGateway {
     child: Child,
     url: String,
+    said: mpsc::UnboundedReceiver<String>,
 }
 
 /// A client of it, without a session.
@@ -53,10 +55,13 @@ impl Workplace {
         };
         let url = within("the address", begin).await;
         // Read on, because a gateway whose stderr is full stops.
+        let (sender, said) = mpsc::unbounded_channel();
         tokio::spawn(async move {
-            let _ = lines.into_inner().read_to_end(&mut Vec::new()).await;
+            while let Ok(Some(line)) = lines.next_line().await {
+                let _ = sender.send(line);
+            }
         });
-        HttpGateway { child, url }
+        HttpGateway { child, url, said }
     }
 }
 
@@ -64,6 +69,19 @@ impl HttpGateway {
     /// Where it is.
     pub(crate) fn url(&self) -> &str {
         &self.url
+    }
+
+    /// Waits for a line on stderr with this text.
+    pub(crate) async fn says(&mut self, text: &str) -> String {
+        let saying = async {
+            while let Some(line) = self.said.recv().await {
+                if line.contains(text) {
+                    return line;
+                }
+            }
+            panic!("the gateway ended before it said `{text}`");
+        };
+        within(text, saying).await
     }
 
     pub(crate) fn client(&self) -> HttpClient {

@@ -34,6 +34,8 @@ mod modes;
 mod real;
 mod reference;
 #[cfg(unix)]
+mod reload;
+#[cfg(unix)]
 mod resilience;
 mod resources;
 mod serve;

@@ -10,8 +10,9 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    fixtures::kit,
-    support::{Outcome, Workplace, call, entry, list, names, program, text},
+    fixtures::{kit, weather},
+    reload::{counted, told},
+    support::{Outcome, Workplace, call, entry, list, names, program, text, until},
     typist::Typist,
 };
 
@@ -321,4 +322,52 @@ async fn a_broken_file_of_a_folder_is_ignored() {
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
         assert!(outcome.stderr.contains("is not trusted"), "{outcome:?}");
     }
+}
+
+#[tokio::test]
+async fn a_gateway_keeps_what_was_trusted_until_the_change_is_trusted() {
+    let before = json!({ "mcpServers": { "kit": entry(&kit()) } });
+    let visit = Visit::new().with(".mcp.json", &before);
+    assert_eq!(visit.trust("y\n").await.code, Some(0));
+    let mut client = visit.serve().await;
+    call(&mut client, "kit_counter", json!({})).await;
+    let mut after = before.clone();
+    after["mcpServers"]["evil"] = hostile()["mcpServers"]["evil"].clone();
+    let visit = visit.with(".mcp.json", &after);
+    let said = told(&mut client).await;
+    assert!(said.contains("configuration not reloaded, the old one stays in use"), "{said}");
+    assert!(said.contains("`.mcp.json` of this folder has changed"), "{said}");
+    assert!(said.contains("`toolgate trust`"), "{said}");
+    assert!(!visit.is_pwned());
+    assert_eq!(counted(&mut client).await, 2);
+    let found = call(&mut client, "search_tools", json!({ "queries": ["count"] })).await;
+    assert!(text(&found).contains("`toolgate trust`"), "{found}");
+    assert_eq!(visit.trust("y\n").await.code, Some(0));
+    assert_eq!(told(&mut client).await, "configuration reloaded: +evil");
+    until("what is trusted runs", async || visit.is_pwned().then_some(())).await;
+    assert_eq!(counted(&mut client).await, 3);
+}
+
+#[tokio::test]
+async fn a_gateway_uses_a_folder_as_soon_as_it_is_trusted_and_the_users_policy_with_it() {
+    let own = json!({ "mcpServers": { "mine": entry(&weather()) } });
+    let folder = json!({ "mcpServers": { "kit": entry(&kit()) } });
+    let visit = Visit::new().own(&own).with("toolgate.json", &folder);
+    let mut client = visit.serve().await;
+    call(&mut client, "mine_forecast", json!({ "place": "Bonn" })).await;
+    assert_eq!(visit.trust("y\n").await.code, Some(0));
+    let said = told(&mut client).await;
+    assert_eq!(said, "configuration reloaded from toolgate.json: +kit, -mine");
+    call(&mut client, "kit_counter", json!({})).await;
+    // The user's own policy is above that of the folder, and is watched too.
+    let visit = visit.own(&json!({ "policy": { "rules": [
+        { "tool": "kit_counter", "verdict": "deny" },
+    ] } }));
+    assert_eq!(told(&mut client).await, "configuration reloaded: policy changed");
+    let refused = client.call("kit_counter", json!({})).await.unwrap();
+    assert!(
+        refused["error"]["message"].as_str().unwrap().contains("there is no tool"),
+        "{refused}"
+    );
+    drop(visit);
 }

@@ -26,7 +26,8 @@ pub(crate) fn instructions(session: &Session) -> String {
         }
         (false, _) => "call_tool calls them.",
     });
-    let servers = &host.settings().servers;
+    let settings = host.settings();
+    let servers = &settings.servers;
     if servers.is_empty() {
         return text;
     }

@@ -13,11 +13,15 @@ use std::{collections::VecDeque, sync::Arc};
 use futures::future::{BoxFuture, try_join_all};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use toolgate_broker::{Admitted, Broker, Caller, RawChannel, SessionContext};
 use toolgate_catalog::Fingerprint;
 use toolgate_host::{HostSettings, PassthroughGuard, ServerSetup};
 use toolgate_mcp::{ErrorObject, JsonObject, meta, methods};
-use toolgate_upstream::{ConnectionClient, InputRequest, RawRequest, ServerSpec};
+use toolgate_upstream::{
+    ConnectionClient, ConnectionHandler as _, InputRequest, RawRequest, ServerSpec,
+};
 
 use self::{
     connection::ServerConnector, router::MessageRouter, subscriptions::OwnSubscription,
@@ -57,6 +61,8 @@ struct PassthroughService {
     waiting_for_input: Mutex<VecDeque<(Fingerprint, Admitted)>>,
     /// The log level that the client wants, where only one of the two eras has a way to say it.
     log_level: Mutex<Option<Value>>,
+    /// Tells the client that another policy may show other tools.
+    _telling: DropGuard,
 }
 
 /// How often a server may ask for input before it has a result.
@@ -96,7 +102,11 @@ impl ServiceFactory for PassthroughFactory {
             let changes = router.list_changes.subscribe();
             let guard = Arc::clone(&self.guard);
             let tools = ToolList::new(Arc::clone(&connection), Arc::clone(&guard), changes);
+            let telling = CancellationToken::new();
+            let told = tell_of_reloads(guard.reloads(), Arc::clone(&router));
+            tokio::spawn(telling.clone().run_until_cancelled_owned(told));
             let service = PassthroughService {
+                _telling: telling.drop_guard(),
                 connection,
                 session: Arc::new(SessionContext::new(caller)),
                 waiting_for_input: Mutex::default(),
@@ -302,6 +312,13 @@ impl PassthroughService {
     async fn renew_subscription(&self) -> Result<Value, ErrorObject> {
         self.subscription.renew(&self.connection, &self.router, &self.guard).await?;
         Ok(json!({}))
+    }
+}
+
+/// Tells the client after each reload that the list of tools may have changed.
+async fn tell_of_reloads(mut reloads: watch::Receiver<u64>, router: Arc<MessageRouter>) {
+    while reloads.changed().await.is_ok() {
+        router.notification(None, methods::TOOLS_CHANGED, None);
     }
 }
 

@@ -29,6 +29,8 @@ enum MethodTreatment {
     Judged,
 }
 
+/// How often a request is judged if the policy changes each time before it is sent.
+const MAX_JUDGEMENTS: usize = 5;
 /// Further calls that wait for input are judged again when they continue.
 const MAX_WAITING: usize = 256;
 
@@ -75,23 +77,36 @@ impl PassthroughService {
     }
 
     async fn judge(&self, request: IncomingRequest) -> Result<Value, ErrorObject> {
-        let (tool, arguments) = match self.target(&request).await {
-            Ok(target) => target,
-            // Without a policy, the server refuses what is not a valid request.
-            Err(_) if !self.guard.judges() => {
-                let mut admission = self.unjudged(&request)?;
-                return self.forward(request, &mut admission).await;
-            }
-            Err(error) => return Err(error),
-        };
         let (era, method) = (request.era, request.method.clone());
-        let state = continuation(&method, &arguments, request.params.as_ref());
-        let admitted = match self.take_waiting(state) {
-            Some(admitted) => admitted,
-            None => match self.admit(&tool, &arguments, &request).await {
-                Ok(admitted) => admitted,
-                Err(error) => return adapt_outcome(era, &method, refusal(&method, &error)),
-            },
+        let mut judgements = 1..=MAX_JUDGEMENTS;
+        let (arguments, admitted) = loop {
+            let (tool, arguments) = match self.target(&request).await {
+                Ok(target) => target,
+                // Without a policy, the server refuses what is not a valid request.
+                Err(_) if !self.guard.judges() => {
+                    let mut admission = self.unjudged(&request)?;
+                    return self.forward(request, &mut admission).await;
+                }
+                Err(error) => return Err(error),
+            };
+            let state = continuation(&method, &arguments, request.params.as_ref());
+            let admitted = match self.take_waiting(state) {
+                Some(admitted) => admitted,
+                None => match self.admit(&tool, &arguments, &request).await {
+                    Ok(admitted) => admitted,
+                    Err(error) => return adapt_outcome(era, &method, refusal(&method, &error)),
+                },
+            };
+            // While it waited for a person, another policy may have come.
+            if admitted.is_of(&self.guard.broker()) {
+                break (arguments, admitted);
+            }
+            let (server, tool) = (self.guard.server().clone(), tool.id.tool.to_string());
+            let outdated = CallError::DefinitionChanged { server, tool }.into();
+            admitted.end_unsent(Err(&outdated));
+            if judgements.next().is_none() {
+                return adapt_outcome(era, &method, refusal(&method, &outdated));
+            }
         };
         let mut admission = Admission { request: admitted, subscriptions: Vec::new() };
         let outcome = self.forward(request, &mut admission).await;

@@ -20,6 +20,8 @@ pub(crate) struct ToolList {
     guard: Arc<PassthroughGuard>,
     cache: Mutex<Option<CachedTools>>,
     changes: parking_lot::Mutex<watch::Receiver<u64>>,
+    /// Changes with the policy.
+    reloads: parking_lot::Mutex<watch::Receiver<u64>>,
 }
 
 #[derive(Debug, Default)]
@@ -43,7 +45,8 @@ impl ToolList {
         changes: watch::Receiver<u64>,
     ) -> Self {
         let changes = parking_lot::Mutex::new(changes);
-        Self { connection, guard, cache: Mutex::default(), changes }
+        let reloads = parking_lot::Mutex::new(guard.reloads());
+        Self { connection, guard, cache: Mutex::default(), changes, reloads }
     }
 
     /// The input schema of a tool that wants arguments as headers.
@@ -67,13 +70,15 @@ impl ToolList {
     }
 
     async fn current<'c>(&self, cache: &'c mut Option<CachedTools>) -> &'c mut CachedTools {
-        let is_stale = {
-            let mut changes = self.changes.lock();
+        let is_stale = [&self.changes, &self.reloads].map(|changes| {
+            let mut changes = changes.lock();
             let has_changed = changes.has_changed().unwrap_or_default();
             changes.mark_unchanged();
             has_changed
-        };
-        if is_stale || cache.as_ref().is_some_and(|tools| tools.verdicts.len() > MAX_VERDICTS) {
+        });
+        if is_stale.contains(&true)
+            || cache.as_ref().is_some_and(|tools| tools.verdicts.len() > MAX_VERDICTS)
+        {
             *cache = None;
         }
         if cache.is_none() {

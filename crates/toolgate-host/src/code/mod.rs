@@ -23,6 +23,7 @@ use std::{
     time::Duration,
 };
 
+use parking_lot::RwLock;
 use serde_json::{Value, json};
 use thiserror::Error;
 use toolgate_broker::{CallJournal, Pause, RunContext, SessionContext, new_id};
@@ -67,7 +68,7 @@ pub struct CodeSettings {
 /// What all scripts of a host share.
 #[derive(Debug)]
 pub struct CodeMode {
-    settings: Option<CodeSettings>,
+    settings: RwLock<Option<Arc<CodeSettings>>>,
     /// Created at the first use: most commands never run a script.
     pool: OnceLock<Result<Pool, SandboxUnavailable>>,
     pub(crate) shapes: Arc<LearnedShapes>,
@@ -137,7 +138,7 @@ impl CodeMode {
         journal: Option<Result<Arc<Journal>, JournalUnavailable>>,
     ) -> Self {
         Self {
-            settings,
+            settings: RwLock::new(settings.map(Arc::new)),
             pool: OnceLock::new(),
             shapes: Arc::new(LearnedShapes::new(store.map(Store::shapes))),
             outputs: OutputStore::default(),
@@ -148,20 +149,29 @@ impl CodeMode {
 
     /// Whether scripts may run.
     pub fn is_enabled(&self) -> bool {
-        self.settings.is_some()
+        self.settings.read().is_some()
+    }
+
+    /// Replaces the limits of later runs. Workers that exist already stay as they are.
+    pub(crate) fn reload(&self, settings: Option<CodeSettings>) {
+        *self.settings.write() = settings.map(Arc::new);
+    }
+
+    fn settings(&self) -> Option<Arc<CodeSettings>> {
+        self.settings.read().clone()
     }
 
     /// Starts workers, so that the first script does not wait for one.
     pub fn warm_up(&self) {
-        if let Some(Ok(pool)) = self.settings.as_ref().map(|settings| self.pool(settings)) {
+        if let Some(Ok(pool)) = self.settings().map(|settings| self.pool(&settings)) {
             pool.warm_up();
         }
     }
 
     /// What confines workers on this system; `None` if scripts are off.
     pub async fn lockdown(&self) -> Option<Result<LockdownReport, SandboxUnavailable>> {
-        let settings = self.settings.as_ref()?;
-        Some(match self.pool(settings) {
+        let settings = self.settings()?;
+        Some(match self.pool(&settings) {
             Ok(pool) => pool.probe().await.map_err(|error| SandboxUnavailable(error.to_string())),
             Err(error) => Err(error.clone()),
         })
@@ -174,7 +184,7 @@ impl CodeMode {
 
     /// How much of a text is shown at once.
     pub(crate) fn output_tokens(&self) -> usize {
-        self.settings.as_ref().map_or(4_000, |settings| settings.max_output_tokens)
+        self.settings().map_or(4_000, |settings| settings.max_output_tokens)
     }
 
     fn pool(&self, settings: &CodeSettings) -> Result<&Pool, &SandboxUnavailable> {
@@ -206,7 +216,7 @@ impl Session {
         language: Language,
         options: CallOptions,
     ) -> Option<CodeRun> {
-        let settings = self.host().code().settings.as_ref()?;
+        let settings = self.host().code().settings()?;
         let script = SandboxScript::new(code, language);
         let stop = options.cancel.child_token();
         let journal = match self.host().code().journal(settings.retention) {
@@ -215,8 +225,8 @@ impl Session {
                 let (id, code) = (new_id("run").to_string(), code.to_owned());
                 let caller = self.context().caller().identity.to_string();
                 let journal = RunJournal::new(journal, id, language, code, caller, stop.clone());
-                let namespace = self.host().settings().namespace.as_deref();
-                Some(journal.begins_in(&self.context().read(), namespace))
+                let host = self.host().settings();
+                Some(journal.begins_in(&self.context().read(), host.namespace.as_deref()))
             }
             Some(Err(error)) => {
                 let report = no_report(RunOutcome::Crashed(error.to_string()));
@@ -224,7 +234,7 @@ impl Session {
             }
         };
         let options = CallOptions { cancel: stop, ..options };
-        Some(self.drive(settings, script, journal, EarlierRun::default(), options).await)
+        Some(self.drive(&settings, script, journal, EarlierRun::default(), options).await)
     }
 
     /// Resumes a run that was interrupted, failed or waits, without repeating its calls; `None` if
@@ -235,7 +245,7 @@ impl Session {
         resume: Resume,
         options: CallOptions,
     ) -> Option<Result<CodeRun, ResumeError>> {
-        let settings = self.host().code().settings.as_ref()?;
+        let settings = self.host().code().settings()?;
         let resuming = async {
             let journal = self.host().code().journal(settings.retention);
             let journal = journal.ok_or(ResumeError::NotKept)?;
@@ -245,7 +255,8 @@ impl Session {
             let repeatable = |name: &str, arguments: &str| {
                 script_tools::is_repeatable(self.host(), name, arguments)
             };
-            let who = (&**self.context(), self.host().settings().namespace.as_deref());
+            let host = self.host().settings();
+            let who = (&**self.context(), host.namespace.as_deref());
             let run = resume::take(&journal, id, who, &resume, &repeatable)?;
             let ResumedRun { language, code, caller, history, past, lost, earlier } = run;
             let changed = resume.code.as_ref().is_some_and(|new| *new != code);
@@ -256,7 +267,7 @@ impl Session {
                 RunJournal::new(journal, id.to_owned(), language, code, caller, stop.clone());
             let journal = Some(journal.resumes(past, lost, changed));
             let options = CallOptions { cancel: stop, ..options };
-            Ok(self.drive(settings, script, journal, earlier, options).await)
+            Ok(self.drive(&settings, script, journal, earlier, options).await)
         };
         Some(resuming.await)
     }

@@ -88,7 +88,8 @@ pub(super) async fn find(session: &Session, request: &FindRequest) -> Value {
 fn described(host: &Host, item: &DirectoryEntry) -> (String, Value) {
     let (kind, name, state, description) = match item {
         DirectoryEntry::Server(server) => {
-            let setup = host.settings().servers.iter().find(|setup| setup.spec.name == *server);
+            let settings = host.settings();
+            let setup = settings.servers.iter().find(|setup| setup.spec.name == *server);
             let description = setup.and_then(|setup| setup.entry.description.clone());
             let state = state_of(host, server);
             ("server", server.to_string(), state, description.unwrap_or_default())
@@ -273,7 +274,7 @@ pub(super) async fn load(
     options: &CallOptions,
 ) -> Result<Value, CallFailure> {
     let host = session.host();
-    let skills = &host.settings().directory.skills;
+    let skills = Arc::clone(&host.settings().directory.skills);
     let Some(skill) = skills.named(&request.name) else {
         let names = skills.skills.iter().map(|skill| skill.name.as_str());
         let nearest = nearest(&request.name, names, 3);

@@ -148,6 +148,15 @@ impl ResourceHub {
         });
     }
 
+    /// Forgets the lists of a server that was taken away.
+    pub(crate) fn removed(&self, server: &ServerName) {
+        self.connected.lock().remove(server);
+        for kind in ListKind::ALL {
+            self.lists.outdated(server, kind);
+            self.announce(kind);
+        }
+    }
+
     /// Handles a notification of a server.
     pub(crate) fn notified(&self, server: &ServerName, method: &str, params: Option<&Value>) {
         match method {

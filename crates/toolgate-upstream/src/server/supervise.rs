@@ -212,7 +212,7 @@ impl Server {
             listing.definitions.len()
         ));
         let problems = listing.problems.clone();
-        self.observer.listed(&self.spec.name, &handshake, listing);
+        self.pass_on(&handshake, listing);
         self.publish(|current| {
             current.state.kind = StateKind::Ready;
             current.state.failure = None;
@@ -242,7 +242,7 @@ impl Server {
                     Ok(Ok(listing)) => {
                         trouble = Backoff::default();
                         let problems = listing.problems.clone();
-                        self.observer.listed(&self.spec.name, &connection.handshake, listing);
+                        self.pass_on(&connection.handshake, listing);
                         self.publish(|current| current.state.problems = problems);
                     }
                     Ok(Err(error)) => {

@@ -114,7 +114,7 @@ async fn cached_tools_that_are_denied_now_are_unknown() {
     assert!(free.call(&session, None, "search_tools", query).await.0.contains("delete_repo"));
     free.host.shutdown().await;
     // The same folder: definitions, uses and learned shapes are in its caches.
-    let mut settings = free.host.settings().clone();
+    let mut settings = (*free.host.settings()).clone();
     settings.policy = denying("github_delete_repo");
     let before = free.calls_of("github");
     let fixture = GuardFixture { host: toolgate_host::Host::start(settings), ..free };

@@ -1,0 +1,224 @@
+//! Edits of the configuration reach a gateway that runs.
+//!
+//! The files are looked at twice a second. Notifications of the file system would need a watch on
+//! every folder on the way to a file, and do not come for network folders and some containers.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use tokio::time::MissedTickBehavior;
+use toolgate_config::{ExposureMode, Problem, ProblemSeverity};
+use toolgate_host::{Host, PassthroughGuard};
+use toolgate_store::FileStamp;
+
+use super::changes::Changes;
+use crate::{
+    cli::Globals,
+    failure::Failure,
+    folders,
+    load::{self, Loaded},
+    print, trust,
+};
+
+/// How often the files are looked at. A file that changes is read once it has not changed for as
+/// long: an editor may still be at it.
+const INTERVAL: Duration = Duration::from_millis(500);
+/// For how many looks a file that is missing is waited for: some programs remove a file before they
+/// write it again.
+const MISSING_LOOKS: u32 = 6;
+
+/// Watches the configuration of a gateway, and applies what changes.
+pub(super) struct Reloader {
+    pub(super) globals: Globals,
+    pub(super) mode: Option<ExposureMode>,
+    /// What is in use.
+    pub(super) loaded: Loaded,
+    /// The hosts, by namespace.
+    pub(super) hosts: Vec<(Option<String>, Host)>,
+    /// The guard of a server that is passed through.
+    pub(super) guard: Option<Arc<PassthroughGuard>>,
+    /// Why the file of now is not in use, as it was last told.
+    pub(super) told: Option<String>,
+}
+
+/// What the files are at one moment.
+type Stamps = Vec<Option<FileStamp>>;
+
+impl Reloader {
+    /// Watches for ever.
+    pub(super) async fn run(mut self) {
+        let mut looks = tokio::time::interval(INTERVAL);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut files = self.loaded.files(&self.globals);
+        // Empty, so that a change between the start and the first look is seen too.
+        let (mut seen, mut before) = (Stamps::new(), Stamps::new());
+        let mut missing = 0;
+        loop {
+            looks.tick().await;
+            let now = stamps(files.clone()).await;
+            let is_still = before == now;
+            before.clone_from(&now);
+            if seen == now || !is_still {
+                continue;
+            }
+            let is_missing = now.first().is_some_and(Option::is_none);
+            if is_missing && missing < MISSING_LOOKS {
+                missing += 1;
+                continue;
+            }
+            missing = 0;
+            seen = now;
+            self.reload().await;
+            let files_now = self.loaded.files(&self.globals);
+            if files_now != files {
+                // Other files: they are read once more, which changes nothing.
+                files = files_now;
+                seen.clear();
+            }
+        }
+    }
+
+    async fn reload(&mut self) {
+        let new = match load::load_again(&self.globals) {
+            Ok(new) => new,
+            Err(failure) => return self.keep(failure.first_line(), failure.hints()),
+        };
+        if let Err(failure) = self.check(&new) {
+            return self.keep(failure.first_line(), failure.hints());
+        }
+        let changes = Changes::between(&self.loaded.configuration, &new.configuration);
+        let moved = new.path != self.loaded.path;
+        let (same_pins, same_waiting) =
+            (new.lock == self.loaded.lock, new.waiting == self.loaded.waiting);
+        let was_broken = self.told.take().is_some();
+        if let Some(path) = new.waiting.as_ref().filter(|_| !same_waiting) {
+            print::note(format!("warning: {}", trust::waiting(path)));
+        }
+        if changes.is_empty() && !moved && !was_broken && same_waiting {
+            if !same_pins {
+                self.use_pins(&new).await;
+            }
+            self.loaded = new;
+            return;
+        }
+        self.apply(&new, &changes).await;
+        let from =
+            if moved { format!(" from {}", folders::shown(&new.path)) } else { String::new() };
+        if !changes.is_empty() || moved || was_broken {
+            print::note(format!("configuration reloaded{from}: {}", self.said(&changes)));
+        }
+        for problem in fresh(&new, &self.loaded, ProblemSeverity::Warning) {
+            print::note(problem);
+        }
+        self.loaded = new;
+    }
+
+    /// Refuses what is not to be used in place of what is in use.
+    fn check(&self, new: &Loaded) -> Result<(), Failure> {
+        let old = &self.loaded;
+        if let Some(path) = new.waiting.as_ref().filter(|_| old.is_folders) {
+            return Err(Failure::new(trust::changed(path)));
+        }
+        if old.is_folders && !new.is_folders {
+            return Err(Failure::new(format!("{} is gone", folders::shown(&old.path)))
+                .hint("restore it, or start the gateway again"));
+        }
+        match fresh(new, old, ProblemSeverity::Error).next() {
+            Some(problem) => Err(problem.into()),
+            None => Ok(()),
+        }
+    }
+
+    async fn apply(&self, new: &Loaded, changes: &Changes) {
+        for (namespace, host) in &self.hosts {
+            let mut settings = new.settings_of(namespace.as_deref(), self.mode);
+            if let Some(name) =
+                namespace.as_deref().filter(|name| new.check_namespace(name).is_err())
+            {
+                // Nothing of a namespace that is gone can be called.
+                tracing::debug!("namespace {name} is gone");
+                settings.servers.clear();
+            }
+            host.reload(settings, &changes.changed).await;
+        }
+        if let Some(guard) = &self.guard {
+            let (guard, settings) = (Arc::clone(guard), new.settings(self.mode));
+            let _ = tokio::task::spawn_blocking(move || guard.reload(&settings)).await;
+        }
+    }
+
+    /// Uses other approved definitions.
+    async fn use_pins(&self, new: &Loaded) {
+        for (namespace, host) in &self.hosts {
+            let settings = new.settings_of(namespace.as_deref(), self.mode);
+            host.set_pins(settings.lock, settings.pin);
+        }
+        if let Some(guard) = &self.guard {
+            let (guard, settings) = (Arc::clone(guard), new.settings(self.mode));
+            let _ = tokio::task::spawn_blocking(move || guard.reload(&settings)).await;
+        }
+    }
+
+    /// What is said of changes.
+    fn said(&self, changes: &Changes) -> String {
+        match &self.guard {
+            None => changes.to_string(),
+            // Each session is a connection to the server.
+            Some(guard) => {
+                let server = guard.server();
+                let policy =
+                    if changes.has_policy() { "policy changed" } else { "policy unchanged" };
+                let mut restart = changes.restart.clone();
+                if changes.concerns(server.as_str()) {
+                    restart.insert(0, format!("server {server}"));
+                }
+                if restart.is_empty() {
+                    policy.to_owned()
+                } else {
+                    format!("{policy}; needs a restart: {}", restart.join(", "))
+                }
+            }
+        }
+    }
+
+    /// Keeps what is in use, and says why: on stderr, and to a model that searches.
+    fn keep(&mut self, why: &str, hints: &[String]) {
+        if self.told.as_deref() == Some(why) {
+            return;
+        }
+        let hints: String = hints.iter().map(|hint| format!("\n  hint: {hint}")).collect();
+        print::note(format!(
+            "warning: configuration not reloaded, the old one stays in use: {why}{hints}"
+        ));
+        let notice = format!(
+            "The configuration of toolgate has changed and is not in use, the old one is: {why}."
+        );
+        for (_, host) in &self.hosts {
+            host.set_notices(vec![notice.clone()]);
+        }
+        self.told = Some(why.to_owned());
+    }
+}
+
+/// The problems of `new` that `old` does not have.
+fn fresh<'n>(
+    new: &'n Loaded,
+    old: &'n Loaded,
+    severity: ProblemSeverity,
+) -> impl Iterator<Item = &'n Problem> {
+    let is_known = move |problem: &Problem| {
+        let mut known = old.configuration.problems.iter();
+        known.any(|it| it.path == problem.path && it.message == problem.message)
+    };
+    let problems = new.configuration.problems.iter();
+    problems.filter(move |problem| problem.severity == severity && !is_known(problem))
+}
+
+/// What the files are now.
+async fn stamps(files: Vec<PathBuf>) -> Stamps {
+    let look = move || files.iter().map(|file: &PathBuf| FileStamp::of(Path::new(file))).collect();
+    tokio::task::spawn_blocking(look).await.unwrap_or_default()
+}
