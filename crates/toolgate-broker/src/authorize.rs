@@ -48,6 +48,8 @@ pub(crate) enum Permit {
     Grant(String),
     /// A person who was asked now.
     Person,
+    /// Nobody can be asked, and the policy asks only where somebody can.
+    Unasked,
 }
 
 /// What became of an approval that was queued.
@@ -80,6 +82,7 @@ impl Permit {
             Self::Policy => rule,
             Self::Grant(id) => format!("{rule}; grant {id}"),
             Self::Person => format!("{rule}; a person approved it"),
+            Self::Unasked => format!("{rule}; nobody could be asked"),
         }
     }
 }
@@ -124,6 +127,9 @@ impl CallAuthorizer {
             Verdict::Allow => return Ok(Permit::Policy),
             Verdict::Deny => return Err(denied(tool, &policy_denies(decision))),
             Verdict::Ask => {}
+        }
+        if decision.is_optional() && !can_ask(context, options) {
+            return Ok(Permit::Unasked);
         }
         let endpoint = self.endpoints.of(&tool.id.server);
         let request = ApprovalRequest::new(context, tool, endpoint, arguments, decision);
@@ -278,6 +284,12 @@ async fn ask_in_time(
         run.set_approval_timed_out();
     }
     answer.ok().flatten()
+}
+
+/// Whether somebody can be asked now: at the client, or at a terminal.
+fn can_ask(context: &CallContext, options: &CallOptions) -> bool {
+    let handler = options.input_handler.as_deref();
+    context.session.prompt().is_some() || handler.is_some_and(approval::can_elicit)
 }
 
 /// Runs work that touches the disk on another thread. `None` if the runtime is shutting down.

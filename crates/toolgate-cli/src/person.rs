@@ -34,14 +34,19 @@ impl Person {
 
     /// Asks. Every answer except yes is a failure.
     pub(crate) fn agrees(&mut self, question: &str) -> Result<(), Failure> {
+        match self.answer(question)?.as_str() {
+            "y" | "yes" => Ok(()),
+            _ => Err(Failure::new("nothing was allowed")),
+        }
+    }
+
+    /// Asks, and returns what was typed in small letters; nothing at the end of the input.
+    pub(crate) fn answer(&mut self, question: &str) -> Result<String, Failure> {
         let failed = |error| Failure::new(format!("no answer can be read: {error}"));
         write!(self.screen, "{question}").and_then(|()| self.screen.flush()).map_err(failed)?;
         let mut line = String::new();
         self.typed.read_line(&mut line).map_err(failed)?;
-        match line.trim().to_ascii_lowercase().as_str() {
-            "y" | "yes" => Ok(()),
-            _ => Err(Failure::new("nothing was allowed")),
-        }
+        Ok(line.trim().to_ascii_lowercase())
     }
 }
 

@@ -34,9 +34,11 @@
 mod code_mode;
 mod configuration;
 mod document;
+mod edit;
 mod expand;
 mod gateway;
 mod keys;
+mod limit;
 mod namespace;
 mod policy;
 mod position;
@@ -54,6 +56,7 @@ use std::path::Path;
 
 pub use code_mode::{CodeModeConfig, JournalConfig};
 pub use configuration::{Configuration, json_schema};
+pub use edit::{PolicyAddition, PolicyEditError, add_to_policy};
 pub use gateway::{GatewayConfig, OauthConfig};
 pub use namespace::{ExposureMode, NamespaceConfig};
 pub use problem::{ConfigError, Problem, ProblemSeverity, SourcePosition};

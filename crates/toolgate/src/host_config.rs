@@ -13,8 +13,8 @@ use toolgate_config::{
     ExposureMode, Format, Secret, SubagentConfig, TelemetryConfig, ToolSearchConfig,
 };
 use toolgate_host::{
-    AuditSettings, CodeSettings, EncodeTools, EncoderSetup, HostSettings, ServerDirectory,
-    SubagentSettings,
+    AuditSettings, CallLimiter, CodeSettings, EncodeTools, EncoderSetup, HostSettings,
+    ServerDirectory, SubagentSettings,
 };
 use toolgate_models::chat::{ChatApi, ChatEndpoint, ChatSettings, ModelChooser};
 use toolgate_models::embeddings::{
@@ -67,6 +67,8 @@ pub struct HostConfig {
     writable: OnceLock<Result<(), StateFolderError>>,
     /// Namespaces share it, so that a process has one connection to the collector.
     telemetry: OnceLock<Telemetry>,
+    /// Namespaces share it, so that a limit holds for all of them together.
+    limiter: OnceLock<Arc<CallLimiter>>,
 }
 
 /// Why a configuration cannot be used at all.
@@ -148,7 +150,9 @@ impl HostConfig {
         environment: HostEnvironment,
     ) -> Result<Self, HostConfigError> {
         let name = path.as_ref().map_or("configuration".into(), |path| path.to_string_lossy());
-        let configuration = toolgate_config::parse(text, format, &name, &*environment.variables)?;
+        let mut configuration =
+            toolgate_config::parse(text, format, &name, &*environment.variables)?;
+        configuration.place_limits(&name);
         Self::new(configuration, path, environment)
     }
 
@@ -173,6 +177,7 @@ impl HostConfig {
             environment,
             writable: OnceLock::new(),
             telemetry: OnceLock::new(),
+            limiter: OnceLock::new(),
         };
         config.check()?;
         Ok(config)
@@ -297,6 +302,7 @@ impl HostConfig {
                 required: configuration.audit.required,
                 limits: audit_limits(&configuration.audit),
             }),
+            limiter: Some(self.limiter()),
             telemetry: self.telemetry(),
             ..HostSettings::new(servers)
         }
@@ -326,6 +332,11 @@ impl HostConfig {
         search: &ToolSearchConfig,
     ) -> Option<Result<EncoderSetup, EncoderSetupError>> {
         Some(encoder(search.embeddings.as_ref()?, self.path.as_deref()))
+    }
+
+    fn limiter(&self) -> Arc<CallLimiter> {
+        let start = || CallLimiter::new(self.writable_store().ok().map(|store| store.quotas()));
+        Arc::clone(self.limiter.get_or_init(start))
     }
 
     fn telemetry(&self) -> Telemetry {
