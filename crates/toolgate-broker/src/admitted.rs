@@ -23,6 +23,7 @@ use crate::{
     context::CallContext,
     data_flow::{self, ResultOrigin},
     error::BrokerError,
+    limits::LimitSlot,
 };
 
 /// A request that may be sent now.
@@ -40,7 +41,14 @@ pub struct Admitted {
     judged: Option<Judged>,
     audit: Option<CallAudit>,
     /// Held until the request ends.
-    _slot: Option<QueueSlot>,
+    slots: AdmittedSlots,
+}
+
+/// What a request occupies until it ends.
+#[derive(Debug, Default)]
+pub(crate) struct AdmittedSlots {
+    pub(crate) _queue: Option<QueueSlot>,
+    pub(crate) limits: LimitSlot,
 }
 
 /// The way a request takes.
@@ -131,11 +139,11 @@ impl Admitted {
         params: Option<Value>,
         judged: Judged,
         audit: CallAudit,
-        slot: Option<QueueSlot>,
+        slots: AdmittedSlots,
     ) -> Self {
         let target = judged.tool.id.clone();
         let (judged, audit) = (Some(judged), Some(audit));
-        Self { broker, target, is_call: false, params, judged, audit, _slot: slot }
+        Self { broker, target, is_call: false, params, judged, audit, slots }
     }
 
     pub(crate) fn unjudged(
@@ -153,7 +161,7 @@ impl Admitted {
             params,
             judged: None,
             audit: None,
-            _slot: None,
+            slots: AdmittedSlots::default(),
         })
     }
 
@@ -203,6 +211,11 @@ impl Admitted {
     /// Whether the request was not answered yet, so that it can be sent again with input responses.
     pub fn is_open(&self) -> bool {
         self.audit.is_some()
+    }
+
+    /// Takes back what was counted for limits, because nothing was sent.
+    pub(crate) async fn take_back_limits(&mut self) {
+        std::mem::take(&mut self.slots.limits).take_back().await;
     }
 
     fn end(&mut self, outcome: Result<&Value, &BrokerError>) {

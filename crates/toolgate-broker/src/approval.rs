@@ -368,6 +368,14 @@ pub(crate) async fn elicit(
     Some(read_form(request, &answer))
 }
 
+/// Whether the client shows forms to a person.
+pub(crate) fn can_elicit(input_handler: &dyn InputHandler) -> bool {
+    let params =
+        json!({ "message": "", "requestedSchema": { "type": "object", "properties": {} } });
+    let question = InputRequest { method: "elicitation/create".to_owned(), params: Some(params) };
+    can_answer(input_handler.capabilities(), &question)
+}
+
 fn form(request: &ApprovalRequest) -> Value {
     let choices: Vec<&str> = request.choices().map(word).chain([DENY]).collect();
     json!({

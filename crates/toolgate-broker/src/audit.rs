@@ -19,7 +19,9 @@ use toolgate_store::{AuditLog, AuditRecord};
 use toolgate_telemetry::{CallSpan, CallSpanEnd, Telemetry};
 use toolgate_upstream::{CallError, Redactor};
 
-use crate::{approval, authorize::Permit, context::CallContext, error::BrokerError};
+use crate::{
+    approval, authorize::Permit, context::CallContext, error::BrokerError, limits::LimitReached,
+};
 
 /// Where and how calls are recorded.
 #[derive(Debug)]
@@ -224,6 +226,14 @@ impl CallAudit {
         }
     }
 
+    /// Records that a limit has no room for the call.
+    pub(crate) fn limited(&mut self, reached: &LimitReached) {
+        self.verdict = Some(Verdict::Deny);
+        if self.is_recorded() {
+            self.record.rule = reached.to_string();
+        }
+    }
+
     /// Records that the call may be sent. Returns `false` if that has to be written first and could
     /// not be.
     pub(crate) async fn permitted(&mut self, permit: &Permit) -> bool {
@@ -359,6 +369,7 @@ fn failure_name(outcome: Result<&Value, &BrokerError>) -> Option<&'static str> {
         Err(BrokerError::Uncheckable(_)) => "broken_schema",
         Err(BrokerError::Denied { .. }) => "denied",
         Err(BrokerError::Waiting { .. }) => "waiting_for_approval",
+        Err(BrokerError::Limited { .. }) => "limited",
         Err(BrokerError::Unrecorded { .. } | BrokerError::Unwritten { .. }) => "not_recorded",
         Err(BrokerError::Raw(_)) => "refused_by_server",
         Err(BrokerError::Call(error)) => match **error {

@@ -69,6 +69,8 @@ pub(crate) enum Permit {
     Grant(String),
     /// A person who was asked now.
     Person,
+    /// Nobody can be asked, and the policy asks only where somebody can.
+    Unasked,
 }
 
 /// What became of an approval that was queued.
@@ -113,6 +115,7 @@ impl Permit {
             Self::Policy => rule,
             Self::Grant(id) => format!("{rule}; grant {id}"),
             Self::Person => format!("{rule}; a person approved it"),
+            Self::Unasked => format!("{rule}; nobody could be asked"),
         }
     }
 }
@@ -171,6 +174,9 @@ impl CallAuthorizer {
             Verdict::Allow => return Ok(Permit::Policy),
             Verdict::Deny => return Err(denied(tool, &policy_denies(decision))),
             Verdict::Ask => {}
+        }
+        if decision.is_optional() && !can_ask(context, options) {
+            return Ok(Permit::Unasked);
         }
         let endpoint = self.endpoints.of(&tool.id.server);
         let policy = self.policy_of(tool);
@@ -329,6 +335,12 @@ async fn ask_in_time(
         run.set_approval_timed_out();
     }
     answer.ok().flatten()
+}
+
+/// Whether somebody can be asked now: at the client, or at a terminal.
+fn can_ask(context: &CallContext, options: &CallOptions) -> bool {
+    let handler = options.input_handler.as_deref();
+    context.session.prompt().is_some() || handler.is_some_and(approval::can_elicit)
 }
 
 /// Runs work that touches the disk on another thread. `None` if the runtime is shutting down.

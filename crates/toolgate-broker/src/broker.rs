@@ -6,7 +6,8 @@ use parking_lot::RwLock;
 use serde_json::{Map, Value};
 use toolgate_catalog::{Catalog, Definition, ServerName, Tool, ToolId, nearest};
 use toolgate_policy::{
-    FlowMode, GrantScope, LabelSet, Policy, PolicySettings, ToolPolicy, request_as_tool,
+    CallLimit, CallPath, CallerFacts, FlowMode, GrantScope, LabelSet, Policy, PolicySettings,
+    ToolPolicy, Verdict, request_as_tool,
 };
 use toolgate_store::{AuditRecord, Journal};
 use toolgate_telemetry::Telemetry;
@@ -15,13 +16,14 @@ use toolgate_upstream::{
 };
 
 use crate::{
-    admitted::{Admitted, Judged, Outgoing, ServerQueues},
+    admitted::{Admitted, AdmittedSlots, Judged, Outgoing, ServerQueues},
     audit::{AuditOptions, AuditWriter, CallAudit},
     authorize::{CallAuthorizer, ClientForms, EndpointFingerprints},
     caller_reads::CallerReads,
     context::{CallContext, RunContext, SessionContext},
     data_flow::{self, CallerMemory, ResultOrigin, SentData},
     error::BrokerError,
+    limits::{CallLimiter, LimitReached, WhenBusy},
     validate::{Uncheckable, Validators},
 };
 
@@ -38,6 +40,7 @@ pub struct Broker {
     authorizer: CallAuthorizer,
     queues: ServerQueues,
     pub(crate) callers: CallerMemory,
+    limiter: Arc<CallLimiter>,
     audit: Option<Arc<AuditWriter>>,
     telemetry: Telemetry,
     pub(crate) upstream: Upstream,
@@ -63,6 +66,8 @@ pub struct BrokerSettings {
     pub forms: ClientForms,
     /// Where every decision and call is recorded.
     pub audit: Option<AuditOptions>,
+    /// Where calls are counted for the limits of the policy. Hosts that share it share the counts.
+    pub limiter: Option<Arc<CallLimiter>>,
     /// How many calls of scripts a server gets at once; one if unset.
     pub script_calls: usize,
     /// Where spans and metrics go.
@@ -131,6 +136,7 @@ impl Broker {
             authorizer,
             queues: ServerQueues::new(settings.script_calls),
             callers,
+            limiter: settings.limiter.unwrap_or_else(|| CallLimiter::new(None)),
             audit: settings.audit.map(|options| Arc::new(AuditWriter::new(options))),
             telemetry: settings.telemetry,
             upstream: Upstream::start(Vec::new(), observer),
@@ -179,7 +185,7 @@ impl Broker {
             let unchanged = self.unchanged(&tool);
             let called = (tool.name.as_str(), Some(&*tool));
             let audit = self.start_audit(context, called, &given, options.meta.as_ref());
-            let arguments = match self.check(&tool, given.clone()).await {
+            let arguments = match self.check(&tool, given.clone(), context).await {
                 Ok(arguments) => arguments,
                 Err(error) => {
                     audit.end(Err(&error));
@@ -195,6 +201,7 @@ impl Broker {
             if !is_outdated || judgement >= MAX_JUDGEMENTS {
                 return outcome;
             }
+            admitted.take_back_limits().await;
             let current = self.catalog.read().by_id(&tool.id).cloned();
             let Some(current) = current else {
                 let name = tool.name.as_str();
@@ -299,7 +306,7 @@ impl Broker {
         context: &CallContext,
         meta: Option<&Map<String, Value>>,
     ) -> BrokerError {
-        let unknown = self.unknown(name);
+        let unknown = self.unknown(name, context);
         self.start_audit(context, (name, None), arguments, meta).end(Err(&unknown));
         unknown
     }
@@ -346,6 +353,12 @@ impl Broker {
     /// The policy of the calls of one tool.
     pub fn policy_of(&self, tool: &Tool) -> Arc<ToolPolicy> {
         self.authorizer.policy_of(tool)
+    }
+
+    /// Whether the caller can make a call of the tool in this way with some arguments. A tool that is
+    /// closed to a caller is neither listed nor suggested.
+    pub fn is_open(&self, tool: &Tool, caller: &CallerFacts, from: CallPath) -> bool {
+        !self.policy().tells_callers_apart() || !self.policy_of(tool).is_closed_to(caller, from)
     }
 
     /// The policy of a request that is no tool call; `None` for names that are no methods.
@@ -408,9 +421,14 @@ impl Broker {
 
     /// Refuses hidden tools and invalid arguments. A schema that refers to itself can make the check
     /// take for ever, so that one is checked on another thread with a timeout.
-    async fn check(&self, tool: &Tool, arguments: Value) -> Result<Value, BrokerError> {
+    async fn check(
+        &self,
+        tool: &Tool,
+        arguments: Value,
+        context: &CallContext,
+    ) -> Result<Value, BrokerError> {
         if self.policy_of(tool).is_hidden() {
-            return Err(self.unknown(tool.name.as_str()));
+            return Err(self.unknown(tool.name.as_str(), context));
         }
         if !self.validates(&tool.id) {
             return Ok(arguments);
@@ -444,10 +462,21 @@ impl Broker {
         let flow = data_flow::flow(context, &sent, self.policy().flow(), &self.callers);
         let caller = &context.session.caller().facts;
         let decision = policy.decide_for(caller, context.path(), &arguments, &flow);
+        let limits = policy.limits().iter();
+        let limits: Vec<Arc<CallLimit>> =
+            limits.filter(|limit| limit.counts(caller, context.path())).cloned().collect();
         let judged = Judged { tool: tool.clone(), policy, context: context.clone(), flow };
         audit.decided(&decision);
         let authorized = self.authorizer.authorize(context, tool, &arguments, &decision, options);
+        let limited = |reached: LimitReached| {
+            let (tool, reached) = (tool.name.to_string(), Box::new(reached));
+            BrokerError::Limited { tool, reached }
+        };
         let permitted = async {
+            if decision.verdict != Verdict::Deny {
+                // Nobody is asked in vain.
+                self.limiter.check(&limits, context.identity()).map_err(limited)?;
+            }
             let permit = match authorized.await {
                 Ok(permit) => permit,
                 Err(error) => {
@@ -455,31 +484,41 @@ impl Broker {
                     return Err(error);
                 }
             };
-            let slot = match context.run {
-                Some(_) => tokio::select! {
-                    slot = self.queues.enter(&tool.id.server) => slot,
-                    () = options.cancel.cancelled() => return Err(CallError::Cancelled.into()),
-                },
-                None => None,
+            let entered = async {
+                let (when_busy, queue) = match context.run {
+                    Some(_) => (WhenBusy::Wait, self.queues.enter(&tool.id.server).await),
+                    None => (WhenBusy::Refuse, None),
+                };
+                let limits = self.limiter.enter(&limits, context.identity(), when_busy).await;
+                limits.map(|limits| AdmittedSlots { _queue: queue, limits })
+            };
+            let slots = tokio::select! {
+                entered = entered => entered.map_err(limited)?,
+                () = options.cancel.cancelled() => return Err(CallError::Cancelled.into()),
             };
             if !audit.permitted(&permit).await {
                 return Err(BrokerError::Unrecorded { tool: tool.name.to_string() });
             }
             judged.write_decision(&decision, Some(&permit)).await?;
-            Ok(slot)
+            Ok(slots)
         };
         match permitted.await {
-            Ok(slot) => Ok(Admitted::new(Arc::clone(self), Some(arguments), judged, audit, slot)),
+            Ok(slots) => Ok(Admitted::new(Arc::clone(self), Some(arguments), judged, audit, slots)),
             Err(error) => {
+                if let BrokerError::Limited { reached, .. } = &error {
+                    audit.limited(reached);
+                }
                 audit.end(Err(&error));
                 Err(error)
             }
         }
     }
 
-    fn unknown(&self, name: &str) -> BrokerError {
+    fn unknown(&self, name: &str, context: &CallContext) -> BrokerError {
         let catalog = self.catalog.read();
-        let others = catalog.tools().map(|tool| tool.name.as_str()).filter(|other| *other != name);
+        let caller = &context.session.caller().facts;
+        let open = catalog.tools().filter(|tool| self.is_open(tool, caller, context.path()));
+        let others = open.map(|tool| tool.name.as_str()).filter(|other| *other != name);
         let nearest = nearest(name, others, SUGGESTIONS);
         BrokerError::UnknownTool {
             name: name.chars().take(128).collect(),

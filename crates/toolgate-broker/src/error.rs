@@ -1,9 +1,11 @@
 //! The error of a call.
 
+use serde_json::{Value, json};
 use thiserror::Error;
 use toolgate_store::QuestionReference;
 use toolgate_upstream::{CallError, RequestError};
 
+use crate::limits::LimitReached;
 use crate::validate::{InvalidArguments, Uncheckable};
 
 /// Why a call has no result.
@@ -44,6 +46,14 @@ pub enum BrokerError {
         reference: QuestionReference,
         /// The tool's exposed name.
         tool: String,
+    },
+    /// A limit has no room for the call. Nothing was sent.
+    #[error("`{tool}` was not called: {reached}")]
+    Limited {
+        /// The tool's exposed name.
+        tool: String,
+        /// The limit, and until when it refuses.
+        reached: Box<LimitReached>,
     },
     /// The audit log is required and cannot be written. Nothing was sent.
     #[error(
@@ -86,6 +96,7 @@ impl BrokerError {
         match &mut self {
             Self::Denied { tool, .. }
             | Self::Waiting { tool, .. }
+            | Self::Limited { tool, .. }
             | Self::Unrecorded { tool }
             | Self::Unwritten { tool, .. } => name.clone_into(tool),
             Self::UnknownTool { .. }
@@ -96,6 +107,16 @@ impl BrokerError {
             | Self::Call(_) => {}
         }
         self
+    }
+}
+
+impl BrokerError {
+    /// The error for programs, as `_meta` of a result or `data` of a JSON-RPC error.
+    pub fn data(&self) -> Option<Value> {
+        match self {
+            Self::Limited { reached, .. } => Some(json!({ "toolgate/limit": reached.to_value() })),
+            _ => None,
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use toolgate_config::{
     TelemetryConfig,
 };
 use toolgate_host::CodeSettings;
-use toolgate_policy::PolicySettings;
+use toolgate_policy::{Mode, PolicySettings};
 use toolgate_store::{ChoiceFile, WRITABLE};
 use toolgate_telemetry::Telemetry;
 
@@ -140,7 +140,15 @@ pub(crate) fn own_presence() -> Presence {
 /// Limits a folder's configuration by the user's: the user's policy also applies, and the user's
 /// audit log is written.
 fn held(mut configuration: Configuration, own: &Configuration) -> Configuration {
-    let under = |policy: &mut PolicySettings| *policy = std::mem::take(policy).under(&own.policy);
+    // The user has said what holds where a file says nothing.
+    let is_silent = own.has_policy && !configuration.has_policy;
+    let under = |policy: &mut PolicySettings| {
+        if is_silent && policy.mode == Mode::AskDestructive {
+            policy.mode = Mode::Allow;
+        }
+        *policy = std::mem::take(policy).under(&own.policy);
+    };
+    configuration.has_policy |= own.has_policy;
     under(&mut configuration.policy);
     configuration.namespaces.iter_mut().for_each(|namespace| under(&mut namespace.policy));
     configuration.audit.enabled |= own.audit.enabled;
@@ -165,7 +173,10 @@ fn parse(
     environment: &HostEnvironment,
 ) -> Result<Configuration, HostConfigError> {
     let (format, shown) = (Format::of_file(path), folders::shown(path));
-    Ok(toolgate_config::parse(text, format, &shown, &*environment.variables)?)
+    let mut read = toolgate_config::parse(text, format, &shown, &*environment.variables)?;
+    let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    read.place_limits(&place.to_string_lossy());
+    Ok(read)
 }
 
 /// Reads a configuration file.
@@ -327,6 +338,19 @@ impl Loaded {
     /// The policy of the namespace.
     pub(crate) fn policy(&self) -> &PolicySettings {
         self.config.policy(self.namespace.as_deref())
+    }
+
+    /// What holds without a policy, and how to change it; `None` if there is a policy.
+    pub(crate) fn first_policy(&self) -> Option<String> {
+        let is_first = !self.configuration.has_policy && self.policy().mode == Mode::AskDestructive;
+        is_first.then(|| {
+            format!(
+                "No policy is set: a person is asked before a tool is called that declares itself destructive, if \
+                 the client shows forms or there is a terminal; all other calls go through. Set `policy` in {}: \
+                 \"ask\" asks before every change, \"off\" never asks.",
+                folders::shown(&self.path)
+            )
+        })
     }
 
     pub(crate) fn settings_of(

@@ -118,15 +118,20 @@ impl OpenTerminal {
     }
 
     fn agrees(&mut self, shown: &str, question: &str) -> Result<bool, Failure> {
-        let failed = |error| Failure::new(format!("no answer can be read: {error}"));
         // On this screen, wherever stdout goes: the person decides on what they see here.
-        let text = format!("{}\n{question} [y/N] ", shown.trim_end());
-        write!(self.screen, "{}", spelled_out(&text))
+        let answer = self.answer(&format!("{}\n{question} [y/N] ", shown.trim_end()))?;
+        Ok(matches!(answer.as_str(), "y" | "yes"))
+    }
+
+    /// Asks, and returns what was typed in small letters; nothing at the end of the input.
+    pub(crate) fn answer(&mut self, question: &str) -> Result<String, Failure> {
+        let failed = |error| Failure::new(format!("no answer can be read: {error}"));
+        write!(self.screen, "{}", spelled_out(question))
             .and_then(|()| self.screen.flush())
             .map_err(failed)?;
         let mut line = String::new();
         self.typed.read_line(&mut line).map_err(failed)?;
-        Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+        Ok(line.trim().to_ascii_lowercase())
     }
 }
 

@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
-use toolgate_policy::{PolicySettings, Rule, RuleTarget, ServerName, ServerPolicy};
+use toolgate_policy::{CallLimit, PolicySettings, Rule, RuleTarget, ServerName, ServerPolicy};
 
 use crate::approvals::{self, ApprovalsConfig};
 use crate::code_mode::{self, CodeModeConfig};
 use crate::document::{Member, Object, Value};
 use crate::gateway::{self, GatewayConfig};
+use crate::limit::{self, Limits};
 use crate::namespace::{self, NamespaceConfig};
 use crate::position::printable;
 use crate::rule;
@@ -28,6 +30,9 @@ section! {
         /// Who may call what: the `policy` key, and the approvals, labels and trust of servers and
         /// tools. Parts that cannot be read deny.
         policy: PolicySettings;
+        /// Whether the file has a policy. Without one, `policy` has the mode that asks for tools that
+        /// declare themselves destructive.
+        has_policy: bool;
         /// Named subsets of servers, in the order of the file.
         namespaces: Vec<NamespaceConfig>;
         /// The problems of the file, in order; at most [`MAX_PROBLEMS`](crate::MAX_PROBLEMS).
@@ -39,8 +44,11 @@ section! {
         "mcpServers" => |definitions| bounded::<ServerSettings>(definitions, MAX_SERVERS);
         /// Named subsets of servers. `toolgate serve --http` serves each at `/mcp/NAME`.
         "namespaces" => |definitions| bounded::<NamespaceConfig>(definitions, namespace::MOST);
-        /// Who may call what.
+        /// Who may call what. Without this key, toolgate asks before it calls tools that declare
+        /// themselves destructive, where somebody can be asked; `off` switches that off.
         "policy" => policy::schema;
+        /// How many calls may be made: per minute, per day, and at the same time.
+        "limits" => limit::schema;
     } {
         /// When toolgate defers tools, and how search finds them.
         "toolSearch" => tool_search: ToolSearchConfig = ToolSearchConfig::default(), custom(
@@ -81,6 +89,20 @@ section! {
             or_false::<TelemetryConfig>,
             |scope, member| Some(services::read_telemetry(scope, member)),
         );
+    }
+}
+
+impl Configuration {
+    /// Says in which file the limits are written, unless that was said before: two files with the same
+    /// limit have two counts.
+    pub fn place_limits(&mut self, file: &str) {
+        let place = |policy: &mut PolicySettings| {
+            for limit in &mut policy.limits {
+                *limit = Arc::new(CallLimit::clone(limit).within(file));
+            }
+        };
+        place(&mut self.policy);
+        self.namespaces.iter_mut().for_each(|namespace| place(&mut namespace.policy));
     }
 }
 
@@ -143,7 +165,7 @@ pub(crate) fn read(root: &Object<'_>, format: Format, mut file: FileReader<'_>) 
                 let near = keys::nearest(key, Configuration::KEYS);
                 report_misspelt(scope, member, near);
                 list.is_misspelt |= near == Some("mcpServers");
-                if near == Some("policy") {
+                if matches!(near, Some("policy" | "limits")) {
                     denials.push(denial(scope, member));
                 }
             }
@@ -154,6 +176,15 @@ pub(crate) fn read(root: &Object<'_>, format: Format, mut file: FileReader<'_>) 
     let policy = root.get("policy");
     let mut policy = policy.map(|member| policy::read(scope, member, policy::base()));
     denials.extend(report_replaced(scope));
+    let limits = root.get("limits").map(|member| limit::read(scope, member));
+    let Limits { limits, denials: unlimited } = limits.unwrap_or_default();
+    configuration.has_policy = policy.is_some();
+    if !unlimited.is_empty() {
+        policy.get_or_insert_with(policy::first).rules.extend(unlimited);
+    }
+    if let Some(policy) = &mut policy {
+        policy.limits.clone_from(&limits);
+    }
     if !denials.is_empty() {
         policy.get_or_insert_with(policy::base).rules.append(&mut denials);
     }
@@ -162,8 +193,11 @@ pub(crate) fn read(root: &Object<'_>, format: Format, mut file: FileReader<'_>) 
         let hint = no_servers_hint(root, format);
         scope.file.complain_of_file("the file has no MCP servers", hint);
     }
-    let base = policy.clone().unwrap_or_else(policy::base);
-    configuration.policy = PolicySettings { servers: list.policies, ..policy.unwrap_or_default() };
+    let alone = || PolicySettings { limits: limits.clone(), ..policy::base() };
+    let base = policy.clone().unwrap_or_else(alone);
+    let first = || PolicySettings { limits, ..policy::first() };
+    let policy = policy.unwrap_or_else(first);
+    configuration.policy = PolicySettings { servers: list.policies, ..policy };
     configuration.servers = list.servers;
     // They build on the rest, wherever that is in the file.
     if let Some(member) = root.get("namespaces") {
@@ -243,11 +277,11 @@ impl ServerList {
 /// client of the file.
 fn report_misspelt(scope: &mut Scope<'_, '_>, member: &Member<'_>, near: Option<&str>) {
     let Some(near) = near else { return };
-    // Without these two keys there are no servers or no policy.
-    let is_grave = matches!(near, "mcpServers" | "policy");
+    // Without these keys there are no servers or no policy.
+    let is_grave = matches!(near, "mcpServers" | "policy" | "limits");
     let severity = if is_grave { ProblemSeverity::Error } else { ProblemSeverity::Warning };
     let predicate = match near {
-        "policy" => "is not a known key; every call is denied",
+        "policy" | "limits" => "is not a known key; every call is denied",
         _ => "is not a known key; it is ignored",
     };
     let at = scope.at.key(member);
@@ -261,7 +295,7 @@ fn report_replaced(scope: &mut Scope<'_, '_>) -> Option<Rule> {
     let object = scope.object;
     for replaced in &object.replaced {
         let (key, offset) = (&*replaced.key, replaced.later_offset);
-        if let Some(member) = object.get(key).filter(|_| key == "policy") {
+        if let Some(member) = object.get(key).filter(|_| matches!(key, "policy" | "limits")) {
             scope.refuse_replaced_key(key, offset, "remove the others");
             rule = Some(denial(scope, member));
         } else if Configuration::KEYS.contains(&key) || keys::CONTAINERS.contains(&key) {

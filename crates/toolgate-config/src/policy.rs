@@ -16,7 +16,7 @@ use crate::section::{
 
 choices! {
     Verdict: "allow" => Allow, "ask" => Ask, "deny" => Deny;
-    Mode: "allow" => Allow, "ask" => Ask, "ask-always" => AskAlways, "deny-writes" => DenyWrites,
+    Mode: "allow" => Allow, "ask-destructive" => AskDestructive, "ask" => Ask, "ask-always" => AskAlways, "deny-writes" => DenyWrites,
         "deny" => Deny;
     Claims: "all" => All, "trusted" => Trusted;
     FlowMode: "content" => Content, "labels" => Labels, "off" => Off;
@@ -46,7 +46,8 @@ section! {
         "labels" => |_| json!({ "type": "object", "additionalProperties": Label::list_schema() });
     }, {
         /// What happens to calls that no rule matches. `ask` and `deny-writes` allow read-only
-        /// tools; `ask-always` asks for them too.
+        /// tools; `ask-always` asks for them too. `ask-destructive` asks for tools that declare
+        /// themselves destructive, where somebody can be asked.
         "default" => mode, Word(Wrong::Becomes(Mode::Deny));
         /// How toolgate finds out which data a call carries: by the `content` of its arguments, by
         /// the `labels` of the tools that were used before, or not at all (`off`).
@@ -67,7 +68,16 @@ section! {
 
 /// One word for the default, or the whole policy.
 pub(crate) fn schema(definitions: &mut Definitions) -> serde_json::Value {
-    json!({ "anyOf": [Mode::schema(), definitions.reference::<PolicySettings>()] })
+    json!({ "anyOf": [Mode::schema(), { "const": OFF }, definitions.reference::<PolicySettings>()] })
+}
+
+/// The word that switches the policy off.
+const OFF: &str = "off";
+
+/// The policy of a file that has none: a tool that declares itself destructive is asked about where
+/// somebody can be asked, and everything else goes through.
+pub(crate) fn first() -> PolicySettings {
+    PolicySettings::of_mode(Mode::AskDestructive)
 }
 
 /// The base of every policy. A person who writes a policy is asked by default.
@@ -83,12 +93,15 @@ pub(crate) fn read(
     member: &Member<'_>,
     mut policy: PolicySettings,
 ) -> PolicySettings {
-    if let Some(mode) = Mode::from_value(&member.node.value) {
+    let is_off = matches!(&member.node.value, Value::String(word) if *word == OFF);
+    let mode = is_off.then_some(Mode::Allow).or_else(|| Mode::from_value(&member.node.value));
+    if let Some(mode) = mode {
         return PolicySettings { mode, ..policy };
     }
     let at = scope.at.value(member);
     let Value::Object(object) = &member.node.value else {
-        let predicate = format!("must be {} or an object; every call is denied", Mode::names());
+        let predicate =
+            format!("must be {}, `off` or an object; every call is denied", Mode::names());
         let hint = "to be asked before a tool changes something, write `\"policy\": \"ask\"`";
         scope.error(member, &predicate, hint);
         policy.rules.push(rule::denial(scope.file, &at, RuleTarget::default()));

@@ -139,6 +139,14 @@ section! {
     }
 }
 
+impl CallerConfig {
+    /// The condition of a rule or a limit.
+    pub(crate) fn condition(self, from: Option<CallPath>) -> CallerCondition {
+        let Self { token, subject, scope, group, client } = self;
+        CallerCondition { token, subject, scope, group, client, from }
+    }
+}
+
 /// The keys that say which tools a rule is about.
 const TARGET: &[&str] = &["server", "tool", "annotations", "trusted"];
 
@@ -180,11 +188,11 @@ fn read(scope: &mut Scope<'_, '_>, at: &Location, node: &Node<'_>, rules: &mut V
     let mut rule = RuleConfig::default();
     rule.read_keys(&mut scope);
     let is_twice = |keys: &[&str]| object.replaced.iter().any(|each| keys.contains(&&*each.key));
-    let targets = targets(&mut scope, &rule).filter(|_| !is_twice(TARGET));
+    let targets = targets(&mut scope, &rule.annotations, rule.trust);
+    let targets = targets.filter(|_| !is_twice(TARGET));
     let verdict = rule.verdict.filter(|_| !is_twice(&["verdict"]));
     let RuleConfig { when, reason, from, caller, .. } = rule;
-    let CallerConfig { token, subject, scope: scopes, group, client } = caller;
-    let caller = CallerCondition { token, subject, scope: scopes, group, client, from };
+    let caller = caller.condition(from);
     advise(&mut scope, &when.arguments);
     for mut target in targets.unwrap_or_else(|| vec![RuleTarget::default()]) {
         match verdict {
@@ -211,7 +219,11 @@ pub(crate) fn denial(file: &FileReader<'_>, at: &Location, target: RuleTarget) -
 }
 
 /// The targets of the rule, one for each pattern; `None` if they cannot be read.
-fn targets(scope: &mut Scope<'_, '_>, rule: &RuleConfig) -> Option<Vec<RuleTarget>> {
+pub(crate) fn targets(
+    scope: &mut Scope<'_, '_>,
+    annotations: &[(Hint, bool)],
+    trust: Option<Trust>,
+) -> Option<Vec<RuleTarget>> {
     let error = ProblemSeverity::Error;
     let server = scope.object.get("server");
     let name = match server.map(|member| (member, &member.node.value)) {
@@ -242,8 +254,8 @@ fn targets(scope: &mut Scope<'_, '_>, rule: &RuleConfig) -> Option<Vec<RuleTarge
         };
         match RuleTarget::read(name, tool) {
             Ok(target) => {
-                let annotations = rule.annotations.clone();
-                targets.push(RuleTarget { annotations, trust: rule.trust, ..target });
+                let annotations = annotations.to_vec();
+                targets.push(RuleTarget { annotations, trust, ..target });
             }
             Err(problem) => {
                 scope.complain(error, &at, &problem.to_string(), "");
@@ -254,7 +266,10 @@ fn targets(scope: &mut Scope<'_, '_>, rule: &RuleConfig) -> Option<Vec<RuleTarge
     Some(targets)
 }
 
-fn annotations(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<Vec<(Hint, bool)>> {
+pub(crate) fn annotations(
+    scope: &mut Scope<'_, '_>,
+    member: &Member<'_>,
+) -> Option<Vec<(Hint, bool)>> {
     let hint = "write `\"annotations\": { \"destructiveHint\": true }`";
     scope.nested(member, hint, |scope| {
         scope.refuse_unknown::<AnnotationKeys>();
@@ -275,7 +290,7 @@ fn when(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<WhenConfig> {
     })
 }
 
-fn caller(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<CallerConfig> {
+pub(crate) fn caller(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<CallerConfig> {
     let hint = "write `\"caller\": { \"token\": \"ci\" }`";
     let caller = scope.nested(member, hint, |scope| {
         scope.refuse_unknown::<CallerConfig>();

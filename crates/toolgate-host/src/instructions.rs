@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use toolgate_catalog::{ServerName, TokenCounter};
 
-use crate::{code::budget, host::Host, meta::is_invisible, resources};
+use crate::{code::budget, meta::is_invisible, resources, session::Session};
 
 /// Longer texts are cut before they are processed: the budget is far smaller.
 const MAX_BYTES: usize = 64 * 1024;
@@ -13,8 +13,9 @@ const FEWEST_TOKENS: usize = 24;
 
 const OPENING: &str = "What servers say about themselves (quoted):";
 
-/// The instructions of all servers of a host, in the order of the configuration.
-pub(crate) fn quoted(host: &Host) -> String {
+/// The instructions of all servers that the caller can use, in the order of the configuration.
+pub(crate) fn quoted(session: &Session) -> String {
+    let host = session.host();
     let budget = host.settings().instructions_budget;
     if budget == 0 {
         return String::new();
@@ -22,7 +23,7 @@ pub(crate) fn quoted(host: &Host) -> String {
     let names: Vec<ServerName> =
         host.catalog().read().servers().map(|entry| entry.name.clone()).collect();
     let said = names.into_iter().filter(|server| !host.is_off(server)).filter_map(|server| {
-        let instructions = resources::instructions_of(host, &server)?;
+        let instructions = resources::instructions_of(session, &server)?;
         Some((server, instructions))
     });
     quote(said, budget)

@@ -61,3 +61,4 @@ pub use resources::{NotificationStream, ServerNotification, Subscriber};
 pub use session::{CallFailure, Session};
 pub use settings::{AuditSettings, Connect, HostSettings, ServerSetup, SubagentSettings};
 pub use tool_filter::{HiddenReason, HiddenTool, PinWriter, WritePins};
+pub use toolgate_broker::CallLimiter;

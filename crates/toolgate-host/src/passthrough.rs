@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use toolgate_broker::{Broker, SharedCatalog};
 use toolgate_catalog::{Catalog, Definition, ServerName, Tool};
-use toolgate_policy::{Flow, Policy, Verdict};
+use toolgate_policy::{CallPath, CallerFacts, Flow, Policy, Verdict};
 
 use crate::{
     settings::{HostSettings, open_journal},
@@ -98,6 +98,13 @@ impl PassthroughGuard {
         self.broker().tool(&self.server, definition)
     }
 
+    /// Whether a caller can call the tool of a list with some arguments.
+    pub fn is_open(&self, entry: &Value, caller: &CallerFacts) -> bool {
+        let definition = Definition::from_value(entry).map(Arc::new);
+        let tool = definition.map(|definition| self.tool(&definition));
+        tool.is_ok_and(|tool| self.broker().is_open(&tool, caller, CallPath::Direct))
+    }
+
     /// A tool of which only the name is known.
     pub fn unlisted(&self, name: &str) -> Option<Tool> {
         let definition = json!({ "name": name, "inputSchema": {} });
@@ -107,12 +114,14 @@ impl PassthroughGuard {
 
     /// Whether a request with these parameters could be allowed, so that its subject may be listed.
     /// Without parameters: whether any request of the method could.
-    pub fn shows(&self, method: &str, params: Option<&Value>) -> bool {
+    pub fn shows(&self, method: &str, params: Option<&Value>, caller: &CallerFacts) -> bool {
         let Some(policy) = self.broker().policy_of_request(&self.server, method) else {
             return false;
         };
-        let denies = |params| policy.decide(params, &Flow::NONE).verdict == Verdict::Deny;
-        !policy.is_hidden() && !params.is_some_and(denies)
+        let direct = CallPath::Direct;
+        let decide = |params| policy.decide_for(caller, direct, params, &Flow::NONE);
+        let denies = |params| decide(params).verdict == Verdict::Deny;
+        !policy.is_closed_to(caller, direct) && !params.is_some_and(denies)
     }
 }
 

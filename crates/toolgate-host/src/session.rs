@@ -15,6 +15,7 @@ use toolgate_broker::{BrokerError, CallContext, SessionContext};
 use toolgate_catalog::{
     Catalog, ExposedName, Exposure, ExposureKind, Reason, ServerName, Tool, nearest,
 };
+use toolgate_policy::CallPath;
 use toolgate_search::StrategyName;
 use toolgate_upstream::{CallError, CallOptions};
 
@@ -211,7 +212,7 @@ impl Session {
     /// The instructions of the servers, quoted and within the budget; empty if there are none.
     /// Constant for the whole session.
     pub fn server_instructions(&self) -> &str {
-        self.instructions.get_or_init(|| instructions::quoted(&self.host))
+        self.instructions.get_or_init(|| instructions::quoted(self))
     }
 
     pub(crate) fn subscriber(&self) -> &Subscriber {
@@ -246,7 +247,7 @@ impl Session {
                 }),
                 other => Ok(error_result(&other.to_string())),
             },
-            Err(other) => Ok(error_result(&other.to_string())),
+            Err(other) => Ok(refused_result(&other.to_string(), &other)),
         }
     }
 
@@ -340,7 +341,7 @@ impl Session {
             .zip(server)
             .is_some_and(|(exposure, server)| exposure.loads(tool, server));
         let from_start = from_start && self.sees(&tool.id.server);
-        from_start || self.found.lock().contains(&tool.name)
+        (from_start || self.found.lock().contains(&tool.name)) && self.opens(tool, CallPath::Direct)
     }
 
     fn current_list(&self, exposure: &Exposure) -> Vec<Value> {
@@ -348,17 +349,21 @@ impl Session {
         let catalog = self.host.catalog().read();
         let mut given: HashSet<&ExposedName> = HashSet::new();
         let mut tools: Vec<&Tool> = Vec::new();
-        for tool in exposure.loaded(&catalog).filter(|tool| self.sees(&tool.id.server)) {
+        let is_open = |tool: &&Tool| self.opens(tool, CallPath::Direct);
+        let loaded = exposure.loaded(&catalog).filter(|tool| self.sees(&tool.id.server));
+        for tool in loaded.filter(is_open) {
             given.insert(&tool.name);
             tools.push(tool);
         }
-        let seen = catalog.tools().filter(|tool| self.sees(&tool.id.server)).count();
+        let seen = catalog.tools().filter(|tool| self.sees(&tool.id.server));
+        let seen = seen.filter(|tool| self.offers(tool)).count();
         let all_loaded = exposure.kind == ExposureKind::Direct && tools.len() == seen;
         let found = self.found.lock();
         tools.extend(
             found
                 .iter()
                 .filter_map(|name| catalog.resolve(name.as_str()))
+                .filter(is_open)
                 .filter(|tool| !given.contains(&tool.name)),
         );
         let offer = MetaToolOptions { deferred: !all_loaded, ..offer };
@@ -378,6 +383,27 @@ impl Session {
     pub(crate) fn sees(&self, server: &ServerName) -> bool {
         let hidden = self.hidden.get().is_some_and(|hidden| hidden.contains(server));
         !hidden || !self.host.is_off(server)
+    }
+
+    /// Whether the caller can call a tool in this way with some arguments.
+    pub(crate) fn opens(&self, tool: &Tool, from: CallPath) -> bool {
+        self.host.inner.broker.is_open(tool, &self.context.caller().facts, from)
+    }
+
+    /// Whether the caller can call a tool at all: in a script by the script, else also directly.
+    pub(crate) fn offers(&self, tool: &Tool) -> bool {
+        let has_scripts = !self.ends || self.host.code().is_enabled();
+        (self.ends && self.opens(tool, CallPath::Direct))
+            || (has_scripts && self.opens(tool, CallPath::Script))
+    }
+
+    /// How many tools of a server the caller can call.
+    pub(crate) fn offered_of(&self, catalog: &Catalog, server: &str) -> usize {
+        let tools = catalog.tools_of(server);
+        if !self.host.inner.broker.policy().tells_callers_apart() {
+            return tools.len();
+        }
+        tools.iter().filter(|tool| self.offers(tool)).count()
     }
 
     /// The options for the session's meta-tools.
@@ -438,6 +464,15 @@ fn exposed_definition(tool: &Tool) -> Value {
         *name = json!(tool.name);
     }
     definition
+}
+
+/// A result that reports a refusal to the model, and to programs what there is to know of it.
+pub(crate) fn refused_result(message: &str, error: &BrokerError) -> Value {
+    let mut result = error_result(message);
+    if let Some(data) = error.data() {
+        result["_meta"] = data;
+    }
+    result
 }
 
 /// A result that reports an error to the model.

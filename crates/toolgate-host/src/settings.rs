@@ -4,8 +4,8 @@ use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 use thiserror::Error;
 use toolgate_broker::{
-    AuditOptions, BrokerSettings, CallerReads, ClientForms, EndpointFingerprints, SharedCatalog,
-    ValidationSettings,
+    AuditOptions, BrokerSettings, CallLimiter, CallerReads, ClientForms, EndpointFingerprints,
+    SharedCatalog, ValidationSettings,
 };
 use toolgate_catalog::{CatalogServer, ExposureSettings};
 use toolgate_policy::{PolicySettings, definitions::Lock};
@@ -62,6 +62,9 @@ pub struct HostSettings {
     pub pin: Option<PinWriter>,
     /// How calls are recorded, if there is a store; `None` for not at all.
     pub audit: Option<AuditSettings>,
+    /// Where calls are counted for limits. Hosts that share it share the counts; without it the host
+    /// has its own.
+    pub limiter: Option<Arc<CallLimiter>>,
     /// Where spans and metrics go.
     pub telemetry: Telemetry,
     /// Whether approvals and consents are asked for with a form in the client.
@@ -143,6 +146,7 @@ impl HostSettings {
             lock: None,
             pin: None,
             audit: Some(AuditSettings::default()),
+            limiter: None,
             telemetry: Telemetry::off(),
             forms: ClientForms::default(),
             notices: Vec::new(),
@@ -185,6 +189,11 @@ impl HostSettings {
             endpoints,
             forms: self.forms,
             audit,
+            limiter: Some(
+                self.limiter
+                    .clone()
+                    .unwrap_or_else(|| CallLimiter::new(self.store.as_ref().map(Store::quotas))),
+            ),
             script_calls: self.code.as_ref().map_or(1, |code| code.max_parallel_calls),
             telemetry: self.telemetry.clone(),
             callers: self.callers.clone(),

@@ -84,6 +84,17 @@ impl Annotations {
         Self { certain: true, ..self }
     }
 
+    /// Whether the server says in so many words that the tool may destroy something. A tool without
+    /// annotations does not say so, and one that says it is read-only says the contrary.
+    pub fn declares_destructive(self) -> bool {
+        self.destructive == Some(true) && self.read_only != Some(true)
+    }
+
+    /// Whether the server says in so many words that the tool reaches things outside of it.
+    pub fn declares_open_world(self) -> bool {
+        self.open_world == Some(true)
+    }
+
     /// The value to assume for a hint: the claim if it counts, else the worst.
     ///
     /// A claim that agrees with the worst always counts. A read-only tool destroys nothing,
@@ -169,6 +180,16 @@ mod tests {
         assert!(!holds(&reads, Hint::ReadOnlyHint, Claims::Trusted, Trust::Unknown));
         assert!(holds(&reads, Hint::DestructiveHint, Claims::Trusted, Trust::Unknown));
         assert!(holds(&reads, Hint::ReadOnlyHint, Claims::Trusted, Trust::Trusted));
+    }
+
+    #[test]
+    fn only_what_is_said_in_so_many_words_is_a_declaration() {
+        let declares = |value: Value| Annotations::from_value(&value).declares_destructive();
+        assert!(declares(json!({ "destructiveHint": true })));
+        assert!(declares(json!({ "destructiveHint": true, "readOnlyHint": false })));
+        assert!(!declares(json!({})) && !declares(json!({ "readOnlyHint": false })));
+        assert!(!declares(json!({ "destructiveHint": "true" })));
+        assert!(!declares(json!({ "destructiveHint": true, "readOnlyHint": true })));
     }
 
     #[test]

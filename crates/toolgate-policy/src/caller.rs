@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::NamePattern;
+use crate::{NamePattern, Verdict};
 
 /// What is known of a caller.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -75,10 +75,14 @@ impl CallerCondition {
     }
 
     /// Whether it holds for a call of this caller. What is not known of the caller matches nothing.
-    pub(crate) fn holds(&self, caller: &CallerFacts, from: CallPath) -> bool {
+    /// For a rule that denies or asks, names that look alike are equal: a client chooses its name.
+    pub(crate) fn holds(&self, caller: &CallerFacts, from: CallPath, verdict: Verdict) -> bool {
+        let fits = |pattern: &NamePattern, name: &str| {
+            pattern.matches(name) || (verdict != Verdict::Allow && pattern.resembles(name))
+        };
         let any = |patterns: &[NamePattern], names: &[Arc<str>]| {
             patterns.is_empty()
-                || names.iter().any(|name| patterns.iter().any(|pattern| pattern.matches(name)))
+                || names.iter().any(|name| patterns.iter().any(|pattern| fits(pattern, name)))
         };
         self.from.is_none_or(|wanted| wanted == from)
             && any(&self.token, caller.token.as_slice())
@@ -145,7 +149,9 @@ mod tests {
             scopes: vec!["read".into(), "write".into()],
             ..CallerFacts::default()
         };
-        let applies = |condition: &CallerCondition| condition.holds(&caller, CallPath::Direct);
+        let applies = |condition: &CallerCondition| {
+            condition.holds(&caller, CallPath::Direct, Verdict::Allow)
+        };
         let token = CallerCondition { token: pattern("c*"), ..CallerCondition::default() };
         assert!(applies(&token) && !token.is_empty());
         let both = CallerCondition { scope: pattern("write"), ..token.clone() };
@@ -154,5 +160,24 @@ mod tests {
         assert!(!applies(&CallerCondition { subject: pattern("*"), ..token.clone() }));
         assert!(!applies(&CallerCondition { from: Some(CallPath::Script), ..token }));
         assert!(applies(&CallerCondition::default()) && CallerCondition::default().is_empty());
+    }
+
+    #[test]
+    fn a_name_in_another_spelling_escapes_no_denial_and_gets_no_permission() {
+        let holds = |pattern: &str, client: &str, verdict| {
+            let client = Some(client.into());
+            let caller = CallerFacts { client, ..CallerFacts::default() };
+            let client = vec![NamePattern::new(pattern).unwrap()];
+            let condition = CallerCondition { client, ..CallerCondition::default() };
+            condition.holds(&caller, CallPath::Direct, verdict)
+        };
+        for (pattern, client) in
+            [("Cursor *", "cursor 1.2"), ("cursor *", "CURSOR 1.2"), ("cursor *", "сursor 1.2")]
+        {
+            assert!(holds(pattern, client, Verdict::Deny), "{client}");
+            assert!(holds(pattern, client, Verdict::Ask), "{client}");
+            assert!(!holds(pattern, client, Verdict::Allow), "{client}");
+        }
+        assert!(!holds("cursor *", "claude 1.2", Verdict::Deny));
     }
 }

@@ -94,6 +94,18 @@ pub enum OverrideReason {
 }
 
 impl Decision {
+    /// Whether the call is allowed where nobody can be asked: only the mode asks, and that mode asks
+    /// where it can.
+    pub fn is_optional(&self) -> bool {
+        self.verdict == Verdict::Ask && matches!(self.ground, Ground::Mode(Mode::AskDestructive))
+    }
+
+    /// Whether a verdict is stricter. One that has to be asked about is stricter than one that is
+    /// asked about where it can be.
+    pub(crate) fn yields_to(&self, verdict: Verdict, is_optional: bool) -> bool {
+        (verdict, !is_optional) > (self.verdict, !self.is_optional())
+    }
+
     /// The reason that the configuration gives for the deciding rule.
     pub fn reason(&self) -> Option<&str> {
         match &self.ground {
@@ -176,6 +188,11 @@ impl fmt::Display for Explanation {
             }
             Ground::Mode(mode) => {
                 write!(formatter, "{verdict}: no rule applies, and the default is \"{mode}\"")?;
+                if *mode == Mode::AskDestructive && *verdict == Verdict::Ask {
+                    let told = "the tool declares itself destructive. Where nobody can be asked, the \
+                                call goes through";
+                    write!(formatter, "; {told}")?;
+                }
                 if mode.heeds_read_only() {
                     let counts =
                         if *verdict == Verdict::Allow { "counts" } else { "does not count" };

@@ -21,10 +21,12 @@ mod explanation;
 mod flow;
 mod grant;
 mod index;
+mod limit;
 mod pattern;
 mod policy;
 mod rule;
 mod settings;
+mod suggest;
 mod verdict;
 
 pub use annotations::{Annotations, Hint, READING, is_reading, request_as_tool};
@@ -39,10 +41,12 @@ pub use grant::{
     Authorisation, Grant, GrantId, GrantRequest, GrantScope, GrantedArguments, Grants, GrantsFull,
     MAX_GRANTS, Timestamp,
 };
+pub use limit::{CallLimit, LimitKey};
 pub use pattern::{MAX_PATTERN_BYTES, NamePattern, PatternError, ToolPattern};
 pub use policy::{Policy, ToolPolicy};
 pub use rule::{Breadth, Rule, RuleOrigin, RuleTarget, Specificity, Trust};
 pub use settings::{MAX_RULES, PolicySettings, RememberTime, ServerPolicy, ToolPolicySettings};
+pub use suggest::{SuggestedLabel, SuggestedRule, Suggestion, suggest};
 /// The identities of servers and tools, from the catalog.
 pub use toolgate_catalog::{ServerName, ToolId};
 /// The labels of data.

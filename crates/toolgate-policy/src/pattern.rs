@@ -90,6 +90,11 @@ impl NamePattern {
         }
     }
 
+    /// Whether a name looks like one that matches.
+    pub(crate) fn resembles(&self, name: &str) -> bool {
+        self.looks().iter().zip(looks(name)).any(|(pattern, look)| pattern.matches(&look))
+    }
+
     /// Patterns for the look-alike forms of matching names.
     fn looks(&self) -> [Self; 2] {
         looks(&self.to_string()).map(|look| match self {

@@ -10,9 +10,9 @@ use crate::index::RuleIndex;
 use crate::pattern::{Closeness, CompiledNames};
 use crate::rule::ToolFacts;
 use crate::{
-    Annotations, CallPath, CallerFacts, Decision, Explanation, FindingsMode, Flow, FlowFinding,
-    FlowMode, Ground, Hint, LabelSet, Mode, NewTools, PolicySettings, Rule, ServerPolicy, Trust,
-    Verdict,
+    Annotations, CallLimit, CallPath, CallerFacts, Decision, Explanation, FindingsMode, Flow,
+    FlowFinding, FlowMode, Ground, Hint, LabelSet, Mode, NewTools, PolicySettings, Rule,
+    ServerPolicy, Trust, Verdict,
 };
 
 /// The compiled rules. Copies share them.
@@ -62,6 +62,8 @@ pub struct ToolPolicy {
     flow_mode: FlowMode,
     labels: LabelSet,
     repeatable: bool,
+    /// The limits of its calls, those of the policy above included.
+    limits: Vec<Arc<CallLimit>>,
     /// The policy above it for the same tool.
     above: Option<Box<ToolPolicy>>,
 }
@@ -72,6 +74,7 @@ struct CompiledPolicy {
     rules: Vec<Arc<Rule>>,
     index: RuleIndex,
     labels: RuleIndex,
+    limits: RuleIndex,
     above: Option<Policy>,
     /// All rules, those of the policy above first.
     all: Vec<Arc<Rule>>,
@@ -83,10 +86,11 @@ impl Policy {
         let rules: Vec<Arc<Rule>> = settings.all_rules().into_iter().map(Arc::new).collect();
         let index = RuleIndex::new(rules.iter().map(|rule| &rule.target));
         let labels = RuleIndex::new(settings.labels.iter().map(|(target, _)| target));
+        let limits = RuleIndex::new(settings.limits.iter().map(|limit| &limit.target));
         let above = settings.above.take().map(|above| Self::new((*above).clone()));
         let mut all = above.as_ref().map(|above| above.rules().to_vec()).unwrap_or_default();
         all.extend(rules.iter().cloned());
-        Self(Arc::new(CompiledPolicy { settings, rules, index, labels, above, all }))
+        Self(Arc::new(CompiledPolicy { settings, rules, index, labels, limits, above, all }))
     }
 
     /// The policy for a tool of the catalog.
@@ -111,7 +115,7 @@ impl Policy {
     }
 
     fn judge(&self, id: &ToolId, names: &CompiledNames, annotations: Annotations) -> ToolPolicy {
-        let CompiledPolicy { settings, rules, index, above, .. } = &*self.0;
+        let CompiledPolicy { settings, rules, index, limits, above, .. } = &*self.0;
         let above = above.as_ref().map(|above| Box::new(above.judge(id, names, annotations)));
         let mut facts = self.facts(id, names, annotations);
         let mut repeatable = facts.holds(Hint::ReadOnlyHint) || facts.holds(Hint::IdempotentHint);
@@ -129,10 +133,18 @@ impl Policy {
         });
         let sorted = matching.into_iter().map(|(_, rule)| Arc::clone(rule));
         let (calls, flows) = sorted.partition(|rule| rule.flow.is_empty());
+        let is_destructive = annotations.declares_destructive();
+        let default = settings.mode.verdict(facts.holds(Hint::ReadOnlyHint), is_destructive);
+        let target = |position: usize| (&settings.limits[position].target, Closeness::Alike);
+        let limits = limits.matching(&facts, target).into_iter();
+        let mut limits: Vec<Arc<CallLimit>> =
+            limits.map(|position| Arc::clone(&settings.limits[position])).collect();
+        limits.extend(above.iter().flat_map(|above| &above.limits).cloned());
         ToolPolicy {
             calls,
             flows,
-            default: (settings.mode, settings.mode.verdict(facts.holds(Hint::ReadOnlyHint))),
+            default: (settings.mode, default),
+            limits,
             flow_mode: settings.flow,
             labels: facts.labels,
             repeatable,
@@ -143,6 +155,11 @@ impl Policy {
     /// All rules: the built-in ones, those at tools, and those of the policy.
     pub fn rules(&self) -> &[Arc<Rule>] {
         &self.0.all
+    }
+
+    /// Whether a tool may be closed to one caller or one way of calling, and open to others.
+    pub fn tells_callers_apart(&self) -> bool {
+        self.0.all.iter().any(|rule| !rule.caller.is_empty())
     }
 
     /// How new tools of a known server are treated.
@@ -224,16 +241,17 @@ impl ToolPolicy {
         let mut decision = Decision { verdict, ground, flows };
         decision.flows.retain(|finding| finding.rule.verdict != Verdict::Allow);
         // The strictest verdict decides; of equal ones the first, which is the most specific.
-        for finding in &decision.flows {
-            if finding.rule.verdict > decision.verdict {
+        for finding in decision.flows.clone() {
+            if decision.yields_to(finding.rule.verdict, false) {
                 decision.verdict = finding.rule.verdict;
                 decision.ground = Ground::Rule(Arc::clone(&finding.rule));
             }
         }
         if let Some(above) = &self.above {
-            let Decision { verdict, ground, flows } =
-                above.decide_for(caller, from, arguments, flow);
-            if verdict > decision.verdict {
+            let above = above.decide_for(caller, from, arguments, flow);
+            let is_stricter = decision.yields_to(above.verdict, above.is_optional());
+            let Decision { verdict, ground, flows } = above;
+            if is_stricter {
                 (decision.verdict, decision.ground) = (verdict, ground);
             }
             // Both have the built-in rules.
@@ -274,13 +292,41 @@ impl ToolPolicy {
         Explanation::new(self.decide_for(caller, from, arguments, flow), applied, arguments)
     }
 
-    /// Whether every call is denied, whatever its arguments. Such a tool is not listed.
+    /// Whether every call is denied, whoever makes it in whichever way, and whatever its arguments.
+    /// Such a tool is not listed.
     pub fn is_hidden(&self) -> bool {
-        let is_deny = |rule: &Arc<Rule>| rule.verdict == Verdict::Deny;
-        let denies = |from| self.calls.iter().any(|rule| is_deny(rule) && rule.is_whole(from));
+        let denies = |from: CallPath| {
+            let may_apply = |rule: &Rule| rule.caller.from.is_none_or(|it| it == from);
+            self.denies_all(&|rule| rule.is_whole(from), &may_apply)
+        };
         denies(CallPath::Direct) && denies(CallPath::Script)
-            || (self.default.1 == Verdict::Deny && self.calls.iter().all(is_deny))
-            || self.above.as_ref().is_some_and(|above| above.is_hidden())
+    }
+
+    /// Whether every call of this caller in this way is denied, whatever its arguments. Such a tool
+    /// is not listed for this caller.
+    pub fn is_closed_to(&self, caller: &CallerFacts, from: CallPath) -> bool {
+        let may_apply = |rule: &Rule| rule.caller.holds(caller, from, rule.verdict);
+        self.denies_all(&|rule| rule.arguments.is_empty() && may_apply(rule), &may_apply)
+    }
+
+    /// Whether all of some calls are denied: by a rule that applies to all of them, or by the mode if
+    /// no other rule may apply to any of them.
+    fn denies_all(
+        &self,
+        applies_to_all: &dyn Fn(&Rule) -> bool,
+        may_apply: &dyn Fn(&Rule) -> bool,
+    ) -> bool {
+        let is_deny = |rule: &Rule| rule.verdict == Verdict::Deny;
+        let by_rule = self.calls.iter().any(|rule| is_deny(rule) && applies_to_all(rule));
+        let by_mode = || self.calls.iter().all(|rule| is_deny(rule) || !may_apply(rule));
+        by_rule
+            || (self.default.1 == Verdict::Deny && by_mode())
+            || self.above.as_ref().is_some_and(|above| above.denies_all(applies_to_all, may_apply))
+    }
+
+    /// The limits of its calls.
+    pub fn limits(&self) -> &[Arc<CallLimit>] {
+        &self.limits
     }
 
     /// The rules that match the tool, whatever the arguments. Each is one of [`Policy::rules`].
@@ -313,5 +359,5 @@ impl ToolPolicy {
 }
 
 fn applies(rule: &Rule, caller: &CallerFacts, from: CallPath, arguments: &Value) -> bool {
-    rule.caller.holds(caller, from) && rule.arguments.apply(arguments, rule.verdict)
+    rule.caller.holds(caller, from, rule.verdict) && rule.arguments.apply(arguments, rule.verdict)
 }

@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use toolgate_catalog::ServerName;
 
 use crate::{
-    CallPath, CallerCondition, Claims, FindingsMode, FlowMode, LabelSet, Mode, NamePattern,
-    NewTools, PatternError, Rule, RuleOrigin, RuleTarget, ToolPattern, Trust, Verdict,
+    CallLimit, CallPath, CallerCondition, Claims, FindingsMode, FlowMode, LabelSet, Mode,
+    NamePattern, NewTools, PatternError, Rule, RuleOrigin, RuleTarget, ToolPattern, Trust, Verdict,
 };
 
 /// How many rules a policy may have.
@@ -33,6 +33,8 @@ pub struct PolicySettings {
     pub labels: Vec<(RuleTarget, LabelSet)>,
     /// The settings of the servers and their tools.
     pub servers: BTreeMap<ServerName, ServerPolicy>,
+    /// How many calls may be made.
+    pub limits: Vec<Arc<CallLimit>>,
     /// Another policy that decides about every call as well. Of the two decisions the stricter one
     /// holds. [`PolicySettings::under`] sets it.
     pub above: Option<Arc<PolicySettings>>,
@@ -143,9 +145,21 @@ impl PolicySettings {
         self.mode == Mode::Allow
             && self.findings == FindingsMode::Warn
             && self.rules.is_empty()
+            && self.limits.is_empty()
             && self.labels.is_empty()
             && self.servers.values().all(labels)
             && self.above.as_ref().is_none_or(|above| above.is_idle())
+    }
+
+    /// Whether rules about data can apply: some tool has labels, and data is tracked.
+    pub fn watches_data(&self) -> bool {
+        let is_labelled = |server: &ServerPolicy| {
+            !server.labels.is_empty()
+                || server.tools.values().any(|tool| tool.labels.is_some_and(|it| !it.is_empty()))
+        };
+        let own = !self.labels.is_empty() || self.servers.values().any(is_labelled);
+        (own && self.flow != FlowMode::Off)
+            || self.above.as_ref().is_some_and(|above| above.watches_data())
     }
 
     /// All rules in the order in which a later rule overrides an equally specific earlier one: the

@@ -20,9 +20,12 @@ pub enum Verdict {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// Every call is allowed. This is the default without a policy.
+    /// Every call is allowed.
     #[default]
     Allow,
+    /// For calls of tools that declare themselves destructive a person is asked, where somebody can
+    /// be asked; all others are allowed. A configuration without a policy has this mode.
+    AskDestructive,
     /// Calls of read-only tools are allowed; for others a person is asked.
     Ask,
     /// For every call a person is asked.
@@ -105,10 +108,12 @@ impl Verdict {
 }
 
 impl Mode {
-    /// The verdict about a tool, by whether it counts as read-only.
-    pub fn verdict(self, read_only: bool) -> Verdict {
+    /// The verdict about a tool, by whether it counts as read-only and whether it declares itself
+    /// destructive.
+    pub fn verdict(self, read_only: bool, destructive: bool) -> Verdict {
         match self {
-            Self::Allow => Verdict::Allow,
+            Self::AskDestructive if destructive => Verdict::Ask,
+            Self::Allow | Self::AskDestructive => Verdict::Allow,
             Self::Ask | Self::DenyWrites if read_only => Verdict::Allow,
             Self::Ask | Self::AskAlways => Verdict::Ask,
             Self::DenyWrites | Self::Deny => Verdict::Deny,
@@ -117,7 +122,7 @@ impl Mode {
 
     /// Whether the mode treats read-only tools differently.
     pub fn heeds_read_only(self) -> bool {
-        self.verdict(true) != self.verdict(false)
+        self.verdict(true, false) != self.verdict(false, false)
     }
 }
 
@@ -140,11 +145,21 @@ mod tests {
 
     #[test]
     fn reading_is_never_judged_more_strictly_than_writing() {
-        for mode in [Mode::Allow, Mode::Ask, Mode::AskAlways, Mode::DenyWrites, Mode::Deny] {
-            assert!(mode.verdict(true) <= mode.verdict(false), "{mode}");
+        for mode in [
+            Mode::Allow,
+            Mode::AskDestructive,
+            Mode::Ask,
+            Mode::AskAlways,
+            Mode::DenyWrites,
+            Mode::Deny,
+        ] {
+            assert!(mode.verdict(true, false) <= mode.verdict(false, false), "{mode}");
+            assert!(mode.verdict(false, false) <= mode.verdict(false, true), "{mode}");
         }
-        assert_eq!(Mode::Ask.verdict(true), Verdict::Allow);
-        assert_eq!(Mode::DenyWrites.verdict(false), Verdict::Deny);
-        assert!(!Mode::Deny.heeds_read_only());
+        assert_eq!(Mode::Ask.verdict(true, false), Verdict::Allow);
+        assert_eq!(Mode::DenyWrites.verdict(false, false), Verdict::Deny);
+        assert_eq!(Mode::AskDestructive.verdict(false, false), Verdict::Allow);
+        assert_eq!(Mode::AskDestructive.verdict(false, true), Verdict::Ask);
+        assert!(!Mode::Deny.heeds_read_only() && !Mode::AskDestructive.heeds_read_only());
     }
 }

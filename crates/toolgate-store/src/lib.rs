@@ -16,6 +16,7 @@
 //!
 //! These must not be lost:
 //!
+//! - [`QuotaFile`]: how many calls were made today.
 //! - [`Journal`]: runs with their calls and events, approvals, and grants.
 //! - [`AuditLog`]: every decision and call, in a hash chain that shows missing lines.
 //!
@@ -29,6 +30,7 @@ mod files;
 mod journal;
 mod lock;
 mod logs;
+mod quotas;
 mod shapes;
 mod tokens;
 mod usage;
@@ -57,6 +59,7 @@ pub use journal::{
     RunHistory, RunState, RunSummary, WRITABLE,
 };
 pub use logs::{LogSource, MAX_LOG_BYTES, ServerLog, utc};
+pub use quotas::{QuotaCount, QuotaError, QuotaFile, QuotaOutcome, QuotaRequest};
 pub use shapes::{MAX_SHAPES_BYTES, ShapeStore};
 pub use tokens::{
     AccessToken, AccessTokens, MAX_TOKENS, TokenError, TokenHash, TokenOrder, TokenRecord,
@@ -140,6 +143,11 @@ impl Store {
     /// The journal of runs, which is made when it is first opened.
     pub fn journal(&self) -> Result<Journal, JournalError> {
         Journal::open(&self.root.join("journal.db"))
+    }
+
+    /// How many calls were made today.
+    pub fn quotas(&self) -> QuotaFile {
+        QuotaFile::new(self.root.join("quotas.db"))
     }
 
     /// The log of all decisions and calls.

@@ -14,8 +14,8 @@ use toolgate_config::{
     ExposureMode, Format, Secret, SubagentConfig, TelemetryConfig, ToolSearchConfig,
 };
 use toolgate_host::{
-    AuditSettings, CodeSettings, EncodeTools, EncoderSetup, HostSettings, ServerDirectory,
-    SubagentSettings,
+    AuditSettings, CallLimiter, CodeSettings, EncodeTools, EncoderSetup, HostSettings,
+    ServerDirectory, SubagentSettings,
 };
 use toolgate_models::chat::{ChatApi, ChatEndpoint, ChatSettings, ModelChooser};
 use toolgate_models::embeddings::{
@@ -70,6 +70,8 @@ pub struct HostConfig {
     telemetry: OnceLock<Telemetry>,
     /// What callers have read, in all namespaces.
     callers: CallerReads,
+    /// Namespaces share it, so that a limit holds for all of them together.
+    limiter: OnceLock<Arc<CallLimiter>>,
 }
 
 /// Why a configuration cannot be used at all.
@@ -151,7 +153,9 @@ impl HostConfig {
         environment: HostEnvironment,
     ) -> Result<Self, HostConfigError> {
         let name = path.as_ref().map_or("configuration".into(), |path| path.to_string_lossy());
-        let configuration = toolgate_config::parse(text, format, &name, &*environment.variables)?;
+        let mut configuration =
+            toolgate_config::parse(text, format, &name, &*environment.variables)?;
+        configuration.place_limits(&name);
         Self::new(configuration, path, environment)
     }
 
@@ -177,6 +181,7 @@ impl HostConfig {
             writable: OnceLock::new(),
             telemetry: OnceLock::new(),
             callers: CallerReads::default(),
+            limiter: OnceLock::new(),
         };
         config.check()?;
         Ok(config)
@@ -306,6 +311,7 @@ impl HostConfig {
                 required: configuration.audit.required,
                 limits: audit_limits(&configuration.audit),
             }),
+            limiter: Some(self.limiter()),
             telemetry: self.telemetry(),
             callers: self.callers.clone(),
             ..HostSettings::new(servers)
@@ -336,6 +342,11 @@ impl HostConfig {
         search: &ToolSearchConfig,
     ) -> Option<Result<EncoderSetup, EncoderSetupError>> {
         Some(encoder(search.embeddings.as_ref()?, self.path.as_deref()))
+    }
+
+    fn limiter(&self) -> Arc<CallLimiter> {
+        let start = || CallLimiter::new(self.writable_store().ok().map(|store| store.quotas()));
+        Arc::clone(self.limiter.get_or_init(start))
     }
 
     fn telemetry(&self) -> Telemetry {

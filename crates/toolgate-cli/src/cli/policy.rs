@@ -53,6 +53,19 @@ pub(crate) struct Policy {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
+    /// Propose labels and rules for tools, each with its reason. toolgate guesses them from annotations, names and
+    /// schemas; nothing changes until you accept them
+    Suggest {
+        /// Propose only for the tools of this server
+        #[arg(long, value_name = "NAME")]
+        server: Option<String>,
+        /// Ask at the terminal which proposals to accept, and write these to the configuration, with a copy of the
+        /// old file beside it
+        #[arg(long, conflicts_with = "json")]
+        write: bool,
+        #[command(flatten)]
+        output: Output,
+    },
     /// Explain the decision on a call: which rule decides, and which matching rules do not
     Check {
         /// The exposed name of the tool

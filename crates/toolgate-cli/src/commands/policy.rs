@@ -1,6 +1,7 @@
 //! `toolgate policy`
 
 mod show;
+mod suggest;
 
 use std::process::ExitCode;
 
@@ -18,6 +19,9 @@ use crate::{
 pub(crate) async fn run(globals: &Globals, arguments: &Policy) -> CommandResult {
     match &arguments.command {
         None => show::show(globals, arguments.output.json).await,
+        Some(PolicyCommand::Suggest { server, write, output }) => {
+            suggest::run(globals, server.as_deref(), *write, output.json).await
+        }
         Some(PolicyCommand::Check { name, arguments, output }) => {
             check(globals, name, arguments.as_deref(), output.json).await
         }

@@ -45,6 +45,9 @@ pub(crate) async fn run(globals: &Globals, arguments: &Serve) -> CommandResult {
         None => None,
     };
     let Served { source, mut hosts, guard } = source(&loaded, arguments)?;
+    if let Some(line) = loaded.first_policy() {
+        print::note(line);
+    }
     let stop = CancellationToken::new();
     tokio::spawn(stop_on_signal(stop.clone()));
     let watch = |loaded: Loaded, hosts: &[(Option<String>, Host)]| {

@@ -1,5 +1,7 @@
 //! `toolgate status`
 
+mod limits;
+
 use std::process::ExitCode;
 
 use serde_json::json;
@@ -16,6 +18,10 @@ use crate::{
     print,
     table::{grouped, table},
 };
+
+/// What is said where no rule about data can apply.
+const NOT_WATCHED: &str =
+    "Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.";
 
 pub(crate) async fn run(globals: &Globals, arguments: &Status) -> CommandResult {
     let loaded = load::load(globals)?;
@@ -43,6 +49,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Status) -> CommandResult 
     let calls = host.journal().and_then(|journal| journal.open_approvals().ok());
     let waiting = waiting + calls.map(|calls| calls.len()).unwrap_or_default();
     let unrecorded = load::store().map(|store| store.audit().unrecorded()).unwrap_or_default();
+    let limits = limits::used(&loaded);
     if arguments.output.json {
         print::json(&json!({
             "file": folders::shown(&loaded.path),
@@ -54,6 +61,12 @@ pub(crate) async fn run(globals: &Globals, arguments: &Status) -> CommandResult 
             "servers": servers,
             "vectors": vectors,
             "logins": logins,
+            "policy": {
+                "isSet": loaded.configuration.has_policy,
+                "default": loaded.policy().mode,
+                "watchesData": loaded.policy().watches_data(),
+            },
+            "limits": limits.iter().map(limits::LimitUse::to_value).collect::<Vec<_>>(),
             "waitingForApproval": waiting,
             "unrecorded": unrecorded,
             "findings": findings.listed,
@@ -74,6 +87,15 @@ pub(crate) async fn run(globals: &Globals, arguments: &Status) -> CommandResult 
         }
         if let Some(VectorProgress { encoder, known, total, .. }) = &vectors {
             print::line(format!("Search by meaning is {encoder}'s: vectors {known} of {total}."));
+        }
+        if let Some(line) = loaded.first_policy() {
+            print::line(line);
+        }
+        if !loaded.policy().watches_data() {
+            print::line(NOT_WATCHED);
+        }
+        for limit in &limits {
+            print::line(limit);
         }
         if let Some(line) = findings.line() {
             print::line(line);

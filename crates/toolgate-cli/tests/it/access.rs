@@ -353,6 +353,42 @@ async fn a_rule_names_its_caller() {
         let answer = request.send().await.unwrap().text().await.unwrap();
         assert_eq!(answer.contains("hello"), is_allowed, "{caller}: {answer}");
         assert_eq!(answer.contains("the policy denies it"), !is_allowed, "{caller}: {answer}");
+        let request = served.request("tools/list", json!({})).bearer_auth(&credential);
+        let listed = request.send().await.unwrap().text().await.unwrap();
+        assert_eq!(listed.contains("far_echo"), is_allowed, "{caller}: {listed}");
+    }
+}
+
+#[tokio::test]
+async fn every_caller_has_its_own_limit() {
+    let workplace = Workplace::new(&json!({
+        "mcpServers": { "far": entry(&Fixture::new("far").with_builtins([Builtin::Echo])) },
+        "toolSearch": { "enabled": false },
+        "limits": [
+            { "caller": { "token": "ci-*" }, "perDay": 1 },
+            { "tool": "far_echo", "perDay": 3, "shared": true },
+        ],
+    }));
+    let served = Served::start(&workplace, "127.0.0.1:0").await;
+    let call = async |credential: &str| {
+        let params = json!({ "name": "far_echo", "arguments": { "message": "hello" } });
+        let request = served.request("tools/call", params).bearer_auth(credential);
+        request.send().await.unwrap().text().await.unwrap()
+    };
+    let [first, second, laptop] = [
+        token(&workplace, &["--name", "ci-1"]).await,
+        token(&workplace, &["--name", "ci-2"]).await,
+        token(&workplace, &["--name", "laptop"]).await,
+    ];
+    for (credential, told) in [
+        (&first, "hello"),
+        (&first, "1 call a day of all tools, for the token `ci-*`, and they are used up"),
+        (&second, "hello"),
+        (&laptop, "hello"),
+        (&laptop, "all callers together 3 calls a day of `far_echo`"),
+    ] {
+        let answer = call(credential).await;
+        assert!(answer.contains(told), "{told}: {answer}");
     }
 }
 

@@ -1,6 +1,7 @@
 //! Calls that need an approval: in the client, at the terminal, in the queue.
 
 mod data;
+mod first;
 mod late;
 mod model;
 mod ownership;

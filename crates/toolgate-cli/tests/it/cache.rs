@@ -199,15 +199,17 @@ async fn two_tools_of_one_name() {
     let fixture = Fixture::new("twins").with_tools([plain("The first."), plain("The second.")]);
     let workplace = Workplace::new(&json!({ "mcpServers": { "twins": entry(&fixture) } }));
     let outcome = workplace.run(&["status"]).await;
-    insta::assert_snapshot!(outcome.shown(), @"
+    insta::assert_snapshot!(outcome.shown(), @r#"
     exit code 1
     --- stdout
      server  state  tools  loaded  deferred  protocol    remarks
      twins   ready      1       1         0  2025-11-25  tool `same` is left out: another tool of this server has the same name; the first one is used
 
     A session of all clients is direct: 17 tokens fit into the 10,000 allowed.
+    No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
+    Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
-    ");
+    "#);
     let mut client = workplace.connect(&["--mode", "direct"]).await;
     assert_eq!(names(&list(&mut client).await), ["twins_same"]);
     call(&mut client, "twins_same", json!({})).await;

@@ -40,7 +40,7 @@ async fn run(workplace: &Workplace, arguments: &[&str]) -> Outcome {
 async fn status_of_servers_that_work() {
     let workplace = workplace();
     let outcome = run(&workplace, &["status"]).await;
-    insta::assert_snapshot!(outcome.shown(), @"
+    insta::assert_snapshot!(outcome.shown(), @r#"
     exit code 0
     --- stdout
      server   state  tools  loaded  deferred  protocol    remarks
@@ -48,10 +48,12 @@ async fn status_of_servers_that_work() {
      weather  ready      2       2         0  2025-11-25
 
     A session of all clients is direct: 319 tokens fit into the 10,000 allowed.
+    No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
+    Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
-    ");
+    "#);
     let outcome = run(&workplace, &["status", "--tools", "--mode", "dynamic"]).await;
-    insta::assert_snapshot!(outcome.shown(), @"
+    insta::assert_snapshot!(outcome.shown(), @r#"
     exit code 0
     --- stdout
      server   state  tools  loaded  deferred  protocol    remarks
@@ -60,6 +62,8 @@ async fn status_of_servers_that_work() {
 
     A session of clients up to 2025-11-25 is deferred (dynamic): asked for: deferred.
     A session of clients from 2026-07-28 on is deferred (stable): asked for: deferred.
+    No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
+    Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
 
     notes
       deferred: notes_create_note, notes_find_notes, notes_delete_note, notes_shareNoteWithTeam
@@ -67,7 +71,7 @@ async fn status_of_servers_that_work() {
     weather
       deferred: weather_forecast, weather_current_conditions
     --- stderr
-    ");
+    "#);
 }
 
 #[tokio::test]
@@ -90,6 +94,8 @@ async fn status_of_servers_that_fail() {
                                                            the arguments of `odd_dangling_reference` cannot be checked, because its schema is broken (Pointer '/$defs/absent' does not exist); the server has to mend it, or set `validateArguments: false` for the tool to call it unchecked
 
     A session of all clients is direct: 374 tokens fit into the 10,000 allowed.
+    No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
+    Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
     "#);
 }
@@ -138,7 +144,8 @@ async fn status_shows_what_a_session_lists_and_why() {
         let workplace = Workplace::new(&json!({ "mcpServers": servers, "toolSearch": search }));
         let outcome = run(&workplace, arguments).await;
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
-        lines.extend(outcome.stdout.lines().skip(3).map(str::to_owned));
+        let told = outcome.stdout.lines().filter(|line| line.starts_with("A session"));
+        lines.extend(told.map(str::to_owned));
     }
     insta::assert_snapshot!(lines.join("\n"), @r"
     A session of all clients is direct: 231 tokens fit into the 10,000 allowed.

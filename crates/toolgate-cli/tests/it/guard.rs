@@ -5,11 +5,15 @@ mod audit_log;
 mod callers;
 #[cfg(unix)]
 mod changed;
+mod closed;
 mod conditions;
 mod findings;
 mod hidden;
+mod limits;
 mod passthrough;
 mod promises;
+#[cfg(unix)]
+mod suggest;
 #[cfg(unix)]
 mod trouble;
 

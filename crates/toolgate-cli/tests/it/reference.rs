@@ -34,6 +34,7 @@ const COMMANDS: &[&[&str]] = &[
     &["skills", "show"],
     &["policy"],
     &["policy", "check"],
+    &["policy", "suggest"],
     &["grants"],
     &["grants", "revoke"],
     &["definitions"],

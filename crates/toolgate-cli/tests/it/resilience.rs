@@ -194,7 +194,10 @@ async fn ends_in_order(end: &str) {
         "kit": entry(&kit()), "slow": entry(&kit().with_faults(silent())),
         "stubborn": entry(&kit().with_faults(stubborn)),
     });
-    let mut client = Workplace::deferred(&servers).connect(&[]).await;
+    // With a policy there is nothing to say on stderr.
+    let config =
+        json!({ "mcpServers": servers, "toolSearch": { "enabled": true }, "policy": "off" });
+    let mut client = Workplace::new(&config).connect(&[]).await;
     let mut pids = vec![grandchild(&mut client, "kit_spawn_grandchild").await];
     pids.push(grandchild(&mut client, "stubborn_spawn_grandchild").await);
     let gateway = client.pid().unwrap();

@@ -162,7 +162,7 @@ fn a_policy_only_in_a_namespace_has_the_same_default() {
         r#"{ "mcpServers": { "a": { "command": "x" } },
              "namespaces": { "n": { "servers": ["a"], "policy": {} } } }"#,
     );
-    assert_eq!(configuration.policy.mode, Mode::Allow, "there is none");
+    assert_eq!(configuration.policy.mode, Mode::AskDestructive, "there is none");
     assert_eq!(configuration.namespaces[0].policy.mode, Mode::Ask);
 }
 
@@ -175,7 +175,7 @@ fn an_invalid_policy_of_a_namespace_denies() {
             "key": { "servers": ["a"], "policy": { "rulez": [] } }
         } }"#;
     insta::assert_snapshot!(problems(text), @r#"
-    error: toolgate.json:4:51: `namespaces.word.policy` must be `allow`, `ask`, `ask-always`, `deny-writes` or `deny` or an object; every call is denied
+    error: toolgate.json:4:51: `namespaces.word.policy` must be `allow`, `ask-destructive`, `ask`, `ask-always`, `deny-writes` or `deny`, `off` or an object; every call is denied
       hint: to be asked before a tool changes something, write `"policy": "ask"`
     error: toolgate.json:5:52: `namespaces.key.policy.rulez` is not a known key
       hint: did you mean `rules`?

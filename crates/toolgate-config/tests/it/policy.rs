@@ -45,9 +45,79 @@ fn one_line_is_a_policy() {
     assert_eq!(sound("\"ask\""), PolicySettings::of_mode(Mode::Ask));
     assert_eq!(sound("\"deny-writes\""), PolicySettings::of_mode(Mode::DenyWrites));
     assert_eq!(sound("{}").mode, Mode::Ask);
-    assert_eq!(sound("null"), PolicySettings::default());
+    assert_eq!(sound("null"), PolicySettings::of_mode(Mode::AskDestructive));
+    assert_eq!(sound("\"off\""), PolicySettings::of_mode(Mode::Allow));
+    assert_eq!(sound("\"ask-destructive\"").mode, Mode::AskDestructive);
     let toml = "policy = \"ask\"\n[mcp_servers.a]\ncommand = \"x\"";
     assert_eq!(read_toml(toml).policy.mode, Mode::Ask);
+}
+
+#[test]
+fn a_file_without_a_policy_has_the_first_one() {
+    let alone = read(r#"{ "mcpServers": { "github": { "command": "x" } } }"#);
+    assert_eq!((alone.policy.mode, alone.has_policy), (Mode::AskDestructive, false));
+    assert!(configuration("\"off\"").has_policy && configuration("{}").has_policy);
+}
+
+#[test]
+fn limits_select_calls_as_rules_do() {
+    let configuration = read(
+        r#"{ "mcpServers": { "github": { "command": "x" } },
+             "limits": [
+                { "server": "github", "tool": "create_*", "caller": { "token": "ci-*" },
+                  "from": "script", "perMinute": 30, "perDay": 1000, "inFlight": 4 },
+                { "annotations": { "destructiveHint": true }, "perDay": 10, "shared": true },
+             ],
+             "namespaces": { "n": { "servers": ["github"], "policy": "deny-writes" } } }"#,
+    );
+    assert_eq!(told(&configuration), "");
+    let limits = &configuration.policy.limits;
+    let shown: Vec<String> = limits
+        .iter()
+        .map(|it| format!("{it} {:?} {:?} {:?}", it.per_minute, it.per_day, it.in_flight))
+        .collect();
+    assert_snapshot!(shown.join("\n"), @"
+    `create_*` of `github`, for the token `ci-*`, called by a script Some(30) Some(1000) Some(4)
+    all tools, destructiveHint: true None Some(10) None
+    ");
+    assert!(!limits[0].shared && limits[1].shared);
+    assert_eq!(&configuration.namespaces[0].policy.limits, limits, "they hold in namespaces too");
+    let id = toolgate_policy::ToolId::new("github", "create_issue");
+    let policy = Policy::new(configuration.policy.clone());
+    let tool = policy.tool(&id, "github_create_issue", Annotations::default());
+    assert_eq!(tool.limits().len(), 2);
+    let other = toolgate_policy::ToolId::new("github", "list");
+    let reads = Annotations::from_value(&json!({ "readOnlyHint": true }));
+    assert!(policy.tool(&other, "github_list", reads).limits().is_empty());
+}
+
+#[test]
+fn a_limit_that_is_not_understood_allows_nothing() {
+    let with = |limits: &str| {
+        read(&format!(
+            "{{ \"mcpServers\": {{ \"github\": {{ \"command\": \"x\" }} }}, \"policy\": \"allow\",\n\"limits\": {limits} }}"
+        ))
+    };
+    let mut problems = String::new();
+    for limits in [
+        r#"{ "perMinute": 1 }"#,
+        r#"[{ "server": "github" }]"#,
+        r#"[{ "server": "github", "perMinuet": 5 }]"#,
+        r#"[{ "server": "github", "perMinute": "5" }]"#,
+        r#"[{ "server": "github", "perDay": -1 }]"#,
+        r#"[{ "server": "github", "inFlight": 1.5 }]"#,
+        r#"[{ "server": "github", "tool": ["create_issue", "b"], "perDay": 1 }]"#,
+        r#"[{ "server": "github", "perDay": 1, "perDay": 2 }]"#,
+        r#"["github"]"#,
+    ] {
+        let configuration = with(limits);
+        problems.push_str(&told(&configuration));
+        problems.push('\n');
+        assert_eq!(verdict(configuration.policy, &json!({})), Verdict::Deny, "{limits}");
+    }
+    assert_snapshot!(problems);
+    let fine = with(r#"[{ "server": "github", "perDay": 1 }]"#);
+    assert_eq!(verdict(fine.policy, &json!({})), Verdict::Allow);
 }
 
 #[test]
@@ -141,13 +211,13 @@ fn a_mistake_in_the_policy_denies() {
 fn mistakes_have_a_position_and_a_hint() {
     let problems = |policy: &str| told(&configuration(policy));
     assert_snapshot!(problems("7"), @r#"
-    error: toolgate.json:2:1: `policy` must be `allow`, `ask`, `ask-always`, `deny-writes` or `deny` or an object; every call is denied
+    error: toolgate.json:2:1: `policy` must be `allow`, `ask-destructive`, `ask`, `ask-always`, `deny-writes` or `deny`, `off` or an object; every call is denied
       hint: to be asked before a tool changes something, write `"policy": "ask"`
     "#);
     assert_snapshot!(problems(r#"{ "defaults": "ask", "default": "asks", "flow": "on" }"#), @"
     error: toolgate.json:2:3: `policy.defaults` is not a known key
       hint: did you mean `default`?
-    error: toolgate.json:2:33: `policy.default` must be `allow`, `ask`, `ask-always`, `deny-writes` or `deny`
+    error: toolgate.json:2:33: `policy.default` must be `allow`, `ask-destructive`, `ask`, `ask-always`, `deny-writes` or `deny`
     error: toolgate.json:2:49: `policy.flow` must be `content`, `labels` or `off`
     ");
     assert_snapshot!(problems(r#"{ "rules": [

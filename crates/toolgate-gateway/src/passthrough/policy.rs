@@ -55,6 +55,10 @@ impl PassthroughService {
                 let mut result = self.forward(request, &mut admission).await?;
                 if let Some(Value::Array(tools)) = result.get_mut("tools") {
                     self.tools.filter(tools).await;
+                    let caller = &self.session.caller().facts;
+                    if self.guard.broker().policy().tells_callers_apart() {
+                        tools.retain(|tool| self.guard.is_open(tool, caller));
+                    }
                 }
                 Ok(result)
             }
@@ -64,7 +68,8 @@ impl PassthroughService {
                 if let Some(Value::Array(entries)) = result.get_mut(field) {
                     entries.retain(|entry| {
                         let params = key.map(|key| json!({ key: entry.get(key) }));
-                        self.guard.shows(method, params.as_ref())
+                        let caller = &self.session.caller().facts;
+                        self.guard.shows(method, params.as_ref(), caller)
                     });
                 }
                 Ok(result)
@@ -271,8 +276,12 @@ fn refusal(method: &str, error: &BrokerError) -> Result<Value, ErrorObject> {
         }
         error if method == methods::TOOLS_CALL && !matches!(error, BrokerError::Call(_)) => {
             let content = json!([{ "type": "text", "text": error.to_string() }]);
-            Ok(json!({ "content": content, "isError": true }))
+            let mut result = json!({ "content": content, "isError": true });
+            if let Some(data) = error.data() {
+                result["_meta"] = data;
+            }
+            Ok(result)
         }
-        _ => Err(ErrorObject::new(codes::NOT_ALLOWED, error.to_string(), None)),
+        _ => Err(ErrorObject::new(codes::NOT_ALLOWED, error.to_string(), error.data())),
     }
 }

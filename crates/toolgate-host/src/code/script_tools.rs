@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use toolgate_broker::{BrokerError, CallContext, RunContext};
 use toolgate_catalog::{Tool, nearest};
+use toolgate_policy::CallPath;
 use toolgate_sandbox::{
     CallId, CallResponse, LookupResult, RunClock, RunEvent, ToolException, Tools,
 };
@@ -168,6 +169,11 @@ impl ScriptToolsInner {
             host.connect_owners(name).await;
         }
         let catalog = host.catalog().read();
+        let session = &self.context.session;
+        let is_known = |tool: &&Tool| {
+            session.opens(tool, CallPath::Script) || session.opens(tool, CallPath::Direct)
+        };
+        let input_schema = |tool: &Tool| tool.definition.input_schema();
         let mut suggested = 0;
         names
             .into_iter()
@@ -178,7 +184,8 @@ impl ScriptToolsInner {
                     None if name == EMIT => Some(json!({
                         "type": "object", "properties": { "block": {} }, "required": ["block"],
                     })),
-                    None => catalog.resolve(&name).map(|tool| tool.definition.input_schema()),
+                    // One that may only be called directly is known: its call says so.
+                    None => catalog.resolve(&name).filter(is_known).map(input_schema),
                 };
                 if let Some(input_schema) =
                     schema.and_then(|schema| serde_json::value::to_raw_value(&schema).ok())
@@ -186,7 +193,8 @@ impl ScriptToolsInner {
                     return LookupResult::Tool { name, input_schema };
                 }
                 suggested += 1;
-                let known = catalog.tools().map(|tool| tool.name.as_str());
+                let known = catalog.tools().filter(|tool| session.offers(tool));
+                let known = known.map(|tool| tool.name.as_str());
                 let nearest = if suggested <= MAX_SUGGESTED {
                     nearest(&name, known, SUGGESTIONS).into_iter().map(str::to_owned).collect()
                 } else {

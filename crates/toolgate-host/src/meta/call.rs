@@ -6,7 +6,7 @@ use toolgate_broker::{BrokerError, CallContext};
 use toolgate_upstream::{CallError, CallOptions};
 
 use super::MetaTool;
-use crate::session::{CallFailure, Session, error_result};
+use crate::session::{CallFailure, Session, error_result, refused_result};
 
 /// The arguments of `call_tool`.
 #[derive(Debug, Deserialize)]
@@ -59,7 +59,7 @@ pub(super) async fn call(
         Err(BrokerError::Call(error)) if matches!(*error, CallError::Cancelled) => {
             Err(CallFailure::Cancelled)
         }
-        Err(error) => Ok(error_result(&super::refusal(session, &error))),
+        Err(error) => Ok(refused_result(&super::refusal(session, &error), &error)),
     }
 }
 

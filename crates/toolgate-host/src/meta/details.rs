@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toolgate_bindings::{Output, ToolApi};
 use toolgate_catalog::{Tool, nearest};
+use toolgate_policy::CallPath;
 
 use super::{error_result, one_line, result};
 use crate::session::Session;
@@ -55,8 +56,9 @@ pub(super) async fn details(session: &Session, request: &DetailsRequest) -> Valu
         if !text.is_empty() {
             text.push_str("\n\n");
         }
-        let Some(tool) = catalog.resolve(name) else {
-            let known = catalog.tools().map(|tool| tool.name.as_str());
+        let offered = |tool: &&Tool| session.offers(tool);
+        let Some(tool) = catalog.resolve(name).filter(offered) else {
+            let known = catalog.tools().filter(offered).map(|tool| tool.name.as_str());
             let nearest = nearest(name, known, SUGGESTIONS);
             let name = one_line(name, 128);
             let hint = if nearest.is_empty() {
@@ -68,6 +70,11 @@ pub(super) async fn details(session: &Session, request: &DetailsRequest) -> Valu
             tools.push(json!({ "name": name, "error": "unknown", "nearest": nearest }));
             continue;
         };
+        if request.format != DetailFormat::Json && !session.opens(tool, CallPath::Script) {
+            let _ = write!(text, "{name}: it is not for scripts; call it directly.");
+            tools.push(json!({ "name": name, "error": "not for scripts" }));
+            continue;
+        }
         let declaration = declaration(session, tool, request.format);
         let definition = declaration.as_deref().unwrap_or_else(|| tool.definition.json().get());
         if !text.is_empty() && text.len() + definition.len() > ROOM_CHARACTERS {

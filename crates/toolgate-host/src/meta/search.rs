@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use toolgate_catalog::{Catalog, Exposure, ExposureKind, Tool, nearest};
+use toolgate_policy::CallPath;
 use toolgate_search::{MAX_QUERIES, Query};
 use toolgate_upstream::StateKind;
 
@@ -59,6 +60,8 @@ enum SearchDetail {
 }
 
 const MAX_LIMIT: usize = 50;
+/// How many more tools are ranked where some may be closed to the caller.
+const CLOSED_ROOM: usize = 50;
 const MAX_QUERY_CHARACTERS: usize = 1_000;
 const DESCRIPTION_CHARACTERS: usize = 300;
 const SERVER_CHARACTERS: usize = 120;
@@ -102,6 +105,9 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
         Some(Some(name)) => Some(vec![name.clone()]),
         _ => servers_that_are_on(host),
     };
+    // Tools that are closed to the caller are left out afterwards.
+    let tells_apart = host.broker().policy().tells_callers_apart();
+    let ranked = if tells_apart { limit + CLOSED_ROOM } else { limit };
     let filter: Option<Vec<&str>> = on.as_ref().map(|on| on.iter().map(String::as_str).collect());
     let hint = request.server.as_deref().filter(|_| matches!(known, Some(None)));
     let encoded = match &host.inner.encoding {
@@ -112,7 +118,7 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
         .iter()
         .enumerate()
         .map(|(place, text)| {
-            let mut query = Query::new(text, limit);
+            let mut query = Query::new(text, ranked);
             query.vector = encoded.vectors.get(place);
             if let Some(servers) = &filter {
                 query = query.in_servers(servers);
@@ -123,7 +129,7 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
             query
         })
         .collect();
-    let (hits, note) = match ranking::rank(host, &asked, limit).await {
+    let (hits, note) = match ranking::rank(host, &asked, ranked).await {
         Ok(found) => {
             session.searches.searched(found.searched);
             (found.hits, found.note)
@@ -134,8 +140,8 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
     let catalog = host.catalog().read();
     let mut report =
         SearchReport { session, catalog: &catalog, request, text: String::new(), notes: vec![] };
-    let tools: Vec<&Tool> =
-        hits.iter().filter_map(|hit| catalog.resolve(hit.key.as_str())).collect();
+    let tools = hits.iter().filter_map(|hit| catalog.resolve(hit.key.as_str()));
+    let tools: Vec<&Tool> = tools.filter(|tool| session.offers(tool)).take(limit).collect();
     if let Some(None) = known {
         report.note_unknown_server();
     }
@@ -146,7 +152,8 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
     } else {
         report.found(&queries, &tools, &loaded)
     };
-    let added = session.load(tools.iter().map(|tool| &tool.name));
+    let direct = tools.iter().filter(|tool| session.opens(tool, CallPath::Direct));
+    let added = session.load(direct.map(|tool| &tool.name));
     report.notes.extend(note);
     report.closing_notes(exposure, tools.is_empty(), added);
     report.notes.extend(encoded.note);
@@ -168,7 +175,7 @@ impl SearchReport<'_> {
             self.text,
             "{} of {} tools for {}:",
             tools.len(),
-            self.catalog.len(),
+            self.total(),
             quoted(queries)
         );
         let mut servers: Vec<&str> = Vec::new();
@@ -203,6 +210,10 @@ impl SearchReport<'_> {
         if loaded {
             row["loaded"] = json!(true);
         }
+        if let Some((word, way)) = self.only_way(tool) {
+            let _ = write!(self.text, " [{word}]");
+            row["allowedCallers"] = json!([way]);
+        }
         if self.request.detail != SearchDetail::Name {
             let description = one_line(tool.definition.description(), DESCRIPTION_CHARACTERS);
             if !description.is_empty() {
@@ -225,6 +236,24 @@ impl SearchReport<'_> {
         row
     }
 
+    /// How many tools the caller can call.
+    fn total(&self) -> usize {
+        let servers = self.catalog.servers();
+        servers.map(|entry| self.session.offered_of(self.catalog, entry.name.as_str())).sum()
+    }
+
+    /// The only way in which the caller can call a tool, where there are two.
+    fn only_way(&self, tool: &Tool) -> Option<(&'static str, CallPath)> {
+        let opens = |from| self.session.opens(tool, from);
+        match (opens(CallPath::Direct), opens(CallPath::Script)) {
+            (false, true) => Some(("in run_code only", CallPath::Script)),
+            (true, false) if self.session.host().code().is_enabled() => {
+                Some(("not in run_code", CallPath::Direct))
+            }
+            _ => None,
+        }
+    }
+
     /// A bounded list of servers and counts.
     fn nothing_found(&mut self, queries: &[String]) -> Vec<Value> {
         if queries.is_empty() {
@@ -236,7 +265,7 @@ impl SearchReport<'_> {
         let mut left_out = 0;
         for entry in self.catalog.servers() {
             let name = entry.name.as_str();
-            let count = self.catalog.tools_of(name).len();
+            let count = self.session.offered_of(self.catalog, name);
             if groups.len() == LISTED_SERVERS {
                 left_out += 1;
                 continue;
@@ -252,7 +281,7 @@ impl SearchReport<'_> {
     }
 
     fn server_line(&self, server: &str) -> String {
-        let count = self.catalog.tools_of(server).len();
+        let count = self.session.offered_of(self.catalog, server);
         let plural = if count == 1 { "" } else { "s" };
         let host = self.session.host();
         let tools = format!("{count} tool{plural}");
@@ -297,14 +326,15 @@ impl SearchReport<'_> {
     fn closing_notes(&mut self, exposure: &Exposure, nothing: bool, added: usize) {
         let kind = exposure.kind;
         // Stops at the first deferred tool, so that only a small direct set is checked completely.
-        let all_loaded = exposure.loads_everything()
+        let tells_apart = self.session.host().broker().policy().tells_callers_apart();
+        let all_loaded = (exposure.loads_everything() && !tells_apart)
             || self
                 .catalog
                 .tools()
-                .filter(|tool| self.session.sees(&tool.id.server))
+                .filter(|tool| self.session.sees(&tool.id.server) && self.session.offers(tool))
                 .all(|tool| self.session.is_loaded(tool, self.catalog));
         if all_loaded && !self.catalog.is_empty() {
-            let count = self.catalog.len();
+            let count = self.total();
             self.notes.push(format!(
                 "Nothing is deferred: all {count} tools are loaded and can be called by name."
             ));

@@ -9,7 +9,7 @@ use toolgate_catalog::ServerName;
 use toolgate_mcp::codes::{
     INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, NOT_ALLOWED, RESOURCE_NOT_FOUND,
 };
-use toolgate_policy::{Flow, ToolPolicy, Verdict};
+use toolgate_policy::{CallPath, Flow, ToolPolicy, Verdict};
 use toolgate_upstream::{CallError, CallOptions, StateKind};
 
 use super::{
@@ -76,7 +76,7 @@ pub(crate) async fn read(
         return Err(refusal);
     }
     let UriTarget::Resource(theirs) = target else {
-        let instructions = instructions_of(host, &server).ok_or_else(|| not_found(&ours))?;
+        let instructions = instructions_of(session, &server).ok_or_else(|| not_found(&ours))?;
         let content = json!({ "uri": ours, "mimeType": "text/plain", "text": instructions });
         return Ok(json!({ "contents": [content] }));
     };
@@ -154,7 +154,7 @@ async fn list(
     let names = (kind == ListKind::Prompts).then(|| prompt_names(host, &lists));
     lists.retain(|(server, _)| session.sees(server));
     let shown: HashMap<&ServerName, _> =
-        lists.iter().map(|(server, _)| (server, shows(host, server, kind))).collect();
+        lists.iter().map(|(server, _)| (server, shows(session, server, kind))).collect();
     let result = page(kind, &lists, from.as_ref(), |server, index, value| {
         let key = &mut value[kind.key()];
         let theirs = key.as_str().unwrap_or_default();
@@ -308,12 +308,16 @@ async fn send(
     sent.map_err(|error| failure(server, error))
 }
 
-/// Whether the policy denies everything of a server.
-pub(crate) fn is_denied(host: &Host, server: &ServerName) -> bool {
-    let is_hidden = |kind| is_hidden(host, server, kind);
-    is_hidden(ListKind::Resources)
-        && is_hidden(ListKind::Prompts)
-        && host.catalog().read().tools_of(server.as_str()).is_empty()
+/// Whether the policy denies the caller everything of a server.
+fn is_denied(session: &Session, server: &ServerName) -> bool {
+    let (host, caller) = (session.host(), &session.context().caller().facts);
+    let is_closed = |kind| {
+        policy(host, server, kind)
+            .is_some_and(|policy| policy.is_closed_to(caller, CallPath::Direct))
+    };
+    is_closed(ListKind::Resources)
+        && is_closed(ListKind::Prompts)
+        && session.offered_of(&host.catalog().read(), server.as_str()) == 0
 }
 
 /// Whether the policy denies all entries of a kind, so that they are hidden.
@@ -322,8 +326,10 @@ pub(super) fn is_hidden(host: &Host, server: &ServerName, kind: ListKind) -> boo
 }
 
 /// Whether an entry of a server's list is shown: not if reading it is denied in any case.
-fn shows(host: &Host, server: &ServerName, kind: ListKind) -> impl Fn(&str) -> bool {
-    let policy = policy(host, server, kind).map(|policy| (policy.is_hidden(), policy));
+fn shows(session: &Session, server: &ServerName, kind: ListKind) -> impl Fn(&str) -> bool {
+    let caller = session.context().caller().facts.clone();
+    let policy = policy(session.host(), server, kind);
+    let policy = policy.map(|policy| (policy.is_closed_to(&caller, CallPath::Direct), policy));
     move |key: &str| {
         let Some((is_hidden, policy)) = &policy else { return true };
         let arguments = match kind {
@@ -332,7 +338,8 @@ fn shows(host: &Host, server: &ServerName, kind: ListKind) -> impl Fn(&str) -> b
             // The resource is not known yet.
             ListKind::Templates => return !is_hidden,
         };
-        !is_hidden && policy.decide(&arguments, &Flow::NONE).verdict != Verdict::Deny
+        let decide = || policy.decide_for(&caller, CallPath::Direct, &arguments, &Flow::NONE);
+        !is_hidden && decide().verdict != Verdict::Deny
     }
 }
 
@@ -348,7 +355,7 @@ pub(super) fn failure(server: &ServerName, error: BrokerError) -> CallFailure {
             other => refused(INTERNAL_ERROR, other.to_string(), None),
         },
         BrokerError::UnknownMethod(_) => invalid(error.to_string()),
-        other => refused(NOT_ALLOWED, other.to_string(), None),
+        other => refused(NOT_ALLOWED, other.to_string(), other.data()),
     }
 }
 
@@ -361,9 +368,10 @@ fn policy(host: &Host, server: &ServerName, kind: ListKind) -> Option<Arc<ToolPo
 }
 
 /// The instructions of a server: from its connection, or from the cache. `None` if the policy denies
-/// everything of the server.
-pub(crate) fn instructions_of(host: &Host, server: &ServerName) -> Option<String> {
-    if is_denied(host, server) {
+/// the caller everything of the server.
+pub(crate) fn instructions_of(session: &Session, server: &ServerName) -> Option<String> {
+    let host = session.host();
+    if is_denied(session, server) {
         return None;
     }
     match host.servers().state(server.as_str()).and_then(|state| state.handshake) {

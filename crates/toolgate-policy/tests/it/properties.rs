@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolgate_catalog::ToolId;
 use toolgate_policy::{
-    Annotations, Flow, Ground, Hint, Mode, Policy, Rule, RuleTarget, ToolPolicy, Verdict,
+    Annotations, CallPath, CallerFacts, Flow, Ground, Hint, Mode, Policy, Rule, RuleTarget,
+    ToolPolicy, Verdict,
 };
 
 use crate::{policy, rule, with_arguments};
@@ -93,7 +94,7 @@ proptest! {
     ) {
         let applying: Vec<&Rule> =
             rules.iter().filter(|rule| applies(rule, tool, reads, &arguments)).collect();
-        let mut expected = mode.verdict(reads);
+        let mut expected = mode.verdict(reads, false);
         let mut best = None;
         for rule in &applying {
             if best.is_none_or(|best| rule.specificity() >= best) {
@@ -136,6 +137,9 @@ proptest! {
         let tool = prepared(&policy(mode, rules), tool, reads);
         let verdict = tool.decide(&arguments, &Flow::NONE).verdict;
         prop_assert!(!tool.is_hidden() || verdict == Verdict::Deny);
+        let closed = tool.is_closed_to(&CallerFacts::default(), CallPath::Direct);
+        prop_assert!(!tool.is_hidden() || closed);
+        prop_assert!(!closed || verdict == Verdict::Deny);
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::json;
 use toolgate_catalog::{Catalog, CatalogServer, Definition, ToolId};
 use toolgate_policy::{
-    Annotations, CallPath, CallerCondition, Claims, Flow, Hint, Label, Mode, Policy,
-    PolicySettings, Rule, RuleTarget, ServerPolicy, ToolPolicySettings, Trust,
+    Annotations, CallPath, CallerCondition, CallerFacts, Claims, Flow, Hint, Label, Mode,
+    NamePattern, Policy, PolicySettings, Rule, RuleTarget, ServerPolicy, ToolPolicySettings, Trust,
     Verdict::{self, Allow, Ask, Deny},
 };
 
@@ -164,6 +164,74 @@ fn always_denied_tools_are_hidden() {
     };
     assert!(!hidden(Mode::Allow, vec![from(CallPath::Direct)]));
     assert!(hidden(Mode::Allow, vec![from(CallPath::Direct), from(CallPath::Script)]));
+    // A rule that allows what another rule denies frees nothing.
+    let script = Rule { verdict: Allow, ..from(CallPath::Script) };
+    assert!(!hidden(Mode::Deny, vec![script.clone()]));
+    assert!(hidden(Mode::Deny, vec![script, from(CallPath::Script)]));
+    // One policy denies the one way, the policy above it the other.
+    let settings = |rules| PolicySettings { rules, ..PolicySettings::of_mode(Mode::Allow) };
+    let folder = settings(vec![from(CallPath::Script)]);
+    let own = settings(vec![from(CallPath::Direct)]);
+    assert!(create_issue(&Policy::new(folder.clone().under(&own))).is_hidden());
+    assert!(!create_issue(&Policy::new(folder.clone().under(&folder))).is_hidden());
+}
+
+#[test]
+fn what_a_caller_can_never_call_is_closed_to_that_caller() {
+    let ci = CallerFacts { token: Some("ci".into()), ..CallerFacts::default() };
+    let token = |verdict| {
+        let token = vec![NamePattern::new("ci").expect("a sound pattern")];
+        let caller = CallerCondition { token, ..CallerCondition::default() };
+        Rule { caller, ..rule(0, SERVER, None, verdict) }
+    };
+    let closed = |mode, rules, caller: &CallerFacts, from| {
+        let tool = create_issue(&policy(mode, rules));
+        assert!(!tool.is_hidden(), "somebody can call it");
+        tool.is_closed_to(caller, from)
+    };
+    let nobody = CallerFacts::default();
+    for from in [CallPath::Direct, CallPath::Script] {
+        assert!(closed(Mode::Allow, vec![token(Deny)], &ci, from));
+        assert!(!closed(Mode::Allow, vec![token(Deny)], &nobody, from));
+        assert!(!closed(Mode::Deny, vec![token(Allow)], &ci, from));
+        assert!(closed(Mode::Deny, vec![token(Allow)], &nobody, from));
+    }
+    let sometimes = with_arguments(token(Deny), &json!({ "x": { "equals": 1 } }));
+    assert!(!closed(Mode::Allow, vec![sometimes], &ci, CallPath::Direct));
+    let only = ToolPolicySettings { only_from: Some(CallPath::Direct), ..Default::default() };
+    let tools = BTreeMap::from([("create_issue".into(), only)]);
+    let servers = BTreeMap::from([("github".into(), ServerPolicy { tools, ..Default::default() })]);
+    let tool = create_issue(&Policy::new(PolicySettings { servers, ..PolicySettings::default() }));
+    assert!(tool.is_closed_to(&nobody, CallPath::Script));
+    assert!(!tool.is_closed_to(&nobody, CallPath::Direct));
+}
+
+#[test]
+fn only_the_first_policy_lets_through_what_nobody_can_be_asked_about() {
+    let says = |value| Annotations::from_value(&value);
+    let id = ToolId::new("github", "create_issue");
+    let first = PolicySettings::of_mode(Mode::AskDestructive);
+    let decide = |settings: PolicySettings, annotations| {
+        let tool = Policy::new(settings).tool(&id, "github_create_issue", annotations);
+        tool.decide(&json!({}), &Flow::NONE)
+    };
+    let destroys = || says(json!({ "destructiveHint": true }));
+    let asked = decide(first.clone(), destroys());
+    assert_eq!((asked.verdict, asked.is_optional()), (Ask, true));
+    for other in [json!({}), json!({ "readOnlyHint": false }), json!({ "destructiveHint": false })]
+    {
+        assert_eq!(decide(first.clone(), says(other)).verdict, Allow);
+    }
+    // Whatever else asks does not let the call through where nobody can be asked.
+    let asks = PolicySettings { rules: vec![rule(0, SERVER, None, Ask)], ..first.clone() };
+    assert!(!decide(asks.clone(), destroys()).is_optional());
+    for (below, above) in [(&asks, &first), (&first, &asks)] {
+        let decision = decide(below.clone().under(above), destroys());
+        assert_eq!((decision.verdict, decision.is_optional()), (Ask, false));
+    }
+    let strict = PolicySettings::of_mode(Mode::Ask);
+    assert!(!decide(first.clone().under(&strict), destroys()).is_optional());
+    assert_eq!(decide(PolicySettings::default().under(&first), destroys()).verdict, Ask);
 }
 
 #[test]

@@ -176,6 +176,9 @@ fn trusted(policy: &PolicySettings) -> Vec<String> {
 fn meaning(mode: Mode) -> &'static str {
     match mode {
         Mode::Allow => "every call is allowed",
+        Mode::AskDestructive => {
+            "tools that declare themselves destructive need approval where somebody can be asked"
+        }
         Mode::Ask => "read-only tools are allowed, the others need approval",
         Mode::AskAlways => "every call needs approval",
         Mode::DenyWrites => "read-only tools are allowed, the others are refused",

@@ -30,7 +30,7 @@ async fn told(workplace: &Workplace) -> String {
 #[tokio::test]
 async fn a_command_that_is_missing() {
     let workplace = beside_a_good_one(&json!({ "command": "no-such-command-anywhere" }));
-    insta::assert_snapshot!(told(&workplace).await, @"
+    insta::assert_snapshot!(told(&workplace).await, @r#"
     exit code 1
     --- stdout
      server  state   tools  loaded  deferred  protocol    remarks
@@ -38,8 +38,10 @@ async fn a_command_that_is_missing() {
      other   failed      0       0         0              the command `no-such-command-anywhere` was not found; install it, or write its full path as `command`
 
     A session of all clients is direct: 231 tokens fit into the 10,000 allowed.
+    No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
+    Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
-    ");
+    "#);
     let outcome = workplace.run(&["call", "other_tool"]).await;
     insta::assert_snapshot!(outcome.shown(), @"
     exit code 1
@@ -49,7 +51,7 @@ async fn a_command_that_is_missing() {
     Not connected: other (the command `no-such-command-anywhere` was not found).
     ");
     let workplace = beside_a_good_one(&json!({ "args": ["-y"] }));
-    insta::assert_snapshot!(told(&workplace).await, @"
+    insta::assert_snapshot!(told(&workplace).await, @r#"
     exit code 1
     --- stdout
      server  state     tools  loaded  deferred  protocol    remarks
@@ -57,12 +59,14 @@ async fn a_command_that_is_missing() {
      other   unusable                                       `mcpServers.other` has neither a `command` nor a `url`; add the `command` that starts the server, or the `url` where it runs
 
     A session of all clients is direct: 231 tokens fit into the 10,000 allowed.
+    No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
+    Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
     error: toolgate.json:10:5: `mcpServers.other` has neither a `command` nor a `url`
       hint: add the `command` that starts the server, or the `url` where it runs
-    ");
+    "#);
     let here = json!({ "command": "sh", "cwd": "/no/such/folder" });
-    insta::assert_snapshot!(told(&beside_a_good_one(&here)).await, @"
+    insta::assert_snapshot!(told(&beside_a_good_one(&here)).await, @r#"
     exit code 1
     --- stdout
      server  state   tools  loaded  deferred  protocol    remarks
@@ -70,14 +74,16 @@ async fn a_command_that_is_missing() {
      other   failed      0       0         0              its working directory /no/such/folder does not exist; correct `cwd` of the server
 
     A session of all clients is direct: 231 tokens fit into the 10,000 allowed.
+    No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
+    Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
-    ");
+    "#);
 }
 
 #[tokio::test]
 async fn a_variable_that_is_not_set() {
     let other = json!({ "command": "x", "env": { "TOKEN": "${TOOLGATE_TEST_NOT_SET}" } });
-    insta::assert_snapshot!(told(&beside_a_good_one(&other)).await, @"
+    insta::assert_snapshot!(told(&beside_a_good_one(&other)).await, @r#"
     exit code 1
     --- stdout
      server  state     tools  loaded  deferred  protocol    remarks
@@ -85,16 +91,18 @@ async fn a_variable_that_is_not_set() {
      other   unusable                                       `mcpServers.other.env.TOKEN` needs the environment variable `TOOLGATE_TEST_NOT_SET`, which is not set; set `TOOLGATE_TEST_NOT_SET`, or write `${TOOLGATE_TEST_NOT_SET:-default}`
 
     A session of all clients is direct: 231 tokens fit into the 10,000 allowed.
+    No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
+    Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
     error: toolgate.json:13:18: `mcpServers.other.env.TOKEN` needs the environment variable `TOOLGATE_TEST_NOT_SET`, which is not set
       hint: set `TOOLGATE_TEST_NOT_SET`, or write `${TOOLGATE_TEST_NOT_SET:-default}`
-    ");
+    "#);
 }
 
 #[tokio::test]
 async fn a_wrong_url() {
     let other = json!({ "url": "localhost:3000/mcp" });
-    insta::assert_snapshot!(told(&beside_a_good_one(&other)).await, @"
+    insta::assert_snapshot!(told(&beside_a_good_one(&other)).await, @r#"
     exit code 1
     --- stdout
      server  state     tools  loaded  deferred  protocol    remarks
@@ -102,10 +110,12 @@ async fn a_wrong_url() {
      other   unusable                                       `mcpServers.other.url` is not a URL that begins with `http://` or `https://`; write the whole URL, such as `https://example.com/mcp`
 
     A session of all clients is direct: 231 tokens fit into the 10,000 allowed.
+    No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
+    Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
     error: toolgate.json:11:14: `mcpServers.other.url` is not a URL that begins with `http://` or `https://`
       hint: write the whole URL, such as `https://example.com/mcp`
-    ");
+    "#);
 }
 
 #[tokio::test]
@@ -117,7 +127,7 @@ async fn a_closed_port() {
     };
     let other = json!({ "url": format!("http://127.0.0.1:{port}/mcp") });
     let said = told(&beside_a_good_one(&other)).await;
-    insta::assert_snapshot!(said.replace(&port.to_string(), "PORT"), @"
+    insta::assert_snapshot!(said.replace(&port.to_string(), "PORT"), @r#"
     exit code 1
     --- stdout
      server  state   tools  loaded  deferred  protocol    remarks
@@ -125,8 +135,10 @@ async fn a_closed_port() {
      other   failed      0       0         0              nothing answers at http://127.0.0.1:PORT/mcp: Connection refused (os error 111); start the server, or correct its `url`
 
     A session of all clients is direct: 231 tokens fit into the 10,000 allowed.
+    No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
+    Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
-    ");
+    "#);
 }
 
 #[tokio::test]
@@ -136,7 +148,7 @@ async fn a_server_that_requires_a_login_and_a_web_server() {
     let port = http.url().split([':', '/']).nth(4).unwrap().to_owned();
     let other = json!({ "url": http.url(), "headers": { "Authorization": "Bearer wrong" } });
     let said = told(&beside_a_good_one(&other)).await;
-    insta::assert_snapshot!(said.replace(&port, "PORT"), @"
+    insta::assert_snapshot!(said.replace(&port, "PORT"), @r#"
     exit code 1
     --- stdout
      server  state   tools  loaded  deferred  protocol    remarks
@@ -144,11 +156,13 @@ async fn a_server_that_requires_a_login_and_a_web_server() {
      other   failed      0       0         0              http://127.0.0.1:PORT/mcp asks for authorization (401); add or correct the `Authorization` header under `headers` of the server
 
     A session of all clients is direct: 231 tokens fit into the 10,000 allowed.
+    No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
+    Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
-    ");
+    "#);
     let other = json!({ "url": http.url().replace("/mcp", "/elsewhere") });
     let said = told(&beside_a_good_one(&other)).await;
-    insta::assert_snapshot!(said.replace(&port, "PORT"), @"
+    insta::assert_snapshot!(said.replace(&port, "PORT"), @r#"
     exit code 1
     --- stdout
      server  state   tools  loaded  deferred  protocol    remarks
@@ -156,8 +170,10 @@ async fn a_server_that_requires_a_login_and_a_web_server() {
      other   failed      0       0         0              http://127.0.0.1:PORT/elsewhere answered HTTP 404; check `url` and `headers` of the server
 
     A session of all clients is direct: 231 tokens fit into the 10,000 allowed.
+    No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
+    Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
-    ");
+    "#);
     let right = json!({ "url": http.url(), "headers": { "Authorization": "Bearer right" } });
     let outcome = beside_a_good_one(&right).run(&["status"]).await;
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
@@ -179,6 +195,8 @@ async fn schemas_that_cannot_be_used() {
                                                          the arguments of `other_dangling_reference` cannot be checked, because its schema is broken (Pointer '/$defs/absent' does not exist); the server has to mend it, or set `validateArguments: false` for the tool to call it unchecked
 
     A session of all clients is direct: 374 tokens fit into the 10,000 allowed.
+    No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
+    Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
     "#);
 }

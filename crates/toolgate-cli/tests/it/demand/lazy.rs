@@ -103,15 +103,17 @@ async fn a_small_lazy_set_is_direct_and_has_enable_server() {
     assert_eq!(failed["isError"], true);
     insta::assert_snapshot!(text(&failed), @"Server notes is enabled and could not be connected: the command `nothing-of-this-name` was not found; install it, or write its full path as `command`.");
     let status = workplace.run(&["status"]).await;
-    insta::assert_snapshot!(status.shown(), @"
+    insta::assert_snapshot!(status.shown(), @r#"
     exit code 0
     --- stdout
      server  state  tools  loaded  deferred  protocol  remarks
      notes   idle       0       0         0            lazy: connected when needed
 
     A session of all clients is direct: 0 tokens fit into the 10,000 allowed.
+    No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
+    Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
-    ");
+    "#);
 }
 
 #[tokio::test]
@@ -189,7 +191,7 @@ async fn people_disable_and_enable_servers() {
     weather was disabled already.
     --- stderr
     ");
-    insta::assert_snapshot!(shown(&["status"]).await, @"
+    insta::assert_snapshot!(shown(&["status"]).await, @r#"
     exit code 0
     --- stdout
      server   state     tools  loaded  deferred  protocol    remarks
@@ -197,8 +199,10 @@ async fn people_disable_and_enable_servers() {
      weather  disabled      2       0         0              `toolgate enable weather` enables it
 
     A session of all clients is deferred (stable): asked for: deferred.
+    No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
+    Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
-    ");
+    "#);
     let mut gateway = workplace.connect(&[]).await;
     assert_eq!(names(&list(&mut gateway).await), [&META[..], &SERVERS].concat());
     let found = call(&mut gateway, "search_tools", json!({ "query": "weather forecast" })).await;

@@ -167,15 +167,17 @@ async fn a_person_enables_a_server_of_the_registry_in_one_step() {
     It runs, with your rights: npx -y @acme/sums@1.0.0 --stdio
     Allow this, and nothing else? [y/N] y
     ");
-    insta::assert_snapshot!(shell(&["status"]).await, @"
+    insta::assert_snapshot!(shell(&["status"]).await, @r#"
     exit code 0
     --- stdout
      server               state  tools  loaded  deferred  protocol  remarks
      io.github.acme/sums  idle       0       0         0            lazy: connected when needed
 
     A session of all clients is direct: 0 tokens fit into the 10,000 allowed.
+    No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
+    Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
-    ");
+    "#);
     assert_eq!(ran(&workplace), "", "nobody needs it yet");
     let called = workplace.run(&["call", "sums_add", "{\"a\": 2, \"b\": 3}", "--json"]).await;
     assert_eq!(called.json()["structuredContent"]["sum"], 5, "{called:?}");

@@ -1,0 +1,134 @@
+//! Limits of calls, from the configuration to the error, the record and the status.
+
+use serde_json::{Value, json};
+use toolgate_testkit::{Builtin, Fixture};
+
+use crate::support::{Workplace, call, call_through, entry, text};
+
+fn workplace(limits: &Value) -> Workplace {
+    let kit = Fixture::new("kit").with_builtins([Builtin::Echo, Builtin::Sleep]);
+    Workplace::new(&json!({
+        "mcpServers": { "kit": entry(&kit), "other": entry(&Fixture::new("other").with_builtins([Builtin::Echo])) },
+        "toolSearch": { "enabled": true }, "policy": "off", "limits": limits,
+    }))
+}
+
+fn hello() -> Value {
+    json!({ "message": "hello" })
+}
+
+#[tokio::test]
+async fn a_limit_refuses_with_what_for_whom_and_until_when() {
+    let place = workplace(&json!([{ "server": "kit", "tool": "echo", "perMinute": 2 }]));
+    let mut client = place.connect(&[]).await;
+    call_through(&mut client, "kit_echo", hello()).await;
+    let code = "await kit_echo({ message: 'a' }); return await kit_echo({ message: 'b' })";
+    let script = call(&mut client, "run_code", json!({ "code": code })).await;
+    assert_eq!(script["isError"], true, "the calls of a script count too: {script}");
+    assert!(text(&script).contains("2 calls a minute"), "{script}");
+    let refused = call_through(&mut client, "kit_echo", hello()).await;
+    let told = text(&refused);
+    assert!(told.starts_with("`kit_echo` was not called: `limits[0]`"), "{told}");
+    for part in ["`local`", "2 calls a minute of `echo` of `kit`", "possible at 2", "is refused"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let limit = &refused["_meta"]["toolgate/limit"];
+    assert_eq!((&limit["limit"], &limit["most"]), (&json!("perMinute"), &json!(2)), "{limit}");
+    assert_eq!((&limit["caller"], &limit["calls"]["server"]), (&json!("local"), &json!("kit")));
+    assert!(limit["until"].as_str().is_some_and(|until| until.ends_with('Z')), "{limit}");
+    let other = call_through(&mut client, "other_echo", hello()).await;
+    assert_ne!(other["isError"], true, "another tool has no such limit: {other}");
+    client.close_stdin();
+    assert!(client.wait().await.unwrap().success());
+    let log = place.run(&["audit", "--json", "--verdict", "deny"]).await.stdout;
+    let rows: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rows.len(), 2, "{log}");
+    assert!(rows.iter().all(|row| row["outcome"] == "refused"), "{log}");
+    assert!(rows[0]["rule"].as_str().unwrap().contains("limits[0]"), "{log}");
+    let status = place.run(&["status"]).await.stdout;
+    assert!(
+        status.contains("local has used the calls of the minute; more are refused"),
+        "{status}"
+    );
+}
+
+#[tokio::test]
+async fn the_calls_of_a_day_are_counted_across_restarts_and_shown() {
+    let place = workplace(&json!([{ "tool": "kit_*", "perDay": 2 }]));
+    let echo = ["call", "kit_echo", r#"{"message":"hello"}"#];
+    for _ in 0..2 {
+        assert_eq!(place.run(&echo).await.code, Some(0));
+    }
+    let refused = place.run(&echo).await;
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("allows `shell` 2 calls a day of `kit_*`"), "{refused:?}");
+    assert!(refused.stderr.contains("T00:00:00Z"), "until midnight: {refused:?}");
+    let mut client = place.connect(&[]).await;
+    let model = call_through(&mut client, "kit_echo", hello()).await;
+    assert_ne!(model["isError"], true, "another caller has its own count: {model}");
+    let status = place.run(&["status"]).await.stdout;
+    let line = "`kit_*`: shell has used 2 of 2 calls today; more are refused until 2";
+    assert!(status.contains(line), "{status}");
+    let status = place.run(&["status", "--json"]).await.json();
+    let used: Vec<(&Value, &Value)> = status["limits"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| (&it["caller"], &it["usedToday"]))
+        .collect();
+    assert_eq!(used, [(&json!("local"), &json!(1)), (&json!("shell"), &json!(2))]);
+}
+
+#[tokio::test]
+async fn open_calls_are_limited_and_scripts_wait_for_their_turn() {
+    let place = workplace(&json!([{ "server": "kit", "inFlight": 1 }]));
+    let mut client = place.connect(&[]).await;
+    let long = json!({ "name": "kit_sleep", "arguments": { "ms": 600_000 } });
+    let open = client
+        .begin("tools/call", json!({ "name": "call_tool", "arguments": long }))
+        .await
+        .unwrap();
+    // The call is open once another one is refused.
+    let refused = loop {
+        let other = call_through(&mut client, "kit_echo", hello()).await;
+        if other["isError"] == true {
+            break other;
+        }
+    };
+    let told = text(&refused);
+    assert!(told.contains("1 call at the same time"), "{told}");
+    assert!(told.ends_with("possible when one of them has ended"), "{told}");
+    assert_eq!(refused["_meta"]["toolgate/limit"]["until"], Value::Null);
+    client.notify("notifications/cancelled", json!({ "requestId": open })).await.unwrap();
+    let code = "const all = [1, 2, 3].map(() => kit_echo({ message: 'hello' })); \
+                return (await Promise.all(all)).length";
+    let done = loop {
+        let run = call(&mut client, "run_code", json!({ "code": code })).await;
+        // Until the server has noticed the cancellation the call is open.
+        if run["isError"] != true {
+            break run;
+        }
+    };
+    assert!(text(&done).contains('3'), "{done}");
+}
+
+#[tokio::test]
+async fn resources_and_a_server_that_is_passed_through_are_limited_too() {
+    let place = workplace(&json!([
+        { "tool": "kit/resources/read", "perMinute": 0 }, { "tool": "kit/echo", "perDay": 1 },
+    ]));
+    for arguments in [vec![], vec!["--passthrough", "kit"]] {
+        let mut client = place.connect(&arguments).await;
+        let uri = if arguments.is_empty() { "toolgate://kit/x:1" } else { "x:1" };
+        let read = client.request("resources/read", json!({ "uri": uri })).await.unwrap();
+        let error = &read["error"];
+        let told = error["message"].as_str().unwrap_or_else(|| panic!("{read}"));
+        assert!(told.contains("until a person changes the limit"), "{read}");
+        assert_eq!(error["data"]["toolgate/limit"]["most"], 0, "{read}");
+    }
+    let mut client = place.connect(&["--passthrough", "kit"]).await;
+    assert_ne!(call(&mut client, "echo", hello()).await["isError"], true);
+    let refused = call(&mut client, "echo", hello()).await;
+    assert!(text(&refused).starts_with("`echo` was not called: `limits[1]`"), "{refused}");
+    assert_eq!(refused["_meta"]["toolgate/limit"]["limit"], "perDay", "{refused}");
+}
