@@ -88,7 +88,7 @@ impl Policy {
         let labels = RuleIndex::new(settings.labels.iter().map(|(target, _)| target));
         let limits = RuleIndex::new(settings.limits.iter().map(|limit| &limit.target));
         let above = settings.above.take().map(|above| Self::new((*above).clone()));
-        let mut all = above.as_ref().map(|above| above.rules().to_vec()).unwrap_or_default();
+        let mut all = above.as_ref().map(|above| above.all_rules().to_vec()).unwrap_or_default();
         all.extend(rules.iter().cloned());
         Self(Arc::new(CompiledPolicy { settings, rules, index, labels, limits, above, all }))
     }
@@ -153,7 +153,7 @@ impl Policy {
     }
 
     /// All rules: the built-in ones, those at tools, and those of the policy.
-    pub fn rules(&self) -> &[Arc<Rule>] {
+    pub fn all_rules(&self) -> &[Arc<Rule>] {
         &self.0.all
     }
 

@@ -31,7 +31,7 @@ pub(super) async fn show(globals: &Globals, as_json: bool) -> CommandResult {
     // The built-in rules are about labels only.
     let is_idle = labels.is_empty() || settings.flow == FlowMode::Off;
     let rules = policy
-        .rules()
+        .all_rules()
         .iter()
         .filter(|rule| !(is_idle && matches!(rule.origin, RuleOrigin::BuiltIn(_))));
     if as_json {
