@@ -219,7 +219,8 @@ impl Admitted {
         if let Some(judged) = &self.judged
             && self.broker.policy().flow() != FlowMode::Off
         {
-            data_flow::learn(&judged.context, &judged.origin(), data);
+            let callers = &self.broker.callers;
+            data_flow::learn(&judged.context, &judged.origin(), data, callers);
         }
     }
 }

@@ -313,6 +313,11 @@ fn describe(evidence: &Evidence) -> String {
     let Evidence { tool, call, labels, contact, argument, .. } = evidence;
     let (server, tool) = (shown(tool.server.as_str(), NAME), shown(&tool.tool, NAME));
     let place = shown(argument.as_deref().unwrap_or("the arguments"), NAME);
+    if *call == 0 && argument.is_some() {
+        return format!(
+            "{place} has data of {server}/{tool}, read in another session, which is {labels}"
+        );
+    }
     if *call == 0 {
         return format!("{server}/{tool} was read in an earlier session, which is {labels}");
     }

@@ -16,8 +16,9 @@ use crate::{
     admitted::{Admitted, Judged, Outgoing, ServerQueues},
     audit::{AuditOptions, AuditWriter, CallAudit},
     authorize::{CallAuthorizer, EndpointFingerprints},
+    caller_reads::CallerReads,
     context::{CallContext, RunContext, SessionContext},
-    data_flow::{self, ResultOrigin},
+    data_flow::{self, CallerMemory, ResultOrigin, SentData},
     error::BrokerError,
     validate::{Uncheckable, Validators},
 };
@@ -34,6 +35,7 @@ pub struct Broker {
     validators: Validators,
     authorizer: CallAuthorizer,
     queues: ServerQueues,
+    pub(crate) callers: CallerMemory,
     audit: Option<Arc<AuditWriter>>,
     telemetry: Telemetry,
     /// Whether the policy has no rules, so that no request is judged.
@@ -63,6 +65,8 @@ pub struct BrokerSettings {
     pub script_calls: usize,
     /// Where spans and metrics go.
     pub telemetry: Telemetry,
+    /// What callers have read in other sessions.
+    pub callers: CallerReads,
 }
 
 /// How the arguments for one server's tools are checked.
@@ -117,6 +121,7 @@ impl Broker {
     pub fn new(settings: BrokerSettings, observer: &Arc<dyn ServerObserver>) -> Arc<Self> {
         let BrokerSettings { policy, journal, no_journal, endpoints, .. } = settings;
         let is_idle = policy.is_idle();
+        let callers = CallerMemory { reads: settings.callers, keep: policy.remember.0 };
         let authorizer = CallAuthorizer::new(Policy::new(policy), journal, no_journal, endpoints);
         Arc::new(Self {
             catalog: settings.catalog,
@@ -124,6 +129,7 @@ impl Broker {
             validators: Validators::default(),
             authorizer,
             queues: ServerQueues::new(settings.script_calls),
+            callers,
             audit: settings.audit.map(|options| Arc::new(AuditWriter::new(options))),
             telemetry: settings.telemetry,
             is_idle,
@@ -289,9 +295,10 @@ impl Broker {
         let now = tool.filter(|tool| tool.id == stored.tool);
         let now = now.map_or(LabelSet::EMPTY, |tool| self.policy_of(&tool).labels());
         // The result has the labels of the data that the call carried then.
-        let flow = data_flow::flow(context, name, arguments, mode);
+        let sent = SentData { tool: name, arguments, meta: None };
+        let flow = data_flow::flow(context, &sent, mode, &self.callers);
         let origin = ResultOrigin::new(&stored.tool, stored.labels.union(now), &flow);
-        data_flow::learn(context, &origin, result);
+        data_flow::learn(context, &origin, result, &self.callers);
     }
 
     /// The policy of all calls.
@@ -395,8 +402,9 @@ impl Broker {
         options: &CallOptions,
     ) -> Result<Admitted, BrokerError> {
         let policy = self.policy_of(tool);
-        let name = tool.name.as_str();
-        let flow = data_flow::flow(context, name, &arguments, self.policy().flow());
+        let meta = options.meta.as_ref();
+        let sent = SentData { tool: tool.name.as_str(), arguments: &arguments, meta };
+        let flow = data_flow::flow(context, &sent, self.policy().flow(), &self.callers);
         let caller = &context.session.caller().facts;
         let decision = policy.decide_for(caller, context.path(), &arguments, &flow);
         let judged = Judged { tool: tool.clone(), policy, context: context.clone(), flow };

@@ -6,21 +6,46 @@
 use std::{
     collections::VecDeque,
     sync::{Arc, OnceLock},
+    time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use toolgate_catalog::ToolId;
-use toolgate_flow::{DataOrigin, Label, LabelSet, Memory, Trace};
+use toolgate_flow::{DataOrigin, Label, LabelSet, Memory, SHORTEST, Trace};
+use toolgate_mcp::meta;
 use toolgate_policy::{Contact, Evidence, Flow, FlowMode};
 
-use crate::context::CallContext;
+use crate::{
+    caller_reads::{CallerReads, ReadsRegistration},
+    context::CallContext,
+};
 
 /// The labelled results that a session has received.
 #[derive(Default)]
 pub(crate) struct SessionDataFlow {
-    results: Mutex<ResultMemory>,
+    results: SharedResults,
+    /// From the first result on, the other sessions of the caller know of the results.
+    registration: OnceLock<ReadsRegistration>,
+}
+
+/// The labelled results of a session, for all sessions of its caller.
+#[derive(Clone, Default)]
+pub(crate) struct SharedResults(Arc<Mutex<ResultMemory>>);
+
+/// What a call sends to a server.
+pub(crate) struct SentData<'a> {
+    pub(crate) tool: &'a str,
+    pub(crate) arguments: &'a Value,
+    pub(crate) meta: Option<&'a Map<String, Value>>,
+}
+
+/// Where the results of other sessions of the caller are, and how long they count.
+#[derive(Debug, Default)]
+pub(crate) struct CallerMemory {
+    pub(crate) reads: CallerReads,
+    pub(crate) keep: Duration,
 }
 
 /// A tool whose results were read before a run began or resumed. A run can resume in another
@@ -86,38 +111,94 @@ pub(crate) fn of_result(labels: LabelSet) -> LabelSet {
     labels.intersection([Label::Private, Label::Untrusted].into_iter().collect())
 }
 
-/// Finds the earlier results that the arguments of a call contain.
-pub(crate) fn flow(context: &CallContext, tool: &str, arguments: &Value, mode: FlowMode) -> Flow {
+/// Finds the earlier results that the arguments and the `_meta` of a call contain.
+pub(crate) fn flow(
+    context: &CallContext,
+    sent: &SentData<'_>,
+    mode: FlowMode,
+    callers: &CallerMemory,
+) -> Flow {
     let mut evidence = Vec::new();
     let session = &context.session.data;
     let run = context.run.as_ref().map(|(run, _)| run);
-    let began = run.map(|run| *run.data.began.get_or_init(|| session.results.lock().next()));
+    let began = run.map(|run| *run.data.began.get_or_init(|| session.results.0.lock().next()));
     if mode == FlowMode::Off {
         return Flow::NONE;
     }
+    let meta = sent.meta.and_then(traced_meta);
+    let (tool, values) = (sent.tool, [Some(sent.arguments), meta.as_ref()]);
     if let Some(run) = run {
         let mut results = run.data.results.lock();
-        results.find(tool, arguments, mode, |_| true, &mut evidence);
+        results.find(tool, values, mode, |_| true, &mut evidence);
         let others = run.data.before.iter().filter(|it| it.session != *context.session.id());
         evidence.extend(others.map(PriorRead::evidence));
     }
-    let mut results = session.results.lock();
     // The run itself judges its own results, because it knows what its script says.
     let other = |past: &PastResult| run.is_none_or(|run| past.run.as_ref() != Some(run.id()));
-    results.find(tool, arguments, mode, other, &mut evidence);
+    let (caller, id) = (&context.session.caller().identity, context.session.id());
+    let mut elsewhere = Vec::new();
+    for results in callers.reads.others(caller, id, Instant::now()) {
+        let mut results = results.0.lock();
+        results.find(tool, values, mode, other, &mut elsewhere);
+        if context.is_chosen_after_reading() {
+            elsewhere.extend(results.steering(|past| other(past)));
+        }
+    }
+    // These results have no number in this session.
+    evidence.extend(elsewhere.into_iter().map(|evidence| Evidence { call: 0, ..evidence }));
+    let mut results = session.results.0.lock();
+    results.find(tool, values, mode, other, &mut evidence);
     if context.is_chosen_after_reading() {
-        let before = |past: &&PastResult| began.is_none_or(|began| past.number < began);
-        let untrusted =
-            results.touched.iter().filter(|past| past.labels.contains(Label::Untrusted));
-        evidence.extend(untrusted.filter(before).map(|past| past.evidence(Contact::Steered, None)));
+        let before = |past: &PastResult| began.is_none_or(|began| past.number < began);
+        evidence.extend(results.steering(before));
     }
     Flow { evidence }
 }
 
+/// The part of the `_meta` of a call that says something the caller chose for this call, under the
+/// name that it has in the parameters.
+///
+/// Left out is what belongs to the connection (the version, and what the client is and can do: it is
+/// the same in every call), a short progress token (toolgate sends its own in its place), and a
+/// well-formed `traceparent` (servers repeat the ids of a trace in their results).
+fn traced_meta(sent: &Map<String, Value>) -> Option<Value> {
+    const OF_THE_CONNECTION: [&str; 4] =
+        [meta::PROTOCOL_VERSION, meta::CLIENT_INFO, meta::CLIENT_CAPABILITIES, meta::LOG_LEVEL];
+    let is_traced = |(key, value): &(&String, &Value)| match (key.as_str(), value) {
+        (meta::PROGRESS_TOKEN, Value::Number(_)) => false,
+        (meta::PROGRESS_TOKEN, Value::String(token)) => token.len() >= SHORTEST,
+        ("traceparent", Value::String(trace)) => !is_trace(trace),
+        (key, _) => !OF_THE_CONNECTION.contains(&key),
+    };
+    let traced: Map<String, Value> =
+        sent.iter().filter(is_traced).map(|(key, value)| (key.clone(), value.clone())).collect();
+    (!traced.is_empty()).then(|| json!({ "_meta": traced }))
+}
+
+/// Whether a text is a `traceparent`: a version, the id of a trace, of a span, and flags.
+fn is_trace(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let lengths = parts.iter().map(|part| part.len());
+    lengths.eq([2, 32, 16, 2])
+        && parts.iter().all(|part| part.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
 /// Remembers what a call returned.
-pub(crate) fn learn(context: &CallContext, origin: &ResultOrigin, result: &Value) {
+pub(crate) fn learn(
+    context: &CallContext,
+    origin: &ResultOrigin,
+    result: &Value,
+    callers: &CallerMemory,
+) {
     if origin.labels.is_empty() {
         return;
+    }
+    let session = &context.session;
+    if !callers.keep.is_zero() {
+        session.data.registration.get_or_init(|| {
+            let (caller, results) = (&session.caller().identity, &session.data.results);
+            callers.reads.register(caller, session.id(), results, callers.keep)
+        });
     }
     let run = context.run.as_ref();
     if let Some((run, call)) = run {
@@ -128,7 +209,7 @@ pub(crate) fn learn(context: &CallContext, origin: &ResultOrigin, result: &Value
         results.learn(origin, (None, Some(*call)), result);
     }
     let run = run.map(|(run, _)| Arc::clone(run.id()));
-    context.session.data.results.lock().learn(origin, (run, None), result);
+    session.data.results.0.lock().learn(origin, (run, None), result);
 }
 
 impl ResultOrigin {
@@ -158,7 +239,7 @@ impl SessionDataFlow {
     /// The tools whose labelled results the session with this id has read.
     pub(crate) fn read(&self, session: &Arc<str>) -> Vec<PriorRead> {
         let mut read: Vec<PriorRead> = Vec::new();
-        for past in &self.results.lock().touched {
+        for past in &self.results.0.lock().touched {
             match read.iter_mut().find(|known| known.tool == past.tool) {
                 Some(known) => known.labels = known.labels.union(past.labels),
                 None => read.push(PriorRead {
@@ -174,11 +255,33 @@ impl SessionDataFlow {
     /// Remembers a text that was made from data another session has read.
     pub(crate) fn add_read(&self, read: &[PriorRead], text: &str) {
         let text = Value::String(text.to_owned());
-        let mut results = self.results.lock();
+        let mut results = self.results.0.lock();
         for PriorRead { tool, labels, .. } in read {
             let origin = ResultOrigin { tool: tool.clone(), labels: *labels };
             results.learn(&origin, (None, None), &text);
         }
+    }
+}
+
+impl SharedResults {
+    /// How many hashes of contents are stored.
+    pub(crate) fn hashes(&self) -> usize {
+        self.0.lock().memory.hashes()
+    }
+
+    /// Forgets the contents. The tools and their labels stay known.
+    pub(crate) fn forget_contents(&self) {
+        self.0.lock().memory.forget();
+    }
+
+    #[cfg(test)]
+    pub(crate) fn with_a_result(number: usize) -> Self {
+        let results = Self::default();
+        let tool = ToolId::new("crm", "get");
+        let origin = ResultOrigin { tool, labels: Label::Private.into() };
+        let text = json!(format!("customer {number} owes us {number} and forty-eight thousand"));
+        results.0.lock().learn(&origin, (None, None), &text);
+        results
     }
 }
 
@@ -200,7 +303,7 @@ impl ResultMemory {
     fn find(
         &mut self,
         tool: &str,
-        arguments: &Value,
+        values: [Option<&Value>; 2],
         mode: FlowMode,
         counts: impl Fn(&PastResult) -> bool,
         evidence: &mut Vec<Evidence>,
@@ -208,8 +311,13 @@ impl ResultMemory {
         if self.touched.is_empty() {
             return;
         }
-        let Trace { matches, incomplete } = self.memory.trace(tool, arguments);
-        for found in matches {
+        let (mut all, mut incomplete) = (Vec::new(), false);
+        for value in values.into_iter().flatten() {
+            let trace: Trace = self.memory.trace(tool, value);
+            all.extend(trace.matches);
+            incomplete |= trace.incomplete;
+        }
+        for found in all {
             let past = found.origin.call.checked_sub(self.first);
             let past = past.and_then(|at| self.past.get(usize::try_from(at).ok()?));
             if let Some(past) = past.filter(|past| counts(past)) {
@@ -222,6 +330,13 @@ impl ResultMemory {
             let touched = self.touched.iter().filter(|past| counts(past));
             evidence.extend(touched.map(|past| past.evidence(contact, None)));
         }
+    }
+
+    /// The untrusted results that may have influenced who chose a call.
+    fn steering(&self, counts: impl Fn(&PastResult) -> bool) -> Vec<Evidence> {
+        let untrusted = self.touched.iter().filter(|past| past.labels.contains(Label::Untrusted));
+        let counted = untrusted.filter(|past| counts(past));
+        counted.map(|past| past.evidence(Contact::Steered, None)).collect()
     }
 
     fn learn(

@@ -14,6 +14,7 @@ mod approval;
 mod audit;
 mod authorize;
 mod broker;
+mod caller_reads;
 mod context;
 mod data_flow;
 mod error;
@@ -25,6 +26,7 @@ pub use approval::{ApprovalPrompt, ApprovalRequest, GrantDuration, GrantExtent, 
 pub use audit::AuditOptions;
 pub use authorize::EndpointFingerprints;
 pub use broker::{Broker, BrokerSettings, SharedCatalog, ValidationSettings};
+pub use caller_reads::CallerReads;
 pub use context::{
     CallContext, CallJournal, CallJournalError, Caller, CallerLocation, MadeBy, Pause, RunContext,
     SessionContext, new_id,

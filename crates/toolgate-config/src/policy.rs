@@ -10,7 +10,9 @@ use crate::ProblemSeverity;
 use crate::document::{Member, Value};
 use crate::rule::{self, RuleConfig};
 use crate::scope::Scope;
-use crate::section::{Choice, Definitions, Section as _, Word, Wrong, choices, section};
+use crate::section::{
+    Choice, Definitions, Section as _, Word, Wrong, choices, remember_minutes, section,
+};
 
 choices! {
     Verdict: "allow" => Allow, "ask" => Ask, "deny" => Deny;
@@ -49,6 +51,9 @@ section! {
         /// How toolgate finds out which data a call carries: by the `content` of its arguments, by
         /// the `labels` of the tools that were used before, or not at all (`off`).
         "flow" => flow, Word(Wrong::Becomes(FlowMode::Labels));
+        /// How long what a caller has read counts for the caller's other sessions, in minutes after
+        /// the end of the session that read it. 0 keeps sessions apart.
+        "rememberMinutes" => remember, remember_minutes(0.0, 10_080.0);
         /// What happens to new tools of a server in `toolgate.lock`.
         "newTools" => new_tools, Word(Wrong::Becomes(NewTools::Hold));
         /// What happens to tools with a suspicious definition: hidden characters, instructions to

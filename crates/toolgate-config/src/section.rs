@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use serde_json::{Map, Value as Json, json};
+use toolgate_policy::RememberTime;
 
 use crate::document::{Member, Value};
 use crate::scope::Scope;
@@ -272,6 +273,14 @@ pub(crate) fn hours(min: f64, max: f64) -> Bounded<Duration> {
     let parse = |text: &str| Duration::try_from_secs_f64(text.parse::<f64>().ok()? * 3_600.0).ok();
     let write = |duration: &Duration| (duration.as_secs_f64() / 3_600.0).to_string();
     Bounded { parse, write, ..seconds(min, max) }
+}
+
+pub(crate) fn remember_minutes(min: f64, max: f64) -> Bounded<RememberTime> {
+    let parse = |text: &str| {
+        Duration::try_from_secs_f64(text.parse::<f64>().ok()? * 60.0).ok().map(RememberTime)
+    };
+    let write = |time: &RememberTime| (time.0.as_secs_f64() / 60.0).to_string();
+    Bounded { min, max, kind: "number", parse, write }
 }
 
 impl<T> Setting for Bounded<T> {

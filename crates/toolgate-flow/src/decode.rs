@@ -1,176 +1,141 @@
 //! A text, and the texts that are encoded in it.
 
-use base64::{
-    Engine as _, alphabet,
-    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
-};
+mod encodings;
 
-use crate::memory::Via;
+use self::encodings::{
+    base32_text, base64_text, character_codes, entities, hexadecimal, invisible, joined, pairs,
+    percent, quoted_printable, runs,
+};
+use crate::{memory::Via, text::plain};
 
 /// How many encodings, one inside the other, are taken off.
 const DEEPEST: usize = 4;
-/// A run of this many characters of an encoding is tried.
-const SHORTEST_RUN: usize = 16;
-/// How many bytes of decoded text a text may give, as a multiple of its own: each layer is shorter
+/// How many bytes of other texts a text may give, as a multiple of its own: each layer is shorter
 /// than what it is in, but there are several ways to read one.
-const SHARE: usize = 6;
+const SHARE: usize = 24;
+/// A text that is written in another order has at least so many bytes.
+const SHORTEST_REORDERED: usize = 12;
 
-const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
-    .with_decode_padding_mode(DecodePaddingMode::Indifferent)
-    .with_decode_allow_trailing_bits(true);
-const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
-const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
-
-/// Calls `seen` with the text and each text that is encoded in it.
-pub(crate) fn views(text: &str, seen: &mut impl FnMut(&str, Via)) {
-    let mut room = text.len().saturating_mul(SHARE);
-    seen(text, Via::Plain);
-    inner(text, Via::Plain, DEEPEST, &mut room, seen);
+/// Takes encodings off, within bounds.
+struct Decoder<'s, S> {
+    room: usize,
+    complete: bool,
+    seen: &'s mut S,
 }
 
-fn inner(text: &str, outer: Via, depth: usize, room: &mut usize, seen: &mut impl FnMut(&str, Via)) {
-    if depth == 0 {
-        return;
+/// Calls `seen` with the text and each text that is encoded in it. Returns false if there were too
+/// many.
+pub(crate) fn views<S: FnMut(&str, Via)>(text: &str, seen: &mut S) -> bool {
+    let room = text.len().saturating_mul(SHARE);
+    let mut decoder = Decoder { room, complete: true, seen };
+    for hidden in invisible(text) {
+        decoder.found(&hidden, Via::Plain, Via::Invisible, DEEPEST, true);
     }
-    let mut found = |decoded: String, via: Via| {
-        let Some(left) = room.checked_sub(decoded.len()) else { return };
-        *room = left;
+    let text = plain(text);
+    (decoder.seen)(&text, Via::Plain);
+    decoder.inner(&text, Via::Plain, DEEPEST, true);
+    decoder.complete
+}
+
+impl<S: FnMut(&str, Via)> Decoder<'_, S> {
+    /// Tells of a text that was found in another one, and looks into it.
+    fn found(&mut self, decoded: &str, outer: Via, via: Via, depth: usize, reorders: bool) {
+        let Some(left) = self.room.checked_sub(decoded.len()) else {
+            self.complete = false;
+            return;
+        };
+        self.room = left;
         let via = if outer == Via::Plain { via } else { outer };
-        seen(&decoded, via);
-        inner(&decoded, via, depth - 1, room, seen);
-    };
-    if let Some(plain) = percent(text) {
-        found(plain, Via::Percent);
+        let decoded = plain(decoded);
+        (self.seen)(&decoded, via);
+        self.inner(&decoded, via, depth - 1, reorders);
     }
-    for run in runs(text, |byte| byte.is_ascii_hexdigit()) {
-        // Of a slice the first digit may be the second half of a byte.
-        for start in [run, &run[1..]] {
-            if let Some(plain) = hexadecimal(start) {
-                found(plain, Via::Hexadecimal);
+
+    fn inner(&mut self, text: &str, outer: Via, depth: usize, reorders: bool) {
+        if depth == 0 {
+            return;
+        }
+        let mut found = |decoded: &str, via| self.found(decoded, outer, via, depth, reorders);
+        let whole = [
+            (percent(text), Via::Percent),
+            (entities(text), Via::Entities),
+            (quoted_printable(text), Via::QuotedPrintable),
+        ];
+        for (decoded, via) in whole {
+            if let Some(decoded) = decoded {
+                found(&decoded, via);
             }
         }
-    }
-    for run in pairs(text) {
-        if let Some(plain) = hexadecimal(&run) {
-            found(plain, Via::Hexadecimal);
+        for decoded in character_codes(text) {
+            found(&decoded, Via::CharacterCodes);
         }
-    }
-    let base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/-_=".contains(&byte);
-    for run in joined(text, base64) {
-        // A slice may start anywhere in a group of four.
-        for start in 0..4 {
-            if let Some(plain) = run.get(start..).and_then(base64_text) {
-                found(plain, Via::Base64);
-                break;
+        for run in runs(text, |byte| byte.is_ascii_hexdigit()) {
+            // Of a slice the first digit may be the second half of a byte.
+            for start in [run, &run[1..]] {
+                if let Some(decoded) = hexadecimal(start) {
+                    found(&decoded, Via::Hexadecimal);
+                }
             }
         }
-    }
-}
-
-/// The runs of a text whose bytes are all of an encoding.
-fn runs(text: &str, belongs: impl Fn(u8) -> bool + Copy) -> impl Iterator<Item = &str> {
-    text.split(move |character: char| {
-        u8::try_from(character).is_ok_and(|byte| !byte.is_ascii() || !belongs(byte))
-            || !character.is_ascii()
-    })
-    .filter(|run| run.len() >= SHORTEST_RUN)
-}
-
-/// The same, with runs joined that only a line break parts, as encoders write them.
-fn joined(text: &str, belongs: impl Fn(u8) -> bool + Copy) -> Vec<String> {
-    if !text.contains(['\n', '\r']) {
-        return runs(text, belongs).map(str::to_owned).collect();
-    }
-    let whole: String =
-        text.chars().filter(|character| !matches!(character, '\n' | '\r')).collect();
-    runs(&whole, belongs).map(str::to_owned).collect()
-}
-
-/// Pairs of hexadecimal digits with something between them, as `48:65`, `48 65`, `0x48, 0x65` and `\x48\x65`.
-fn pairs(text: &str) -> Vec<String> {
-    let is_between =
-        |character: char| character.is_ascii_whitespace() || ":-,;.|_\\".contains(character);
-    let mut found = vec![String::new()];
-    for part in text.split(is_between).filter(|part| !part.is_empty()) {
-        let digits = ["0x", "0X", "x"].iter().find_map(|prefix| part.strip_prefix(prefix));
-        let digits = digits.unwrap_or(part);
-        let is_pair = digits.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-        match found.last_mut() {
-            Some(run) if is_pair => run.push_str(digits),
-            Some(run) if run.len() < SHORTEST_RUN => run.clear(),
-            _ => found.push(String::new()),
+        for run in pairs(text) {
+            if let Some(decoded) = hexadecimal(&run) {
+                found(&decoded, Via::Hexadecimal);
+            }
+        }
+        // A slice may start anywhere in a group of digits: of four, and of eight.
+        let digit64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/-_=".contains(&byte);
+        let digit32 = |byte: u8| byte.is_ascii_alphabetic() || matches!(byte, b'2'..=b'7' | b'=');
+        for run in joined(text, digit64) {
+            let text = (0..4).find_map(|start| run.get(start..).and_then(base64_text));
+            if let Some(decoded) = text {
+                found(&decoded, Via::Base64);
+            }
+        }
+        for run in joined(text, digit32) {
+            let text = (0..8).find_map(|start| run.get(start..).and_then(base32_text));
+            if let Some(decoded) = text {
+                found(&decoded, Via::Base32);
+            }
+        }
+        if reorders && text.len() >= SHORTEST_REORDERED {
+            self.reordered(text, outer, depth);
         }
     }
-    found.retain(|run| run.len() >= SHORTEST_RUN);
-    found
-}
 
-fn base64_text(run: &str) -> Option<String> {
-    let run = run.trim_end_matches('=');
-    // A last character alone holds no byte.
-    let run = if run.len() % 4 == 1 { &run[..run.len() - 1] } else { run };
-    let url_safe = run.contains(['-', '_']);
-    if url_safe && run.contains(['+', '/']) {
-        return None;
-    }
-    let engine = if url_safe { &URL_SAFE } else { &STANDARD };
-    readable(engine.decode(run).ok()?)
-}
-
-fn hexadecimal(run: &str) -> Option<String> {
-    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    let pairs = run.as_bytes().chunks_exact(2);
-    let bytes: Option<Vec<u8>> =
-        pairs.map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?)).collect();
-    readable(bytes?)
-}
-
-/// The text without its percent signs, if it has enough of them to be encoded.
-fn percent(text: &str) -> Option<String> {
-    let signs = text.bytes().filter(|byte| *byte == b'%').count();
-    if signs == 0 {
-        return None;
-    }
-    let digit = |byte: Option<&u8>| {
-        byte.and_then(|byte| char::from(*byte).to_digit(16))
-            .and_then(|digit| u8::try_from(digit).ok())
-    };
-    let bytes = text.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    let mut changed = false;
-    while at < bytes.len() {
-        if bytes[at] == b'%'
-            && let (Some(high), Some(low)) = (digit(bytes.get(at + 1)), digit(bytes.get(at + 2)))
-        {
-            decoded.push(high << 4 | low);
-            at += 3;
-            changed = true;
-        } else {
-            decoded.push(bytes[at]);
-            at += 1;
+    /// Tells of the text in other orders. Within them only encodings are looked for.
+    fn reordered(&mut self, text: &str, outer: Via, depth: usize) {
+        // Only what is backwards as a whole is likely to have been encoded before.
+        let mut found = |view: &str, via| self.found(view, outer, via, 1, false);
+        let reversed: String = text.chars().rev().collect();
+        if text.contains(char::is_whitespace) {
+            let words: Vec<&str> = reversed.split(char::is_whitespace).rev().collect();
+            found(&words.join(" "), Via::Reversed);
+            let words: Vec<&str> = text.split(char::is_whitespace).rev().collect();
+            found(&words.join(" "), Via::Reversed);
         }
+        // One letter in two or three, with others between them.
+        for step in [2, 3] {
+            for start in 0..step {
+                let letters = text.chars().skip(start).step_by(step);
+                found(&letters.collect::<String>(), Via::Interleaved);
+            }
+        }
+        let letters = || text.chars().filter(|letter| letter.is_alphanumeric());
+        if letters().count() < text.chars().count() {
+            for start in 0..2 {
+                let letters = letters().skip(start).step_by(2);
+                found(&letters.collect::<String>(), Via::Interleaved);
+            }
+        }
+        self.found(&reversed, outer, Via::Reversed, depth, false);
     }
-    changed.then(|| String::from_utf8_lossy(&decoded).into_owned())
-}
-
-/// The text, if it is one: the slice of a longer one may have a broken character at either end.
-fn readable(bytes: Vec<u8>) -> Option<String> {
-    let text = match String::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
-    };
-    let length = text.chars().count();
-    let odd = |character: &char| {
-        *character == '\u{fffd}' || (character.is_control() && !character.is_whitespace())
-    };
-    let oddities = text.chars().filter(odd).count();
-    (length > 0 && oddities * 16 <= length + 16).then_some(text)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use base64::Engine as _;
+
+    use super::{encodings::STANDARD, *};
 
     const SECRET: &str = "the launch code is 7741-9920 and nobody may know";
 
@@ -211,10 +176,80 @@ mod tests {
     }
 
     #[test]
+    fn the_other_encodings_are_taken_off_too() {
+        let codes = |radix: fn(u8) -> String| SECRET.bytes().map(radix).collect::<Vec<_>>();
+        let decimal = codes(|byte| byte.to_string());
+        for text in [
+            decimal.join(", "),
+            decimal.join(" "),
+            format!("chr({})", decimal.join(")+chr(")),
+            codes(|byte| format!("{byte:o}")).join(" "),
+            codes(|byte| format!("{byte:08b}")).join(" "),
+        ] {
+            assert_eq!(finds(&text), Some(Via::CharacterCodes), "{text}");
+        }
+        let entities = codes(|byte| format!("&#{byte};")).concat();
+        assert_eq!(finds(&entities), Some(Via::Entities));
+        let entities = codes(|byte| format!("&#x{byte:x};")).concat();
+        assert_eq!(finds(&entities), Some(Via::Entities));
+        assert_eq!(finds(&written("=")), Some(Via::QuotedPrintable));
+        let soft = SECRET.replace("code is 77", "code =\r\nis 7=\n7");
+        assert_eq!(finds(&soft), Some(Via::QuotedPrintable));
+        let base32 =
+            "ORUGKIDMMF2W4Y3IEBRW6ZDFEBUXGIBXG42DCLJZHEZDAIDBNZSCA3TPMJXWI6JANVQXSIDLNZXXO===";
+        assert_eq!(finds(base32), Some(Via::Base32));
+        assert_eq!(finds(&base32.to_lowercase()[5..]), Some(Via::Base32));
+        let reversed: String = SECRET.chars().rev().collect();
+        assert_eq!(finds(&reversed), Some(Via::Reversed));
+        let base64: String = STANDARD.encode(SECRET).chars().rev().collect();
+        assert_eq!(finds(&base64), Some(Via::Reversed));
+        assert_eq!(finds(&STANDARD.encode(reversed)), Some(Via::Base64));
+        let words: Vec<&str> = SECRET.split(' ').rev().collect();
+        assert_eq!(finds(&words.join(" ")), Some(Via::Reversed));
+    }
+
+    #[test]
+    fn letters_between_letters_and_letters_without_a_width_are_seen_through() {
+        let wide: String = SECRET
+            .chars()
+            .map(|letter| match letter {
+                '!'..='~' => char::from_u32(u32::from(letter) + 0xfee0).unwrap(),
+                _ => letter,
+            })
+            .collect();
+        assert_eq!(finds(&wide), Some(Via::Plain));
+        let apart = |filler: &str| {
+            SECRET.chars().map(|letter| format!("{letter}{filler}")).collect::<String>()
+        };
+        assert_eq!(finds(&apart("\u{200b}")), Some(Via::Plain));
+        for filler in ["x", "ab", "1"] {
+            assert_eq!(finds(&apart(filler)), Some(Via::Interleaved), "{filler}");
+        }
+        let tags: String = SECRET
+            .bytes()
+            .map(|byte| char::from_u32(0xe_0000 + u32::from(byte)).unwrap())
+            .collect();
+        let read = |text: &str| {
+            let mut found = Vec::new();
+            views(text, &mut |view, via| found.push((via, view.to_owned())));
+            found
+        };
+        let hidden = read(&format!("hello{tags}"));
+        assert!(hidden.iter().any(|(via, view)| *via == Via::Invisible && view.contains("7741")));
+        let bits: String = SECRET
+            .bytes()
+            .flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1 == 1))
+            .map(|bit| if bit { '\u{200c}' } else { '\u{200b}' })
+            .collect();
+        assert_eq!(finds(&format!("hello{bits}")), Some(Via::Invisible));
+    }
+
+    #[test]
     fn values_that_are_not_encoded_text_are_unchanged() {
         let mut views_seen = 0;
         views(&"/+aZ09".repeat(1_000), &mut |_, _| views_seen += 1);
-        assert!(views_seen <= 2, "{views_seen}");
+        // The text itself, in the other orders, and one letter in two or three.
+        assert!(views_seen <= 2 * 7, "{views_seen}");
     }
 
     #[test]
@@ -226,5 +261,9 @@ mod tests {
         let mut bytes = 0;
         views(&text, &mut |view, _| bytes += view.len());
         assert!(bytes <= text.len() * (SHARE + 1));
+        // What there is no room for is said.
+        let many = format!("{} ", written("%")).repeat(20);
+        let complete = views(&STANDARD.encode(STANDARD.encode(many)), &mut |_, _| ());
+        assert!(complete);
     }
 }

@@ -27,8 +27,13 @@
 //! hashes a fixed share is kept, chosen so that two texts that have [`SHORTEST`] bytes in common have a
 //! kept hash in common (winnowing). Words that are telling in themselves, such as an account number, are
 //! kept whole, because they are shorter than that. Arguments are looked at as they are and with their
-//! encodings taken off: JSON in strings, base64, hexadecimal, percent signs. What is sent in small pieces,
-//! call by call, is put together again per tool and field.
+//! encodings taken off: JSON in strings, base64, base32, hexadecimal, percent signs, quoted-printable, the
+//! entities of HTML, codes of characters; and in other orders: backwards, and with other letters between.
+//! Letters of other blocks count as the Latin ones that they look like. What is sent in small pieces, call
+//! by call or in a list, is put together again per tool and field.
+//!
+//! Pieces that say nothing of where they are from (points in time, "No results found", a rate limit) are
+//! not stored: they are in the results of many tools, and in arguments that were written without them.
 //!
 //! Text that the caller wrote itself is no match: [`Memory::knows`] stores the script and what it passes to tools
 //! before any result.
@@ -42,6 +47,7 @@
 //! oldest results are forgotten and [`Trace::incomplete`] says so.
 
 mod decode;
+mod generic;
 mod labels;
 mod memory;
 mod text;

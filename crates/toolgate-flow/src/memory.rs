@@ -1,11 +1,18 @@
 //! The results of earlier calls, and the search for them in the arguments of a call.
 
+mod leaves;
+mod seen;
+
 use std::collections::{HashMap, HashSet, VecDeque, hash_map::Entry};
 
 use serde_json::Value;
 
+use self::{
+    leaves::{Leaf, cut, joined_lists, leaves},
+    seen::SeenHashes,
+};
 use crate::{
-    decode,
+    decode, generic,
     labels::LabelSet,
     text,
     winnow::{self, PIECE, SHORTEST},
@@ -16,7 +23,7 @@ use crate::{
 pub struct Memory {
     limits: FlowLimits,
     /// The result in which each hash occurred first. Data comes from there.
-    seen: HashMap<u64, LeafId>,
+    seen: SeenHashes,
     /// The leaves of all results.
     leaves: usize,
     results: VecDeque<StoredResult>,
@@ -87,14 +94,28 @@ pub enum Via {
     Base64,
     /// In hexadecimal.
     Hexadecimal,
+    /// In base32.
+    Base32,
     /// In percent-encoding.
     Percent,
+    /// In the entities of HTML.
+    Entities,
+    /// In quoted-printable.
+    QuotedPrintable,
+    /// As numbers that stand for characters.
+    CharacterCodes,
+    /// In characters that nobody sees.
+    Invisible,
+    /// Backwards, by letters or by words.
+    Reversed,
+    /// With other letters between its letters.
+    Interleaved,
     /// In small pieces, over several calls.
     Pieces,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct LeafId {
+pub(crate) struct LeafId {
     result: usize,
     leaf: u32,
 }
@@ -106,16 +127,9 @@ struct StoredResult {
     hashes: Vec<u64>,
 }
 
-/// A string or number of a value, and its JSON pointer.
-struct Leaf<'a> {
-    pointer: String,
-    text: std::borrow::Cow<'a, str>,
-}
-
 const EXCERPT: usize = 48;
 /// Leaves of one value that have their own number. Further ones count as the last.
 const LEAVES: usize = 20_000;
-const DEEPEST: usize = 64;
 /// The most results that are stored.
 const RESULTS: usize = 65_536;
 /// Fields whose small pieces are joined.
@@ -152,10 +166,21 @@ impl Memory {
         self.touched
     }
 
+    /// How many hashes are stored.
+    pub fn hashes(&self) -> usize {
+        self.seen.len() + self.known.len()
+    }
+
+    /// Forgets all results. From then on every trace is incomplete.
+    pub fn forget(&mut self) {
+        let (limits, touched) = (self.limits, self.touched);
+        *self = Self { touched, forgotten: true, ..Self::with_limits(limits) };
+    }
+
     /// Stores text that the caller wrote itself, such as a script. It is no match where it occurs in arguments, even if a
     /// result repeats it.
     pub fn knows(&mut self, text: &str) {
-        let text = cut(text, self.limits.bytes);
+        let text = &text::plain(cut(text, self.limits.bytes));
         let mut reduced = Vec::new();
         text::reduce(text, &mut reduced);
         if self.known.len() < self.limits.hashes {
@@ -174,14 +199,14 @@ impl Memory {
             if learnt.leaves.len() <= LEAVES {
                 learnt.leaves.push(leaf.pointer);
             }
-            let mut reduced = Vec::new();
-            text::reduce(&leaf.text, &mut reduced);
-            let pieces = winnow::winnow(&reduced).into_iter().map(|kept| kept.hash);
-            let words = text::telling_words(&leaf.text).map(|word| winnow::word(&word));
-            for hash in pieces.chain(words) {
+            let text = text::plain(&leaf.text);
+            let (reduced, specific) = text::reduce_specific(&text);
+            let specific = generic::specific_pieces(&specific);
+            let pieces = winnow::winnow(&reduced, |at| specific[at]);
+            let words = text::telling_words(&text).map(|word| winnow::word(&word));
+            for hash in pieces.into_iter().map(|kept| kept.hash).chain(words) {
                 let place = LeafId { result: number, leaf: index };
-                if let Entry::Vacant(entry) = self.seen.entry(hash) {
-                    entry.insert(place);
+                if self.seen.insert(hash, place) {
                     learnt.hashes.push(hash);
                 }
             }
@@ -200,8 +225,9 @@ impl Memory {
     pub fn trace(&mut self, tool: &str, arguments: &Value) -> Trace {
         let mut found = PartialMatches::default();
         let mut ends = Vec::new();
-        let complete = leaves(arguments, self.limits.bytes, &mut |leaf| {
-            decode::views(&leaf.text, &mut |view, via| {
+        let mut decoded = true;
+        let mut look_at = |leaf: Leaf<'_>| {
+            decoded &= decode::views(&leaf.text, &mut |view, via| {
                 let mut reduced = Vec::new();
                 text::reduce(view, &mut reduced);
                 let place = ArgumentView { text: view, field: &leaf.pointer, via };
@@ -215,7 +241,9 @@ impl Memory {
                     ends.push((leaf.pointer.clone(), reduced));
                 }
             });
-        });
+        };
+        let complete = leaves(arguments, self.limits.bytes, &mut look_at);
+        joined_lists(arguments, self.limits.bytes, &mut look_at);
         for (field, reduced) in ends {
             self.remember_end(tool, field, &reduced);
         }
@@ -224,7 +252,7 @@ impl Memory {
             // What comes from no result was brought by the caller, and stays known if it comes back.
             let _ = leaves(arguments, self.limits.bytes, &mut |leaf| self.knows(&leaf.text));
         }
-        Trace { matches, incomplete: self.forgotten || !complete }
+        Trace { matches, incomplete: self.forgotten || !complete || !decoded }
     }
 
     fn look(&self, reduced: &[u8], place: ArgumentView<'_>, found: &mut PartialMatches) {
@@ -264,7 +292,7 @@ impl Memory {
         shown: impl FnOnce() -> String,
         found: &mut PartialMatches,
     ) {
-        let Some(place) = self.seen.get(&hash) else { return };
+        let Some(place) = self.seen.get(hash) else { return };
         if !self.known.contains(&hash) {
             found.add(*place, bytes, looked, shown);
         }
@@ -300,7 +328,7 @@ impl Memory {
             self.leaves -= oldest.leaves.len();
             self.forgotten |= !oldest.hashes.is_empty();
             for hash in oldest.hashes {
-                self.seen.remove(&hash);
+                self.seen.remove(hash);
             }
             self.oldest += 1;
         }
@@ -359,82 +387,6 @@ impl PartialMatches {
             Entry::Vacant(_) => {}
         }
     }
-}
-
-/// Calls `seen` with every string, number and long key of a value. Returns false if a limit was reached.
-fn leaves(value: &Value, bytes: usize, seen: &mut impl FnMut(Leaf<'_>)) -> bool {
-    let mut room = bytes;
-    walk(value, &mut String::new(), DEEPEST, &mut room, seen)
-}
-
-fn walk(
-    value: &Value,
-    pointer: &mut String,
-    depth: usize,
-    room: &mut usize,
-    seen: &mut impl FnMut(Leaf<'_>),
-) -> bool {
-    if depth == 0 || *room == 0 {
-        return false;
-    }
-    match value {
-        Value::Null | Value::Bool(_) => true,
-        Value::Number(number) => {
-            let text = number.to_string();
-            *room = room.saturating_sub(text.len());
-            seen(Leaf { pointer: pointer.clone(), text: text.into() });
-            true
-        }
-        Value::String(text) => {
-            let looked = cut(text, *room);
-            *room -= looked.len();
-            // JSON in a string is searched as JSON: the text of a result often is JSON.
-            let inner = looked
-                .trim_start()
-                .starts_with(['{', '['])
-                .then(|| serde_json::from_str(looked).ok());
-            if let Some(inner) = inner.flatten() {
-                return walk(&inner, pointer, depth - 1, &mut looked.len().max(1), seen);
-            }
-            seen(Leaf { pointer: pointer.clone(), text: looked.into() });
-            looked.len() == text.len()
-        }
-        Value::Array(items) => {
-            let mut complete = true;
-            for (index, item) in items.iter().enumerate() {
-                let length = pointer.len();
-                pointer.push('/');
-                pointer.push_str(&index.to_string());
-                complete &= walk(item, pointer, depth - 1, room, seen);
-                pointer.truncate(length);
-            }
-            complete
-        }
-        Value::Object(fields) => {
-            let mut complete = true;
-            for (key, item) in fields {
-                let length = pointer.len();
-                pointer.push('/');
-                let escaped = key.replace('~', "~0").replace('/', "~1");
-                pointer.push_str(cut(&escaped, LONGEST_KEY));
-                // A key can carry data too.
-                if key.len() >= PIECE {
-                    *room = room.saturating_sub(key.len());
-                    seen(Leaf { pointer: pointer.clone(), text: cut(key, *room).into() });
-                }
-                complete &= walk(item, pointer, depth - 1, room, seen);
-                pointer.truncate(length);
-            }
-            complete
-        }
-    }
-}
-
-const LONGEST_KEY: usize = 64;
-
-/// The start of a text, cut at a character.
-fn cut(text: &str, bytes: usize) -> &str {
-    &text[..text.floor_char_boundary(bytes)]
 }
 
 #[cfg(test)]

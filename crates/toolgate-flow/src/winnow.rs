@@ -18,8 +18,8 @@ pub(crate) struct SelectedHash {
     pub(crate) at: usize,
 }
 
-/// Selects hashes of a reduced text.
-pub(crate) fn winnow(reduced: &[u8]) -> Vec<SelectedHash> {
+/// Selects hashes of a reduced text, of those pieces that count.
+pub(crate) fn winnow(reduced: &[u8], counts: impl Fn(usize) -> bool) -> Vec<SelectedHash> {
     let mut kept: Vec<SelectedHash> = Vec::new();
     // The smallest hash of each window; the later one where two are equal, so that a repetitive text
     // keeps few.
@@ -27,6 +27,7 @@ pub(crate) fn winnow(reduced: &[u8]) -> Vec<SelectedHash> {
         [SelectedHash { hash: u64::MAX, at: usize::MAX }; WINDOW];
     let mut smallest = 0;
     for (index, hash) in hashes(reduced).enumerate() {
+        let hash = if counts(index) { hash } else { u64::MAX };
         let slot = index % WINDOW;
         window[slot] = SelectedHash { hash, at: index };
         if slot == smallest {
@@ -36,8 +37,10 @@ pub(crate) fn winnow(reduced: &[u8]) -> Vec<SelectedHash> {
         } else if hash <= window[smallest].hash {
             smallest = slot;
         }
-        if index + 1 >= WINDOW && kept.last().is_none_or(|last| last.at != window[smallest].at) {
-            kept.push(window[smallest]);
+        let selected = window[smallest];
+        let is_new = kept.last().is_none_or(|last| last.at != selected.at);
+        if index + 1 >= WINDOW && is_new && selected.hash != u64::MAX {
+            kept.push(selected);
         }
     }
     kept
@@ -92,21 +95,21 @@ mod tests {
         ) {
             let first = format!("{before}{common}{after}");
             let second = format!("{other_before}{common}{other_after}");
-            let first: HashSet<u64> = winnow(first.as_bytes()).iter().map(|kept| kept.hash).collect();
-            let second = winnow(second.as_bytes());
+            let first: HashSet<u64> = winnow(first.as_bytes(), |_| true).iter().map(|kept| kept.hash).collect();
+            let second = winnow(second.as_bytes(), |_| true);
             prop_assert!(second.iter().any(|kept| first.contains(&kept.hash)));
         }
 
         #[test]
         fn a_share_is_kept(text in "[a-z0-9]{200,400}") {
-            let kept = winnow(text.as_bytes()).len();
+            let kept = winnow(text.as_bytes(), |_| true).len();
             prop_assert!(kept * 2 < text.len());
         }
     }
 
     #[test]
     fn a_repetitive_text_keeps_few() {
-        let kept = winnow(&[b'a'; 10_000]);
+        let kept = winnow(&[b'a'; 10_000], |_| true);
         let distinct: HashSet<u64> = kept.iter().map(|kept| kept.hash).collect();
         assert_eq!(distinct.len(), 1);
     }

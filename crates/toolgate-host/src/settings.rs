@@ -4,7 +4,8 @@ use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 use thiserror::Error;
 use toolgate_broker::{
-    AuditOptions, BrokerSettings, EndpointFingerprints, SharedCatalog, ValidationSettings,
+    AuditOptions, BrokerSettings, CallerReads, EndpointFingerprints, SharedCatalog,
+    ValidationSettings,
 };
 use toolgate_catalog::{CatalogServer, ExposureSettings};
 use toolgate_policy::{PolicySettings, definitions::Lock};
@@ -65,6 +66,8 @@ pub struct HostSettings {
     pub telemetry: Telemetry,
     /// What every search tells the model besides, one sentence or two each.
     pub notices: Vec<String>,
+    /// What callers have read. Hosts that share it know the same callers.
+    pub callers: CallerReads,
 }
 
 /// How calls are recorded.
@@ -140,6 +143,7 @@ impl HostSettings {
             audit: Some(AuditSettings::default()),
             telemetry: Telemetry::off(),
             notices: Vec::new(),
+            callers: CallerReads::default(),
         }
     }
 }
@@ -179,6 +183,7 @@ impl HostSettings {
             audit,
             script_calls: self.code.as_ref().map_or(1, |code| code.max_parallel_calls),
             telemetry: self.telemetry.clone(),
+            callers: self.callers.clone(),
         }
     }
 }

@@ -42,7 +42,7 @@ pub use grant::{
 pub use pattern::{MAX_PATTERN_BYTES, NamePattern, PatternError, ToolPattern};
 pub use policy::{Policy, ToolPolicy};
 pub use rule::{Breadth, Rule, RuleOrigin, RuleTarget, Specificity, Trust};
-pub use settings::{MAX_RULES, PolicySettings, ServerPolicy, ToolPolicySettings};
+pub use settings::{MAX_RULES, PolicySettings, RememberTime, ServerPolicy, ToolPolicySettings};
 /// The identities of servers and tools, from the catalog.
 pub use toolgate_catalog::{ServerName, ToolId};
 /// The labels of data.

@@ -1,6 +1,6 @@
 //! The settings that a policy is compiled from.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use toolgate_catalog::ServerName;
 
@@ -21,6 +21,8 @@ pub struct PolicySettings {
     pub claims: Claims,
     /// How the data of a call is determined.
     pub flow: FlowMode,
+    /// How long what a caller has read counts for the caller's other sessions.
+    pub remember: RememberTime,
     /// How new tools of a known server are treated.
     pub new_tools: NewTools,
     /// How tools with suspicious definitions are treated.
@@ -35,6 +37,11 @@ pub struct PolicySettings {
     /// holds. [`PolicySettings::under`] sets it.
     pub above: Option<Arc<PolicySettings>>,
 }
+
+/// How long after the end of a session its labelled results count for the other sessions of the
+/// same caller. Zero keeps sessions apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RememberTime(pub Duration);
 
 /// The policy settings of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -58,6 +65,12 @@ pub struct ToolPolicySettings {
     pub labels: Option<LabelSet>,
     /// The only way in which it may be called. `None` allows both.
     pub only_from: Option<CallPath>,
+}
+
+impl Default for RememberTime {
+    fn default() -> Self {
+        Self(Duration::from_hours(1))
+    }
 }
 
 impl RuleTarget {
@@ -96,6 +109,7 @@ impl PolicySettings {
     pub fn under(mut self, above: &Self) -> Self {
         self.claims = self.claims.max(above.claims);
         self.flow = self.flow.max(above.flow);
+        self.remember = self.remember.max(above.remember);
         self.new_tools = self.new_tools.max(above.new_tools);
         self.findings = self.findings.max(above.findings);
         let mut above = above.clone();

@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use toolgate_broker::CallerReads;
 use toolgate_catalog::ExposureSettings;
 use toolgate_config::{
     AuditConfig, ChatProviderName, CodeModeConfig, ConfigError, Configuration, EmbeddingsConfig,
@@ -67,6 +68,8 @@ pub struct HostConfig {
     writable: OnceLock<Result<(), StateFolderError>>,
     /// Namespaces share it, so that a process has one connection to the collector.
     telemetry: OnceLock<Telemetry>,
+    /// What callers have read, in all namespaces.
+    callers: CallerReads,
 }
 
 /// Why a configuration cannot be used at all.
@@ -173,6 +176,7 @@ impl HostConfig {
             environment,
             writable: OnceLock::new(),
             telemetry: OnceLock::new(),
+            callers: CallerReads::default(),
         };
         config.check()?;
         Ok(config)
@@ -298,6 +302,7 @@ impl HostConfig {
                 limits: audit_limits(&configuration.audit),
             }),
             telemetry: self.telemetry(),
+            callers: self.callers.clone(),
             ..HostSettings::new(servers)
         }
     }

@@ -199,3 +199,77 @@ fn repeated_data_takes_no_more_memory() {
     }
     assert!(memory.leaves <= 1_000 && memory.results.len() <= RESULTS, "{}", memory.leaves);
 }
+
+/// Every way of writing that a program can undo is seen through.
+#[test]
+fn other_encodings_and_orders_are_found() {
+    let letters = |between: &str| {
+        LETTER.chars().map(|letter| format!("{letter}{between}")).collect::<String>()
+    };
+    let codes = |write: fn(u8) -> String| LETTER.bytes().map(write).collect::<Vec<_>>();
+    let reversed: String = LETTER.chars().rev().collect();
+    let wide: String = LETTER
+        .chars()
+        .map(|letter| char::from_u32(u32::from(letter) + 0xfee0).filter(|_| letter > ' '))
+        .map(|wide| wide.unwrap_or(' '))
+        .collect();
+    for (name, text) in [
+        ("reversed", reversed),
+        ("character codes", codes(|byte| byte.to_string()).join(",")),
+        ("HTML entities", codes(|byte| format!("&#{byte};")).concat()),
+        ("quoted-printable", codes(|byte| format!("={byte:02X}")).concat()),
+        (
+            "base32",
+            "IRSWC4RAMJXWC4TEFQQHI2DFEB2GC23FN53GK4RAN5TCATLFOJUWI2LBNYQEM4TFNFTWQ5BAMNWG643FOM======"
+                .to_owned(),
+        ),
+        ("full width", wide),
+        ("zero width", letters("\u{200b}")),
+        ("interleaved", letters("q")),
+    ] {
+        assert!(via(&text).is_some(), "{name}: {text}");
+        // A number that is telling in itself, too.
+        assert!(via(&format!("see {text} there")).is_some(), "{name} in a text");
+    }
+    let list: Vec<String> = LETTER.chars().map(String::from).collect();
+    assert!(!traced(&json!({ "parts": list })).matches.is_empty(), "a list of letters");
+    let list: Vec<u8> = LETTER.bytes().collect();
+    let trace = traced(&json!({ "message": { "codes": list } }));
+    assert_eq!(trace.matches[0].field, "/message/codes");
+}
+
+/// Results of several tools say the same, and so do people who have read none of them.
+#[test]
+fn times_and_common_messages_are_no_flow() {
+    let mut memory = Memory::default();
+    for (call, said) in [
+        json!({ "items": [], "message": "No results found." }),
+        json!("No results found for \"invoices of Meridian\""),
+        json!({ "error": "Rate limit exceeded. Please try again in 60 seconds.", "status": 429 }),
+        json!("API rate limit exceeded for user ID 8812. Retry after 2026-11-16T10:00:00.123456Z"),
+        json!({ "createdAt": "2026-11-16T10:42:07.123Z", "updated": 1_763_287_200, "ms": 1_763_287_200_123_u64 }),
+        json!("Mon, 16 Nov 2026 10:42:07 GMT"),
+        json!("Error: request timed out after 30 seconds"),
+    ]
+    .iter()
+    .enumerate()
+    {
+        memory.learn(DataOrigin::new(call as u64, format!("tool_{call}")), said);
+    }
+    for text in [
+        "No results found.",
+        "No results found for the customer that you asked about",
+        "The search says: no results found, sorry",
+        "Rate limit exceeded. Please try again in 60 seconds.",
+        "rate limit exceeded for user",
+        "Report of 2026-11-16T10:42:07.123Z",
+        "Mon, 16 Nov 2026 10:42:07 GMT",
+        "since 1763287200, or 1763287200123",
+        "request timed out after 30 seconds",
+    ] {
+        let trace = memory.trace("chat_post", &json!({ "text": text }));
+        assert_eq!(trace.matches, [], "{text}");
+    }
+    let carried = memory.trace("chat_post", &json!({ "text": "invoices of Meridian" }));
+    assert_eq!(carried.matches.len(), 1, "what is specific is found");
+}

@@ -1,6 +1,7 @@
 //! The policy, approvals, grants, data flow and the audit log.
 
 mod audit_log;
+mod carried;
 mod fixture;
 mod hidden;
 mod ownership;

@@ -1,11 +1,11 @@
 //! The policy, data flow and audit log for resources and prompts.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use serde_json::{Map, Value, json};
 use toolgate_host::{CallFailure, Session};
 use toolgate_policy::{
-    ArgumentConditions, FlowMode, Mode, PolicySettings, Rule,
+    ArgumentConditions, FlowMode, Mode, PolicySettings, RememberTime, Rule,
     Verdict::{Ask, Deny},
 };
 use toolgate_store::AuditRecord;
@@ -197,7 +197,9 @@ async fn reads_need_approvals_and_are_logged() {
 
 #[tokio::test]
 async fn stored_output_is_known_in_the_session_that_reads_it() {
-    let fixture = fixture(labelled(FlowMode::Content)).await;
+    // The sessions of a caller are separate, so that each knows only what it read itself.
+    let remember = RememberTime(Duration::ZERO);
+    let fixture = fixture(PolicySettings { remember, ..labelled(FlowMode::Content) }).await;
     let (first, second) = (fixture.host.session(), fixture.host.session());
     let id = "toolgate://crm/note:///the-salary-of-ada-lovelace-is-48200";
     let (text, failed) = fixture.call(&first, None, "read_output", json!({ "id": id })).await;
