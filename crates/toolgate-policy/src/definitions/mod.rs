@@ -32,5 +32,5 @@ pub use difference::{
     Change, ChangeKind, Difference, DifferenceKind, Differences, Newness, TextSpan, compare,
 };
 pub use lock::{Lock, LockError, LockedTool, MAX_LOCK_BYTES};
-pub use scan::{DefinitionFinding, FindingKind, HiddenKind, scan, shown, spelled_out};
+pub use scan::{DefinitionFinding, FindingKind, HiddenKind, scan, scan_value, shown, spelled_out};
 pub use shadow::{Likeness, Shadow, ShadowIndex, Shadowed, shadowing};

@@ -5,6 +5,7 @@
 mod catalogue;
 mod changes;
 mod explanations;
+mod findings;
 mod flows;
 mod grants;
 mod names;

@@ -2,8 +2,9 @@
 //!
 //! A finding is a reason to look, not a proof. The patterns are few and specific, because people
 //! switch off a scanner that is mostly wrong. They are matched after hidden characters have been
-//! removed, as a model would read the text.
+//! removed, as a model would read the text, and in other readings of it: decoded, reversed, in leet.
 
+mod disguise;
 mod hidden;
 mod phrases;
 
@@ -21,9 +22,10 @@ const MAX_FINDINGS: usize = 32;
 const AROUND: usize = 20;
 const LONGEST_EXCERPT: usize = 160;
 
-/// The fields that a model or a person reads.
-const READ: [&str; 6] =
-    ["name", "title", "description", "inputSchema", "outputSchema", "annotations"];
+/// So many blank characters in a row push what follows out of sight.
+const FAR: usize = 120;
+/// So many lines in a row without a text do, too.
+const FAR_LINES: usize = 20;
 
 /// Something in a definition that a person should look at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -60,18 +62,34 @@ pub enum FindingKind {
     Exfiltration,
     /// A parameter that asks for more than the tool needs: `sidenote`.
     Parameter,
-    /// A long run of base64 or hexadecimal digits.
+    /// A long run of base64 or hexadecimal digits, or a short one that is a text.
     Encoded,
+    /// One of these instructions in disguise: reversed, in leet, with spaces between the letters.
+    Disguised,
+    /// A comment, which is not shown where the text is.
+    Comment,
+    /// A text after so much blank space that nobody sees it.
+    Distant,
 }
 
-/// Scans everything in a definition that a model reads.
+/// Scans everything in a definition, fields that nobody knows included: a client may show any of it
+/// to the model.
 pub fn scan(definition: &Definition) -> Vec<DefinitionFinding> {
-    let value = definition.to_value();
+    scan_value(&definition.to_value())
+}
+
+/// Scans everything in the definition of a prompt, a resource or a template, or the instructions of
+/// a server.
+pub fn scan_value(value: &Value) -> Vec<DefinitionFinding> {
     let mut findings = Vec::new();
-    for field in READ {
-        if let Some(part) = value.get(field) {
-            look(part, field, &mut findings);
+    match value {
+        Value::Object(fields) => {
+            for (field, part) in fields {
+                look_at_text(field, field, &mut findings);
+                look(part, field, &mut findings);
+            }
         }
+        value => look(value, "text", &mut findings),
     }
     findings
 }
@@ -109,13 +127,79 @@ fn look_at_text(text: &str, path: &str, findings: &mut Vec<DefinitionFinding>) {
         .chars()
         .filter(|character| HiddenKind::of(*character).is_none_or(HiddenKind::is_blank))
         .collect();
-    for (kind, range) in phrases::find(&visible) {
-        let start =
-            visible[..range.start].char_indices().rev().nth(AROUND - 1).map_or(0, |(at, _)| at);
-        let excerpt = shown(&visible[start..], LONGEST_EXCERPT);
+    let excerpt = |text: &str, at: usize| {
+        let start = text[..at].char_indices().rev().nth(AROUND - 1).map_or(0, |(at, _)| at);
+        shown(&text[start..], LONGEST_EXCERPT)
+    };
+    let mut push = |kind, excerpt| {
         findings.push(DefinitionFinding { kind, path: path(), excerpt });
+    };
+    // A picture is a long run of digits by its nature. What is written in it is read below.
+    let is_picture = visible.starts_with("data:");
+    let mut has_phrase = false;
+    for (kind, range) in phrases::find(&visible) {
+        if !(is_picture && kind == FindingKind::Encoded) {
+            has_phrase = true;
+            push(kind, excerpt(&visible, range.start));
+        }
+    }
+    if let Some(at) = comment(&visible) {
+        push(FindingKind::Comment, excerpt(&visible, at));
+    }
+    if let Some(far) = distant(&visible) {
+        push(FindingKind::Distant, shown(far, LONGEST_EXCERPT));
+    }
+    if !has_phrase {
+        let disguised = disguise::readings(&visible).into_iter().find_map(|reading| {
+            let found = phrases::find(&reading.text);
+            let is_instruction = |kind: &FindingKind| {
+                !matches!(kind, FindingKind::Encoded | FindingKind::MixedAlphabets)
+            };
+            let phrase = found.into_iter().find(|(kind, _)| is_instruction(kind));
+            match phrase {
+                Some((_, range)) => {
+                    Some((FindingKind::Disguised, excerpt(&reading.text, range.start)))
+                }
+                None if reading.is_encoded && !is_picture => {
+                    Some((FindingKind::Encoded, shown(&reading.text, LONGEST_EXCERPT)))
+                }
+                None => None,
+            }
+        });
+        let spaced = || {
+            let said = disguise::spaced(&visible)?;
+            Some((FindingKind::Disguised, shown(&said, LONGEST_EXCERPT)))
+        };
+        if let Some((kind, excerpt)) = disguised.or_else(spaced) {
+            push(kind, excerpt);
+        }
     }
     findings.truncate(MAX_FINDINGS);
+}
+
+/// Where a comment of HTML with a text in it begins.
+fn comment(text: &str) -> Option<usize> {
+    text.match_indices("<!--").map(|(at, _)| at).find(|at| {
+        let inside = text[at + 4..].split("-->").next().unwrap_or_default();
+        inside.split_whitespace().nth(1).is_some()
+    })
+}
+
+/// The text after very much blank space.
+fn distant(text: &str) -> Option<&str> {
+    let (mut blank, mut lines) = (0, 0);
+    for (at, letter) in text.char_indices() {
+        if letter.is_whitespace() {
+            blank += 1;
+            lines += usize::from(letter == '\n');
+            continue;
+        }
+        if at > 0 && (blank >= FAR || lines >= FAR_LINES) {
+            return Some(&text[at..]);
+        }
+        (blank, lines) = (0, 0);
+    }
+    None
 }
 
 fn look_at_parameters(
@@ -148,6 +232,9 @@ impl fmt::Display for FindingKind {
             Self::Exfiltration => "an instruction to pass on what the tool does not need",
             Self::Parameter => "a parameter that asks for more than the tool needs",
             Self::Encoded => "an encoded text",
+            Self::Disguised => "an instruction in disguise",
+            Self::Comment => "a comment that is not shown",
+            Self::Distant => "a text far out of sight",
         })
     }
 }
