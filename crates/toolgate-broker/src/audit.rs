@@ -339,7 +339,9 @@ impl AuditOutcome {
                 CallError::Stopped { .. } | CallError::TimedOut { .. } | CallError::Cancelled => {
                     Self::Unknown
                 }
-                CallError::DefinitionChanged { .. } => Self::Refused,
+                CallError::DefinitionChanged { .. } | CallError::DefinitionUnknown { .. } => {
+                    Self::Refused
+                }
                 _ => Self::Error,
             },
             Err(BrokerError::Raw(_)) => Self::Error,
@@ -375,6 +377,7 @@ fn failure_name(outcome: Result<&Value, &BrokerError>) -> Option<&'static str> {
         Err(BrokerError::Call(error)) => match **error {
             CallError::UnknownServer(_) | CallError::NotConnected { .. } => "not_connected",
             CallError::DefinitionChanged { .. } => "definition_changed",
+            CallError::DefinitionUnknown { .. } => "definition_unknown",
             CallError::Unauthorized { .. } => "unauthorized",
             CallError::Stopped { .. } => "server_stopped",
             CallError::TimedOut { .. } => "timeout",

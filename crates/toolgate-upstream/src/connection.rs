@@ -20,7 +20,7 @@ use toolgate_mcp::{
 
 use crate::{
     call_queue::{CallSlot, QueuedCaller},
-    calls::{ConnectionState, PendingCall},
+    calls::{ConnectionState, ListFailed, PendingCall},
     error::CallError,
     handshake::Handshake,
     input_handler::{self, InputHandler},
@@ -103,8 +103,6 @@ const ONE_CLIENT: &str = "the server asks for input, so that it is given the cal
                           at a time; those of others did not end";
 const PERSON_ELSEWHERE: &str = "the server has asked for input and waits for a person at another \
                                 client; nothing was sent, try again later";
-/// How long a call waits for a list that the server has announced.
-const ANNOUNCED_LIST_TIMEOUT: Duration = Duration::from_secs(5);
 /// `_meta` keys that belong to the connection and not to the caller.
 const CONNECTION_META: [&str; 4] =
     [meta::PROGRESS_TOKEN, meta::PROTOCOL_VERSION, meta::CLIENT_INFO, meta::CLIENT_CAPABILITIES];
@@ -169,9 +167,42 @@ impl Connection {
         }
     }
 
-    /// Waits until the announced list was fetched, for a limited time.
-    async fn list_is_current(&self) {
-        let _ = tokio::time::timeout(ANNOUNCED_LIST_TIMEOUT, self.state.lists.current()).await;
+    /// Waits until a call may be sent: the announced list was fetched within the limits of the call,
+    /// and the definition of the tool is the one that the call was judged by.
+    async fn checked(
+        &self,
+        about: &str,
+        check: &SendCheck,
+        options: &CallOptions,
+        limits: &ServerLimits,
+    ) -> Result<(), CallFailure> {
+        let (server, tool) = (self.about.name.clone(), about.to_owned());
+        let limit = limits.idle.min(limits.total);
+        let missing = tokio::select! {
+            current = self.state.lists.current(|| self.doubt()) => {
+                current.err().map(|ListFailed| "could not be fetched".to_owned())
+            }
+            () = options.cancel.cancelled() => {
+                return Err(CallFailure::Failed(CallError::Cancelled));
+            }
+            () = self.raw.closed() => return Err(CallFailure::NotSent),
+            () = tokio::time::sleep(limit) => {
+                Some(format!("did not come within {} s", limit.as_secs_f64()))
+            }
+        };
+        if let Some(why) = missing {
+            return Err(CallFailure::Failed(CallError::DefinitionUnknown { server, tool, why }));
+        }
+        if !(check.0)() {
+            return Err(CallFailure::Failed(CallError::DefinitionChanged { server, tool }));
+        }
+        Ok(())
+    }
+
+    /// Waits for this long, or until a call needs an answer, and requests a check.
+    pub(crate) async fn doubt_after(&self, pause: Duration) {
+        let _ = tokio::time::timeout(pause, self.doubted.notified()).await;
+        self.doubt();
     }
 
     /// Requests a check whether the server still responds.
@@ -266,16 +297,9 @@ impl Connection {
         limits: &ServerLimits,
         slot: &mut Option<CallSlot>,
     ) -> Result<Value, CallFailure> {
+        let started = Instant::now();
         if let Some(check) = &options.send_check {
-            tokio::select! {
-                () = self.list_is_current() => {}
-                () = options.cancel.cancelled() => {}
-                () = self.raw.closed() => return Err(CallFailure::NotSent),
-            }
-            if !(check.0)() {
-                let (server, tool) = (self.about.name.clone(), about.to_owned());
-                return Err(CallFailure::Failed(CallError::DefinitionChanged { server, tool }));
-            }
+            self.checked(about, check, options, limits).await?;
         }
         if options.cancel.is_cancelled() {
             return Err(CallFailure::Failed(CallError::Cancelled));
@@ -289,7 +313,8 @@ impl Connection {
             self.failed(about, error)
         })?;
         let open = &call.open_input_requests;
-        let total = open.elapse(limits.total, PERSON_TIMEOUT);
+        let total = limits.total.saturating_sub(started.elapsed());
+        let total = open.elapse(total, PERSON_TIMEOUT);
         let idle = open.elapse(limits.idle, PERSON_TIMEOUT);
         let (mut total, mut idle) = (std::pin::pin!(total), std::pin::pin!(idle));
         let (error, reason) = loop {

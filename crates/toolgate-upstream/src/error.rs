@@ -86,6 +86,20 @@ pub enum CallError {
         /// The tool.
         tool: String,
     },
+    /// The server has announced a new list of tools that is not known yet. Nothing was sent.
+    #[error(
+        "server `{server}` has announced that its tools changed, and its new list {why}; nothing was \
+         sent, because `{tool}` may have another definition now; repeat the call later, and see \
+         `toolgate logs {server}` if the list does not come"
+    )]
+    DefinitionUnknown {
+        /// The server.
+        server: ServerName,
+        /// The tool.
+        tool: String,
+        /// What is known of the list.
+        why: String,
+    },
     /// The caller cancelled; the server was told.
     #[error("the call was cancelled")]
     Cancelled,

@@ -244,21 +244,24 @@ impl Server {
                         let problems = listing.problems.clone();
                         self.pass_on(&connection.handshake, listing);
                         self.publish(|current| current.state.problems = problems);
+                        connection.state.lists.fetched(announced);
                     }
                     Ok(Err(error)) => {
                         if let Some(failure) = Self::gone(&error) {
                             return failure;
                         }
                         self.note(&format!("the list of tools did not come: {error}"));
+                        connection.state.lists.failed(announced);
                         if matches!(error, RequestError::Transport { .. }) {
                             // The server may be ending, or the network be down for a moment.
-                            tokio::time::sleep(trouble.next(Instant::now())).await;
-                            connection.doubt();
+                            connection.doubt_after(trouble.next(Instant::now())).await;
                         }
                     }
-                    Err(_) => self.note("the list of tools did not come in time"),
+                    Err(_) => {
+                        self.note("the list of tools did not come in time");
+                        connection.state.lists.failed(announced);
+                    }
                 }
-                connection.state.lists.listed(announced);
                 tokio::time::sleep(SHORTEST_RELIST).await;
             }
         };
