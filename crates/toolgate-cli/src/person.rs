@@ -66,10 +66,10 @@ impl Person {
                 }
                 Ok(answer)
             }
-            Self::Desktop(dialog) => Ok(match dialog.agrees(&format!("{request}\n\n{ALLOW}"))? {
-                true => PersonAnswer::ONCE,
-                false => PersonAnswer::Deny,
-            }),
+            Self::Desktop(dialog) => {
+                let is_agreed = dialog.agrees(&format!("{request}\n\n{ALLOW}"))?;
+                Ok(if is_agreed { PersonAnswer::ONCE } else { PersonAnswer::Deny })
+            }
         }
     }
 

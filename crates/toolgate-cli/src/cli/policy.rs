@@ -7,7 +7,6 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::Output;
 
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub(crate) struct Approve {
     /// The id of a call or server that waits; without it, toolgate lists everything that waits. The id is shown only
     /// on a terminal. With --show and --deny also the name of a question as agents see it (q_…), and with --deny the

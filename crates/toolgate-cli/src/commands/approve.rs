@@ -179,9 +179,8 @@ fn list(
     }
     // An agent that runs this command reads what it prints. The ids are for the screen of a person.
     let is_screen = stdout().is_terminal();
-    let heading = |id: &str| match is_screen {
-        true => id.to_owned(),
-        false => QuestionReference::of(id).to_string(),
+    let heading = |id: &str| {
+        if is_screen { id.to_owned() } else { QuestionReference::of(id).to_string() }
     };
     let servers = waiting.iter().map(|Waiting { id, namespace, request, .. }| {
         let namespace = namespace.as_ref().map(|name| format!(" (namespace {name})"));

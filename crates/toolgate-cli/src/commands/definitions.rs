@@ -166,14 +166,12 @@ fn agreed(loaded: &Loaded, held: &[&HiddenTool], suspicious: &[&Tool]) -> Result
     let mut text = String::new();
     for tool in held {
         let _ = writeln!(text, "{}: {}", shown(&tool.name, 128), summary(tool));
-        match &tool.why {
-            HiddenReason::Held(Change { kind: ChangeKind::Changed(differences), .. }) => {
-                let _ = writeln!(text, "{differences}");
-            }
-            _ => {
-                let definition = tool.definition.to_value().to_string();
-                let _ = writeln!(text, "{}", shown(&definition, LONGEST_DEFINITION));
-            }
+        if let HiddenReason::Held(Change { kind: ChangeKind::Changed(differences), .. }) = &tool.why
+        {
+            let _ = writeln!(text, "{differences}");
+        } else {
+            let definition = tool.definition.to_value().to_string();
+            let _ = writeln!(text, "{}", shown(&definition, LONGEST_DEFINITION));
         }
     }
     let held = held.iter().map(|tool| (&tool.name[..], &tool.definition));
