@@ -47,10 +47,10 @@ async fn without_a_policy_what_declares_itself_destructive_asks_where_it_can() {
             json!({ "action": "decline" })
         };
         let refused = talk.call("call_tool", through("pages_erase"), no).await;
-        assert!(text(&refused).contains("a person said no"), "{way:?}: {refused}");
+        assert!(text(&refused).contains("a person denied it"), "{way:?}: {refused}");
         let script = json!({ "code": "return await pages_erase({})" });
         let refused = talk.call("run_code", script, no).await;
-        assert!(text(&refused).contains("a person said no"), "{way:?}: {refused}");
+        assert!(text(&refused).contains("a person denied it"), "{way:?}: {refused}");
         assert_eq!(called(&log), ["change"], "{way:?}");
         let yes = async |_: Value| said("allow once");
         talk.call("call_tool", through("pages_erase"), yes).await;
