@@ -36,11 +36,15 @@ pub fn use_launcher(
 /// The launcher of one server: starts it, and ends what is left of it. Does not return before that.
 /// `arguments` are those after the arguments of [`use_launcher`].
 pub fn launcher_main(arguments: impl Iterator<Item = OsString>) -> std::process::ExitCode {
-    #[cfg(target_os = "linux")]
-    return role::run(arguments);
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = (arguments.count(), LAUNCHER.get());
-        std::process::ExitCode::FAILURE
+    role::run(arguments)
+}
+
+/// Only Linux has launchers.
+#[cfg(not(target_os = "linux"))]
+mod role {
+    use std::{ffi::OsString, process::ExitCode};
+
+    pub(super) fn run(_arguments: impl Iterator<Item = OsString>) -> ExitCode {
+        ExitCode::FAILURE
     }
 }
