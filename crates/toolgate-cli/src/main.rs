@@ -23,10 +23,22 @@ use crate::{cli::Cli, failure::Failure};
 #[global_allocator]
 static ALLOCATOR: toolgate_sandbox::WorkerAllocator = toolgate_sandbox::WorkerAllocator::new();
 
+/// The argument that makes this program the launcher of a server.
+const LAUNCHER: &str = "server-launcher";
+
 fn main() -> ExitCode {
     // Checked first, so that a worker opens nothing that it does not need.
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == load::WORKER) {
-        return toolgate_sandbox::worker_main();
+    match std::env::args_os().nth(1) {
+        Some(role) if role == load::WORKER => return toolgate_sandbox::worker_main(),
+        Some(role) if role == LAUNCHER => {
+            return toolgate::launcher_main(std::env::args_os().skip(2));
+        }
+        _ => {}
+    }
+    #[cfg(target_os = "linux")]
+    {
+        hide_memory();
+        toolgate::use_launcher("/proc/self/exe", [LAUNCHER]);
     }
     let cli = Cli::read();
     start_logging(cli.globals.verbose);
@@ -51,6 +63,16 @@ fn main() -> ExitCode {
             failure.exit_code()
         }
     }
+}
+
+/// Hides the memory and the environment of this process, which hold the secrets of all servers, from
+/// other processes of the same user. So no core dump is written either.
+#[cfg(target_os = "linux")]
+fn hide_memory() {
+    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+
+    // It fails only for values that the system does not know.
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
 /// Logs go to stderr. `RUST_LOG` selects in detail. Without it only warnings of toolgate are shown,

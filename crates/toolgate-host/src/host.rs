@@ -25,7 +25,7 @@ use crate::{
     resources::{ListKind, ResourceHub},
     session::Session,
     settings::{Connect, HostSettings, open_journal},
-    tool_filter::{HiddenTool, ToolFilter},
+    tool_filter::{HiddenReason, HiddenTool, ToolFilter},
     usage::Usage,
 };
 
@@ -296,7 +296,8 @@ impl Host {
         Some(capabilities.contains_key(kind.capability()))
     }
 
-    /// Waits for the first lists, and connects the lazy servers that an unknown name may belong to.
+    /// Waits for the first lists, and connects the lazy servers that an unknown name may belong to, and
+    /// those that hold it back by a cached definition: the server may have another one now.
     pub(crate) async fn connect_owners(&self, name: &str) {
         self.first_lists().await;
         let owners: Vec<ServerName> = {
@@ -308,7 +309,12 @@ impl Host {
             let unknown = |server: &&ServerName| !self.inner.live_catalog.is_known(server);
             owners.map(|entry| &entry.name).filter(unknown).cloned().collect()
         };
-        for server in owners.iter().filter(|server| self.is_lazy(server)) {
+        let owners = owners.into_iter().filter(|server| self.is_lazy(server));
+        let holding = self
+            .hidden_tools()
+            .into_iter()
+            .filter(|tool| tool.name == name && !matches!(tool.why, HiddenReason::Denied));
+        for server in owners.chain(holding.map(|tool| tool.id.server)) {
             self.connect(server.as_str()).await;
         }
     }

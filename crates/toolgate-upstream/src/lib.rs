@@ -38,7 +38,7 @@ pub use toolgate_mcp::{
     client::{
         ConnectFailure, ConnectionClient, ConnectionHandler, Endpoint, HttpEndpoint, InputRequest,
         OutputSource, RawConnection, RawRequest, Redactor, RelatedRequest, RequestError,
-        ServerLimits, StdioEndpoint, TokenProvider, is_loopback,
+        ServerLimits, StdioEndpoint, TokenProvider, is_loopback, launcher_main, use_launcher,
     },
 };
 pub use upstream::{ServerObserver, ServerPool, Upstream};

@@ -25,7 +25,8 @@
 //! The library reads no environment variable and no home folder by itself. The caller passes what a
 //! configuration may use: see [`HostEnvironment`]. What the caller leaves out is not used. Without a
 //! state folder nothing is cached, recorded or remembered. Without a [worker](HostBuilder::worker)
-//! no script runs.
+//! no script runs. Without a [launcher](use_launcher), a process that has left the session of its server
+//! survives if the server crashes or the program is killed.
 //!
 //! A program that needs more than a running host, such as the problems of a file or the settings of
 //! each namespace, reads a [`HostConfig`] and starts hosts from its settings.
@@ -46,4 +47,6 @@ pub use toolgate_config::{Configuration, ExposureMode, Format, Problem};
 pub use toolgate_host::{Host, HostSettings, ServerSetup, Session};
 pub use toolgate_sandbox::PoolSettings;
 pub use toolgate_store::{Store, VaultKey};
-pub use toolgate_upstream::{Endpoint, HttpEndpoint, ServerSpec, StdioEndpoint};
+pub use toolgate_upstream::{
+    Endpoint, HttpEndpoint, ServerSpec, StdioEndpoint, launcher_main, use_launcher,
+};

@@ -11,6 +11,7 @@ use toolgate_policy::{
     definitions::{Change, ChangeKind, scan, shadowing, shown},
 };
 use toolgate_store::AuditRecord;
+use toolgate_upstream::StateKind;
 
 use super::findings::{Findings, is_held};
 use crate::{
@@ -27,6 +28,13 @@ const LONGEST_DEFINITION: usize = 20_000;
 
 pub(crate) async fn run(globals: &Globals, arguments: &Definitions) -> CommandResult {
     let (loaded, host) = super::start(globals, None)?;
+    if matches!(arguments.command, Some(DefinitionsCommand::Approve { .. })) {
+        // What is approved is what the servers have now, lazy ones too.
+        host.recalled().await;
+        for setup in &host.settings().servers {
+            host.servers().wake(setup.spec.name.as_str());
+        }
+    }
     super::settle(&host).await;
     let held: Vec<HiddenTool> = host.hidden_tools().into_iter().filter(is_held).collect();
     let outcome = match &arguments.command {
@@ -154,7 +162,39 @@ fn approve(
         pinned => format!("{pinned} definitions are approved as they are now."),
     });
     load::report(loaded);
-    Ok(ExitCode::SUCCESS)
+    if !all {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let missing = missing(host);
+    for sentence in &missing {
+        print::note(sentence);
+    }
+    Ok(if missing.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The servers whose definitions are not known or may be old, with the reasons.
+fn missing(host: &Host) -> Vec<String> {
+    let sentence = |name: &str| {
+        let state = host.servers().state(name)?;
+        let (reason, action) = match (state.kind, state.failure) {
+            (StateKind::Ready, _) => return None,
+            (StateKind::Disabled, _) => {
+                ("it is disabled".to_owned(), format!("enable it with `toolgate enable {name}`"))
+            }
+            (_, Some(failure)) => (failure.reason, failure.action),
+            (_, None) => ("it is not connected".to_owned(), format!("see `toolgate logs {name}`")),
+        };
+        let what = if host.catalog().read().tools_of(name).is_empty() {
+            "no definition of its tools is approved"
+        } else {
+            "the definitions of its last connection are approved"
+        };
+        Some(format!(
+            "warning: server `{name}` did not list its tools, so {what}: {reason}; {action}, and then \
+             repeat `toolgate definitions approve --all`"
+        ))
+    };
+    host.settings().servers.iter().filter_map(|it| sentence(it.spec.name.as_str())).collect()
 }
 
 /// Asks the person about the tools that would be let in or no longer be suspected. To pin what is used

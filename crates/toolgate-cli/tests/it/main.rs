@@ -31,6 +31,8 @@ mod http;
 #[cfg(unix)]
 mod logins;
 mod modes;
+#[cfg(target_os = "linux")]
+mod processes;
 mod real;
 mod reference;
 #[cfg(unix)]

@@ -1,20 +1,7 @@
-//! Finds all processes that a server has started.
-
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// The variable that holds the tag of a server. Its processes inherit it.
-pub const TAG_VARIABLE: &str = "TOOLGATE_SERVER_TAG";
+//! Finds the processes that a server has started, where no launcher does.
 
 /// How often processes are searched, because a process can start another before it is killed.
 const ROUNDS: usize = 10;
-
-/// A tag that no other server has, on this machine and at this time.
-pub(super) fn new_tag() -> String {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let started = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
-    format!("{}-{number}-{started:x}", std::process::id())
-}
 
 /// A process. The system reuses numbers, so its start time is part of its identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,9 +28,16 @@ pub(super) fn of(process: u32) -> Vec<ProcessEntry> {
     found
 }
 
-/// Kills these processes and their descendants, and every process that has the tag.
+/// The numbers of the children of a process.
 #[cfg(target_os = "linux")]
-pub(super) fn kill(strays: &[ProcessEntry], tag: &str) {
+pub(super) fn children_of(process: u32) -> Vec<u32> {
+    let all = linux::processes().into_iter();
+    all.filter(|it| it.parent == process).map(|it| it.number).collect()
+}
+
+/// Kills these processes and their descendants.
+#[cfg(target_os = "linux")]
+pub(super) fn kill(strays: &[ProcessEntry]) {
     let mut left = strays.to_vec();
     for _ in 0..ROUNDS {
         for stray in std::mem::take(&mut left) {
@@ -52,7 +46,6 @@ pub(super) fn kill(strays: &[ProcessEntry], tag: &str) {
                 linux::kill(stray.number);
             }
         }
-        left.extend(linux::tagged(tag));
         if left.is_empty() {
             return;
         }
@@ -66,7 +59,7 @@ pub(super) fn of(_process: u32) -> Vec<ProcessEntry> {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn kill(_strays: &[ProcessEntry], _tag: &str) {
+pub(super) fn kill(_strays: &[ProcessEntry]) {
     let _ = ROUNDS;
 }
 
@@ -76,7 +69,7 @@ mod linux {
 
     use rustix::process::{Pid, Signal, kill_process};
 
-    use super::{ProcessEntry, TAG_VARIABLE};
+    use super::ProcessEntry;
 
     fn numbers() -> impl Iterator<Item = u32> {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -99,16 +92,6 @@ mod linux {
         numbers().filter_map(entry).collect()
     }
 
-    /// The processes that have the tag among their variables.
-    pub(super) fn tagged(tag: &str) -> Vec<ProcessEntry> {
-        let wanted = format!("{TAG_VARIABLE}={tag}");
-        let has_tag = |number: &u32| {
-            let variables = fs::read(format!("/proc/{number}/environ")).unwrap_or_default();
-            variables.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
-        };
-        numbers().filter(has_tag).filter_map(entry).collect()
-    }
-
     pub(super) fn kill(number: u32) {
         if let Some(process) = i32::try_from(number).ok().and_then(Pid::from_raw) {
             // The process may be gone already.
@@ -122,11 +105,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_servers_have_one_tag() {
-        assert_ne!(new_tag(), new_tag());
-    }
-
-    #[test]
     fn a_child_of_a_child_is_a_descendant() {
         let mut child = std::process::Command::new("sh")
             .args(["-c", "sleep 60 & echo started; wait"])
@@ -137,7 +115,7 @@ mod tests {
         std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut started).unwrap();
         let below = of(child.id());
         assert_eq!(below.len(), 1, "{below:?}");
-        kill(&[linux::entry(child.id()).unwrap()], "none");
+        kill(&[linux::entry(child.id()).unwrap()]);
         child.wait().unwrap();
         assert!(!linux::processes().iter().any(|it| below.contains(it)));
     }

@@ -17,6 +17,7 @@ mod exchange;
 mod failure;
 mod handshake;
 mod http;
+mod launcher;
 mod parameters;
 mod process;
 mod redact;
@@ -33,8 +34,8 @@ pub use connection::{
     ConnectionClient, ConnectionHandler, ConnectionSettings, InputRequest, OutputSource,
     PendingRequest, RawConnection, RawRequest, RelatedRequest, RequestError, TransportFailure,
 };
-pub use descendants::TAG_VARIABLE;
 pub use endpoint::{Endpoint, HttpEndpoint, ServerLimits, StdioEndpoint, place};
 pub use failure::{AuthorizationError, ConnectFailure, START_OR_CORRECT, error_chain};
 pub use http::{TokenProvider, TokenVerdict, bearer_challenge, is_loopback};
+pub use launcher::{launcher_main, use_launcher};
 pub use redact::Redactor;

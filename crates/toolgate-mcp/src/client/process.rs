@@ -1,14 +1,12 @@
 //! Child processes that never outlive toolgate.
 //!
-//! Each child leads its own session and process group: it has no terminal, and everything that it
-//! starts can be ended with it. Three mechanisms end it: [`Process::stop`] normally, the
-//! parent-death signal of Linux for the child, and the watchdog if toolgate is killed.
+//! Each server leads its own session and process group: it has no terminal, and everything that it
+//! starts can be ended with it. A process can leave the group, as a daemon does. On Linux a launcher
+//! (`launcher`) ends those too, however toolgate ends.
 //!
-//! A process can leave the group, as a daemon does. On Linux it is still found: the child adopts
-//! the orphans among its descendants, and each process has the tag of its server among its
-//! variables. One kind of process survives: it has cleared its variables *and* its server crashed
-//! or ended together with a killed toolgate. On other systems every process that has left the group
-//! survives.
+//! Where this program has no launcher, three mechanisms end a child: [`Process::stop`] normally, the
+//! parent-death signal of Linux for the child, and the watchdog if toolgate is killed. A process that
+//! has left the group ends only with [`Process::stop`], and only on Linux.
 
 use std::{
     collections::VecDeque,
@@ -26,6 +24,8 @@ use tokio::{
     sync::watch,
 };
 
+#[cfg(target_os = "linux")]
+use super::launcher::{self, LauncherSocket};
 use super::{
     descendants::{self, ProcessEntry},
     endpoint::StdioEndpoint,
@@ -61,18 +61,14 @@ pub(crate) async fn start(
     redactor: Redactor,
     on_stderr: impl Fn(&str) + Send + 'static,
 ) -> io::Result<Started> {
-    let tag = descendants::new_tag();
-    let mut command = Command::new(&endpoint.command);
+    let (mut command, launcher) = command(endpoint)?;
     command
-        .args(&endpoint.args)
         .env_clear()
         .envs(environment::base())
         .envs(&endpoint.env)
-        .env(descendants::TAG_VARIABLE, &tag)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true);
+        .stderr(Stdio::piped());
     if let Some(cwd) = &endpoint.cwd {
         command.current_dir(cwd);
     }
@@ -82,7 +78,8 @@ pub(crate) async fn start(
     let stdout = child.stdout.take().ok_or_else(missing)?;
     let stderr = child.stderr.take().ok_or_else(missing)?;
     let number = child.id().ok_or_else(|| io::Error::other("the child ended at once"))?;
-    let group = Arc::new(Group::new(number, tag));
+    let launcher = started(launcher).await?;
+    let group = Arc::new(Group::new(number, launcher));
 
     let last_output = Arc::new(Mutex::new(VecDeque::new()));
     let (stderr_end, stderr_ended) = watch::channel(false);
@@ -122,7 +119,9 @@ impl Process {
 
     /// Notes the descendants of the child. After its end they cannot be found as descendants.
     pub(crate) fn note_descendants(&self) {
-        *self.group.noted.lock() = descendants::of(self.group.number);
+        if self.group.launcher.is_none() {
+            *self.group.noted.lock() = descendants::of(self.group.number);
+        }
     }
 
     /// Ends the child as the protocol requires. The caller has closed its stdin. The child gets
@@ -236,8 +235,8 @@ async fn follow_stderr(
 #[derive(Debug)]
 struct Group {
     number: u32,
-    /// What its processes have among their variables.
-    tag: String,
+    /// What ends its processes, if the child is a launcher.
+    launcher: Option<LauncherSocket>,
     /// The descendants of the child before its end.
     noted: Mutex<Vec<ProcessEntry>>,
     life: Mutex<Life>,
@@ -251,9 +250,11 @@ enum Life {
 
 impl Group {
     /// The group of the child `number`, which leads it.
-    fn new(number: u32, tag: String) -> Self {
-        watchdog::watch(number, &tag);
-        Self { number, tag, noted: Mutex::default(), life: Mutex::new(Life::Running) }
+    fn new(number: u32, launcher: Option<LauncherSocket>) -> Self {
+        if launcher.is_none() {
+            watchdog::watch(number);
+        }
+        Self { number, launcher, noted: Mutex::default(), life: Mutex::new(Life::Running) }
     }
 
     /// Sends SIGTERM to its processes.
@@ -261,22 +262,30 @@ impl Group {
         // Held during the signal, so that `end` does not run in between.
         let life = self.life.lock();
         if *life == Life::Running {
-            signal(self.number, Signal::Terminate);
+            match &self.launcher {
+                Some(launcher) => launcher.terminate(),
+                None => signal(self.number, Signal::Terminate),
+            }
         }
     }
 
     /// Kills its processes, and those that have left it.
     fn end(&self) {
         let mut life = self.life.lock();
-        if *life == Life::Running {
-            // Searched first: after the end of the child they cannot be found as descendants.
-            let mut strays = descendants::of(self.number);
-            strays.append(&mut self.noted.lock());
-            signal(self.number, Signal::Kill);
-            descendants::kill(&strays, &self.tag);
-            watchdog::release(self.number);
-            *life = Life::Over;
+        if *life == Life::Over {
+            return;
         }
+        *life = Life::Over;
+        if let Some(launcher) = &self.launcher {
+            launcher.end();
+            return;
+        }
+        // Searched first: after the end of the child they cannot be found as descendants.
+        let mut strays = descendants::of(self.number);
+        strays.append(&mut self.noted.lock());
+        signal(self.number, Signal::Kill);
+        descendants::kill(&strays);
+        watchdog::release(self.number);
     }
 }
 
@@ -309,15 +318,61 @@ fn signal(group: u32, signal: Signal) {
 #[cfg(not(unix))]
 fn signal(_group: u32, _signal: Signal) {}
 
+/// The command that starts a server, and the socket to its launcher if it has one.
+#[cfg(target_os = "linux")]
+fn command(endpoint: &StdioEndpoint) -> io::Result<(Command, Option<LauncherSocket>)> {
+    Ok(match launcher::prepare(endpoint)? {
+        Some((command, socket)) => (command, Some(socket)),
+        None => (direct_command(endpoint), None),
+    })
+}
+
+#[cfg(target_os = "linux")]
+async fn started(launcher: Option<LauncherSocket>) -> io::Result<Option<LauncherSocket>> {
+    match launcher {
+        Some(launcher) => launcher.started().await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Only Linux has launchers.
+#[cfg(not(target_os = "linux"))]
+#[derive(Debug)]
+enum LauncherSocket {}
+
+#[cfg(not(target_os = "linux"))]
+impl LauncherSocket {
+    fn terminate(&self) {}
+
+    fn end(&self) {}
+}
+
+#[cfg(not(target_os = "linux"))]
+fn command(endpoint: &StdioEndpoint) -> io::Result<(Command, Option<LauncherSocket>)> {
+    Ok((direct_command(endpoint), None))
+}
+
+#[cfg(not(target_os = "linux"))]
+async fn started(launcher: Option<LauncherSocket>) -> io::Result<Option<LauncherSocket>> {
+    Ok(launcher)
+}
+
+/// The command of a server without a launcher: the child is the server.
+fn direct_command(endpoint: &StdioEndpoint) -> Command {
+    let mut command = Command::new(&endpoint.command);
+    command.args(&endpoint.args).kill_on_drop(true);
+    isolate(&mut command);
+    command
+}
+
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Starts `command` in its own session and group.
+/// Starts `command`.
 ///
 /// Linux sends the parent-death signal when the *thread* that started the child ends. So all
 /// children are started on one thread that never ends.
 async fn spawn(mut command: Command) -> io::Result<Child> {
     static SPAWNER: OnceLock<Option<Mutex<mpsc::Sender<Job>>>> = OnceLock::new();
-    isolate(&mut command);
     let spawner = SPAWNER.get_or_init(|| {
         let (jobs, queue) = mpsc::channel::<Job>();
         let run = move || {
@@ -342,6 +397,7 @@ async fn spawn(mut command: Command) -> io::Result<Child> {
     child.await.map_err(|_| gone())?
 }
 
+/// Lets the child lead its own session and group.
 #[cfg(target_os = "linux")]
 #[expect(
     unsafe_code,

@@ -1,4 +1,4 @@
-//! Ends child processes after toolgate was killed.
+//! Ends child processes after toolgate was killed, where no launcher does.
 //!
 //! A process that gets SIGKILL cannot clean up. The parent-death signal reaches the child but not
 //! its children: `npx` dies, and the server that it started lives on. So one small process for all
@@ -22,38 +22,26 @@ enum Pipe {
     Unavailable,
 }
 
-/// Lines are `+ GROUP TAG` and `- GROUP`. Groups that are left when the pipe closes are killed, and
-/// with them every process that has one of the tags among its variables, where the system shows them.
+/// Lines are `+ GROUP` and `- GROUP`. Groups that are left when the pipe closes are killed.
 const SCRIPT: &str = r#"
 trap '' HUP INT TERM
 groups=' '
-tags=''
-while read -r sign group tag; do
+while read -r sign group; do
   case "$group" in ''|*[!0-9]*) continue ;; esac
   case "$sign" in
-    +) groups="$groups$group "; case "$tag" in ''|*[!0-9a-f-]*) ;; *) tags="$tags $group:$tag" ;; esac ;;
-    -) case "$groups" in *" $group "*) groups="${groups%%" $group "*} ${groups#*" $group "}" ;; esac
-       case "$tags " in *" $group:"*) rest="${tags#*" $group:"}"; case "$rest" in *' '*) rest=" ${rest#* }" ;; *) rest='' ;; esac
-         tags="${tags%%" $group:"*}$rest" ;; esac ;;
+    +) groups="$groups$group " ;;
+    -) case "$groups" in *" $group "*) groups="${groups%%" $group "*} ${groups#*" $group "}" ;; esac ;;
   esac
 done
 # Shells differ in what they take: the first form is the standard, the second is older.
 for group in $groups; do
   kill -s KILL -- "-$group" 2>/dev/null || kill -KILL "-$group" 2>/dev/null
 done
-PATH=/usr/bin:/bin:/usr/sbin:/sbin
-for round in 1 2 3; do
-  for tag in $tags; do
-    for found in $(grep -l -s -F "TOOLGATE_SERVER_TAG=${tag#*:}" /proc/[0-9]*/environ 2>/dev/null); do
-      found="${found#/proc/}"; kill -KILL "${found%/environ}" 2>/dev/null
-    done
-  done
-done
 "#;
 
-/// Lets the watchdog kill the group, and the processes with the tag, when this process ends.
-pub(super) fn watch(group: u32, tag: &str) {
-    write(&format!("+ {group} {tag}\n"), true);
+/// Lets the watchdog kill the group when this process ends.
+pub(super) fn watch(group: u32) {
+    write(&format!("+ {group}\n"), true);
 }
 
 /// Forgets a group.

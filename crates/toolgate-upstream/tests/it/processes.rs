@@ -188,31 +188,6 @@ async fn a_shutdown_ends_daemons_even_without_their_variables() {
     gone(&pids).await;
 }
 
-#[cfg(target_os = "linux")]
-#[tokio::test]
-async fn daemons_end_with_a_crashed_server() {
-    let folder = tempfile::tempdir().unwrap();
-    let (_gate, pids) = start_with_daemons(folder.path(), &[""]).await;
-    let killed = Command::new("kill").args(["-KILL", &pids[0]]).status().unwrap();
-    assert!(killed.success());
-    gone(&pids).await;
-}
-
-/// Not a test: the process that the next test kills.
-#[tokio::test]
-async fn hold_daemons() {
-    let Some(folder) = std::env::var_os(HOLD) else { return };
-    let (_gate, pids) = start_with_daemons(Path::new(&folder), &[""]).await;
-    println!("\nholding {} {}", pids[0], pids[1]);
-    std::future::pending::<()>().await;
-}
-
-#[cfg(target_os = "linux")]
-#[tokio::test]
-async fn killing_toolgate_ends_daemons_too() {
-    kill_the_holder_of("processes::hold_daemons").await;
-}
-
 #[tokio::test]
 async fn a_server_gets_a_few_variables_and_its_own() {
     let folder = tempfile::tempdir().unwrap();

@@ -30,12 +30,22 @@ fn changing(before: &Fixture, after: &Fixture) -> Value {
     json!({ "command": "/bin/sh", "args": ["-c", script] })
 }
 
-fn workplace() -> Workplace {
-    let server = changing(
+fn server() -> Value {
+    changing(
         &wiper(json!({ "readOnlyHint": true })),
         &wiper(json!({ "readOnlyHint": false, "destructiveHint": true })),
-    );
-    Workplace::new(&json!({ "mcpServers": { "records": server }, "policy": "ask" }))
+    )
+}
+
+fn workplace() -> Workplace {
+    Workplace::new(&json!({ "mcpServers": { "records": server() }, "policy": "ask" }))
+}
+
+/// The same with a server that only a call connects.
+fn lazy_workplace() -> Workplace {
+    let mut server = server();
+    server["lazy"] = json!(true);
+    Workplace::new(&json!({ "mcpServers": { "records": server } }))
 }
 
 #[tokio::test]
@@ -70,4 +80,28 @@ async fn a_pinned_tool_that_changed_is_not_called_from_a_cached_list() {
     std::fs::write(workplace.path().join("changed"), "").unwrap();
     let second = workplace.run(&["call", "records_wipe"]).await.shown();
     assert!(!second.starts_with("exit code 0"), "{second}");
+}
+
+#[tokio::test]
+async fn a_server_that_went_back_to_the_approved_definition_is_called_again() {
+    let workplace = lazy_workplace();
+    let approved = workplace.run(&["definitions", "approve", "--all"]).await.shown();
+    assert!(approved.contains("1 definition is approved"), "{approved}");
+    let changed = workplace.path().join("changed");
+    std::fs::write(&changed, "").unwrap();
+    let held = workplace.run(&["call", "records_wipe"]).await.shown();
+    assert!(!held.starts_with("exit code 0"), "{held}");
+    std::fs::remove_file(changed).unwrap();
+    let back = workplace.run(&["call", "records_wipe"]).await.shown();
+    assert!(back.starts_with("exit code 0"), "{back}");
+}
+
+#[tokio::test]
+async fn approving_all_says_which_definitions_are_not_known() {
+    let servers = json!({ "absent": { "command": "no-such-command-here", "lazy": true } });
+    let workplace = Workplace::new(&json!({ "mcpServers": servers }));
+    let shown = workplace.run(&["definitions", "approve", "--all"]).await.shown();
+    assert!(shown.starts_with("exit code 1"), "{shown}");
+    assert!(shown.contains("server `absent` did not list its tools"), "{shown}");
+    assert!(shown.contains("no-such-command-here"), "{shown}");
 }
