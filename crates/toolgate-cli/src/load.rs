@@ -154,7 +154,10 @@ fn held(mut configuration: Configuration, own: &Configuration) -> Configuration 
     for namespace in &mut configuration.namespaces {
         match own.namespaces.iter().find(|own| own.name == namespace.name) {
             Some(same) => {
-                under(&mut namespace.policy, &same.policy.clone().under(&own.policy));
+                // It has the limits of the file too. A call counts once for each of them.
+                let mut file = own.policy.clone();
+                file.limits.retain(|limit| !same.policy.limits.contains(limit));
+                under(&mut namespace.policy, &same.policy.clone().under(&file));
             }
             None => under(&mut namespace.policy, &own.policy),
         }
