@@ -54,6 +54,7 @@ use crate::{
 const LONGEST_PROGRESS: usize = 200;
 
 pub(crate) async fn run(cli: Cli) -> CommandResult {
+    crate::folders::check()?;
     let globals = &cli.globals;
     match cli.command {
         Command::Serve(arguments) => serve::run(globals, &arguments).await,

@@ -1,9 +1,26 @@
 //! The folders of toolgate's data and configuration, by the conventions of the system.
+//!
+//! None of them may depend on the working folder: its files may come from somebody else.
 
 use std::{
     env,
     path::{Path, PathBuf},
 };
+
+use crate::failure::Failure;
+
+/// Refuses a state folder that depends on the working folder. Somebody else's folder could contain
+/// what a person has trusted and approved.
+pub(crate) fn check() -> Result<(), Failure> {
+    match given("TOOLGATE_HOME") {
+        Some(home) if !home.is_absolute() => Err(Failure::usage(format!(
+            "TOOLGATE_HOME is `{}`, which is not an absolute path",
+            home.display()
+        ))
+        .hint("write the whole path, such as /home/ada/.toolgate")),
+        _ => Ok(()),
+    }
+}
 
 /// The folder of caches, logs and journals: `TOOLGATE_HOME`, or the usual folder of the system.
 pub(crate) fn state() -> Option<PathBuf> {
@@ -50,6 +67,11 @@ pub(crate) fn shown(path: &Path) -> String {
         .unwrap_or_else(|| path.display().to_string())
 }
 
+/// The folder that a variable names. The XDG convention ignores relative paths.
 fn set(variable: &str) -> Option<PathBuf> {
+    given(variable).filter(|folder| folder.is_absolute())
+}
+
+fn given(variable: &str) -> Option<PathBuf> {
     env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }

@@ -137,22 +137,36 @@ pub(crate) fn own_presence() -> Presence {
     own.map(|(_, own)| own.approvals.presence).unwrap_or_default()
 }
 
-/// Limits a folder's configuration by the user's: the user's policy also applies, and the user's
-/// audit log is written.
+/// Limits a folder's configuration by the user's. The user's policy also applies, and that of the
+/// user's namespace of the same name. How much of the audit log and of the runs is stored is up to
+/// the user. The folder's file can only require the audit log.
 fn held(mut configuration: Configuration, own: &Configuration) -> Configuration {
     // The user has said what holds where a file says nothing.
     let is_silent = own.has_policy && !configuration.has_policy;
-    let under = |policy: &mut PolicySettings| {
+    let under = |policy: &mut PolicySettings, above: &PolicySettings| {
         if is_silent && policy.mode == Mode::AskDestructive {
             policy.mode = Mode::Allow;
         }
-        *policy = std::mem::take(policy).under(&own.policy);
+        *policy = std::mem::take(policy).under(above);
     };
     configuration.has_policy |= own.has_policy;
-    under(&mut configuration.policy);
-    configuration.namespaces.iter_mut().for_each(|namespace| under(&mut namespace.policy));
-    configuration.audit.enabled |= own.audit.enabled;
-    configuration.audit.required |= own.audit.required;
+    under(&mut configuration.policy, &own.policy);
+    for namespace in &mut configuration.namespaces {
+        match own.namespaces.iter().find(|own| own.name == namespace.name) {
+            Some(same) => {
+                // It has the limits of the file too. A call counts once for each of them.
+                let mut file = own.policy.clone();
+                file.limits.retain(|limit| !same.policy.limits.contains(limit));
+                under(&mut namespace.policy, &same.policy.clone().under(&file));
+            }
+            None => under(&mut namespace.policy, &own.policy),
+        }
+    }
+    let is_required = configuration.audit.enabled && configuration.audit.required;
+    configuration.audit = own.audit.clone();
+    configuration.audit.enabled |= is_required;
+    configuration.audit.required |= is_required;
+    configuration.code_mode.journal = own.code_mode.journal.clone();
     configuration
 }
 
@@ -272,7 +286,12 @@ pub(crate) fn report(loaded: &Loaded) {
 
 /// Whether something in the configuration costs a server.
 pub(crate) fn has_errors(problems: &[Problem]) -> bool {
-    problems.iter().any(|problem| problem.severity == ProblemSeverity::Error)
+    errors(problems) > 0
+}
+
+/// How many problems are errors.
+pub(crate) fn errors(problems: &[Problem]) -> usize {
+    problems.iter().filter(|problem| problem.severity == ProblemSeverity::Error).count()
 }
 
 impl Loaded {

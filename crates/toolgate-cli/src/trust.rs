@@ -78,6 +78,8 @@ impl FolderFile {
         let (format, name) = (Format::of_file(&self.path), folders::shown(&self.path));
         let mut all = toolgate_config::as_written(&self.text, format, &name)
             .map_err(|error| Failure::usage(error.to_string()))?;
+        let journal = all.get("codeMode").and_then(|code_mode| code_mode.get("journal"));
+        let is_about_records = all.contains_key("audit") || journal.is_some();
         let mut shown = String::new();
         let nested = all.get_mut("mcp").and_then(Value::as_object_mut);
         let nested = nested.and_then(|inner| inner.remove("servers"));
@@ -94,6 +96,13 @@ impl FolderFile {
         }
         for (key, value) in all {
             let _ = writeln!(shown, "{key}: {value}");
+        }
+        if is_about_records {
+            let _ = writeln!(
+                shown,
+                "It cannot change what toolgate stores about your calls: of `audit` only `required` is \
+                 used, and `codeMode.journal` is ignored. Your own configuration decides."
+            );
         }
         let variables = self.variables();
         if !variables.is_empty() {

@@ -193,7 +193,7 @@ fn read(scope: &mut Scope<'_, '_>, at: &Location, node: &Node<'_>, rules: &mut V
     let verdict = rule.verdict.filter(|_| !is_twice(&["verdict"]));
     let RuleConfig { when, reason, from, caller, .. } = rule;
     let caller = caller.condition(from);
-    advise(&mut scope, &when.arguments);
+    advise(&mut scope, &when.arguments, verdict == Some(Verdict::Allow));
     for mut target in targets.unwrap_or_else(|| vec![RuleTarget::default()]) {
         match verdict {
             Some(verdict) if scope.first_error.is_none() => {
@@ -326,14 +326,15 @@ fn read_patterns(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<Vec<N
     patterns
 }
 
-/// Warns of conditions on the letters of command lines, paths and URLs.
-fn advise(scope: &mut Scope<'_, '_>, conditions: &ArgumentConditions) {
+/// Warns of conditions that mean something else than they seem to.
+fn advise(scope: &mut Scope<'_, '_>, conditions: &ArgumentConditions, allows: bool) {
     let tool = scope.object.get("tool").or(scope.object.get("server"));
     let tool = match tool.map(|member| &member.node.value) {
         Some(Value::String(name)) => Some(&**name),
         _ => None,
     };
-    for ConditionAdvice { argument, operator, problem, instead } in conditions.advice(tool) {
+    for ConditionAdvice { argument, operator, problem, instead } in conditions.advice(tool, allows)
+    {
         let (mut object, mut at) = (scope.object, scope.at.clone());
         for key in ["when", "arguments", &argument, operator] {
             let Some(member) = object.get(key) else { break };

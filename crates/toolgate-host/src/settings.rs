@@ -69,7 +69,7 @@ pub struct HostSettings {
     pub telemetry: Telemetry,
     /// Whether approvals and consents are asked for with a form in the client.
     pub forms: ClientForms,
-    /// What every search tells the model besides, one sentence or two each.
+    /// What the instructions and every search tell the model besides, one sentence or two each.
     pub notices: Vec<String>,
     /// What callers have read. Hosts that share it know the same callers.
     pub callers: CallerReads,

@@ -25,6 +25,7 @@ pub(crate) fn run(globals: &Globals, command: &ConfigCommand) -> CommandResult {
                 .filter(|server| server.transport.is_ok() && server.settings.enabled)
                 .count();
             let path = folders::shown(&loaded.path);
+            let errors = load::errors(&configuration.problems);
             if output.json {
                 print::json(&json!({
                     "file": path,
@@ -35,10 +36,14 @@ pub(crate) fn run(globals: &Globals, command: &ConfigCommand) -> CommandResult {
             } else {
                 load::report(&loaded);
                 let all = configuration.servers.len();
-                print::line(format!("{path}: {usable} of {all} servers can be used"));
+                let servers = format!("{usable} of {all} servers can be used");
+                print::line(match errors {
+                    0 => format!("{path}: {servers}"),
+                    1 => format!("{path} has an error, see above; {servers}"),
+                    errors => format!("{path} has {errors} errors, see above; {servers}"),
+                });
             }
-            let failed = load::has_errors(&configuration.problems);
-            Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+            Ok(if errors > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
         }
     }
 }

@@ -8,6 +8,7 @@ use serde_json::json;
 use toolgate_catalog::ExposureKind;
 use toolgate_config::Configuration;
 use toolgate_host::{EncodeTools, Host, ServerOverview, VectorProgress};
+use toolgate_store::AuditLog;
 
 use super::findings::Findings;
 use crate::{
@@ -48,8 +49,10 @@ pub(crate) async fn run(globals: &Globals, arguments: &Status) -> CommandResult 
     let waiting = choices.map(|choices| choices.requests.len()).unwrap_or_default();
     let calls = host.journal().and_then(|journal| journal.open_approvals().ok());
     let waiting = waiting + calls.map(|calls| calls.len()).unwrap_or_default();
-    let unrecorded = load::store().map(|store| store.audit().unrecorded()).unwrap_or_default();
     let limits = limits::used(&loaded);
+    let log = load::store().map(|store| store.audit());
+    let unrecorded = log.as_ref().map(AuditLog::unrecorded).unwrap_or_default();
+    let damage = log.and_then(|log| log.damage()).map(|damage| damage.to_string());
     if arguments.output.json {
         print::json(&json!({
             "file": folders::shown(&loaded.path),
@@ -69,6 +72,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Status) -> CommandResult 
             "limits": limits.iter().map(limits::LimitUse::to_value).collect::<Vec<_>>(),
             "waitingForApproval": waiting,
             "unrecorded": unrecorded,
+            "auditDamage": damage,
             "findings": findings.listed,
             "flagged": findings.flagged,
             "heldBack": findings.held,
@@ -112,6 +116,9 @@ pub(crate) async fn run(globals: &Globals, arguments: &Status) -> CommandResult 
             print::line(format!(
                 "{unrecorded} records of the audit log could not be written: `toolgate audit --verify` shows where."
             ));
+        }
+        if let Some(damage) = damage {
+            print::line(format!("Look at the audit log: {damage}."));
         }
         if arguments.tools {
             for server in &servers {

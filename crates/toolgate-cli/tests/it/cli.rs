@@ -249,7 +249,7 @@ async fn config_check_and_schema() {
     insta::assert_snapshot!(run(&workplace, &["config", "check"]).await.shown(), @"
     exit code 1
     --- stdout
-    toolgate.json: 1 of 2 servers can be used
+    toolgate.json has an error, see above; 1 of 2 servers can be used
     --- stderr
     warning: toolgate.json:1:42: `mcpServers.a.lazzy` is not a known key; it is ignored
       hint: did you mean `lazy`?

@@ -82,8 +82,13 @@ impl Visit {
 
     /// `toolgate serve` as a client starts it.
     async fn serve(&self) -> toolgate_testkit::RawClient {
+        self.serve_in("auto").await.0
+    }
+
+    /// `toolgate serve` in a mode, and the result of `initialize`.
+    async fn serve_in(&self, mode: &str) -> (toolgate_testkit::RawClient, Value) {
         let place = self.folder().display().to_string();
-        let script = format!("cd '{place}' && exec '{}' serve --stdio", program());
+        let script = format!("cd '{place}' && exec '{}' serve --stdio --mode {mode}", program());
         let entry = toolgate_testkit::FixtureEntry {
             command: "sh".to_owned(),
             args: vec!["-c".to_owned(), script],
@@ -91,8 +96,8 @@ impl Visit {
         let environment = self.user.environment();
         let environment = environment.iter().map(|(key, value)| (*key, value.as_str())).collect();
         let mut client = toolgate_testkit::RawClient::spawn_with(&entry, &environment).unwrap();
-        client.initialize().await.unwrap();
-        client
+        let result = client.initialize().await.unwrap();
+        (client, result)
     }
 }
 
@@ -247,6 +252,124 @@ async fn the_users_policy_holds_in_a_trusted_folder() {
     assert!(called.stderr.contains("waiting for approval"), "{called:?}");
     let log = visit.run(&["audit", "--json"]).await;
     assert!(log.stdout.contains("kit_counter"), "the user's audit log is written: {log:?}");
+}
+
+#[tokio::test]
+async fn a_trusted_folder_removes_nothing_of_the_users_records() {
+    let kit = entry(&kit());
+    let own = json!({ "mcpServers": { "kit": kit } });
+    let greedy = json!({
+        "mcpServers": { "kit": kit },
+        "audit": { "enabled": false, "keepFiles": 0, "maxMegabytes": 1 },
+        "codeMode": { "journal": { "runs": 0, "days": 1, "megabytes": 1 } },
+    });
+    let visit = Visit::new().own(&own).with("toolgate.json", &greedy);
+    // The user's log, with one line that is longer than the folder's file allows, and their run.
+    let log = toolgate_store::Store::new(visit.user.path().join("state")).audit();
+    let long = toolgate_store::AuditRecord {
+        kind: "call".to_owned(),
+        tool: "mine_first".to_owned(),
+        rule: "x".repeat(1_200_000),
+        ..toolgate_store::AuditRecord::default()
+    };
+    log.append(&long).unwrap();
+    let file = visit.user.path().join("script.js");
+    fs::write(&file, "1 + 1").unwrap();
+    let script = file.display().to_string();
+    let elsewhere = visit.user.run(&["run", &script]).await;
+    assert_eq!(elsewhere.code, Some(0), "{elsewhere:?}");
+    let trusted = visit.trust("y\n").await;
+    assert!(trusted.stderr.contains("of `audit` only `required` is used"), "{trusted:?}");
+    for _ in 0..2 {
+        let called = visit.run(&["call", "kit_add", r#"{"a":1,"b":2}"#]).await;
+        assert_eq!(called.code, Some(0), "{called:?}");
+        let ran = visit.run(&["run", &script]).await;
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
+    let lines = visit.run(&["audit", "--json"]).await.stdout;
+    assert!(lines.contains("mine_first"), "the user's first line is there");
+    assert!(lines.contains("kit_add"), "a call in the folder is recorded");
+    let runs = visit.run(&["runs", "--json"]).await.json();
+    assert_eq!(runs.as_array().map(Vec::len), Some(3), "{runs}");
+}
+
+#[tokio::test]
+async fn the_policy_of_the_users_namespace_holds_in_a_trusted_folder() {
+    let kit = entry(&kit());
+    let deny = json!({ "rules": [{ "tool": "kit_add", "verdict": "deny" }] });
+    let allow = json!({ "default": "allow", "rules": [{ "tool": "*", "verdict": "allow" }] });
+    let own = json!({
+        "mcpServers": { "kit": kit },
+        "policy": { "default": "allow", "rules": [{ "tool": "kit_echo", "verdict": "ask" }] },
+        "namespaces": { "n": { "servers": ["kit"], "policy": deny } },
+    });
+    let loose = json!({
+        "mcpServers": { "kit": kit },
+        "namespaces": {
+            "n": { "servers": ["kit"], "policy": allow },
+            "other": { "servers": ["kit"], "policy": allow },
+        },
+    });
+    let visit = Visit::new().own(&own).with("toolgate.json", &loose);
+    assert_eq!(visit.trust("y\n").await.code, Some(0));
+    let verdict = async |namespace: &str, tool: &str| {
+        let checked =
+            visit.run(&["--namespace", namespace, "policy", "check", tool, "{}", "--json"]).await;
+        checked.json()["verdict"].as_str().unwrap_or_default().to_owned()
+    };
+    assert_eq!(verdict("n", "kit_add").await, "deny");
+    assert_eq!(verdict("n", "kit_echo").await, "ask");
+    assert_eq!(verdict("other", "kit_add").await, "allow");
+    assert_eq!(verdict("other", "kit_echo").await, "ask");
+    let call = ["--namespace", "n", "call", "kit_add", r#"{"a":1,"b":2}"#];
+    let called = visit.run(&call).await;
+    assert!(called.code != Some(0) && !called.stdout.contains('3'), "{called:?}");
+}
+
+#[tokio::test]
+async fn the_working_folder_is_never_the_users_own() {
+    let visit = Visit::new();
+    for place in ["toolgate", ".config/toolgate"] {
+        fs::create_dir_all(visit.folder().join(place)).unwrap();
+        fs::write(visit.folder().join(place).join("toolgate.json"), hostile().to_string()).unwrap();
+    }
+    for (config, home) in [(".", "."), ("", "."), (".", ""), (".config", "")] {
+        let mut command = visit.command(&["status"]);
+        command.env("XDG_CONFIG_HOME", config).env("HOME", home);
+        let output = command.output().await.unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(!visit.is_pwned(), "{config:?} {home:?}: {stderr}");
+        assert!(stderr.contains("there is no configuration"), "{config:?} {home:?}: {stderr}");
+    }
+    for home in [".", "state", "../state"] {
+        let mut command = visit.command(&["status"]);
+        let output = command.env("TOOLGATE_HOME", home).output().await.unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains("which is not an absolute path"), "{home}: {stderr}");
+        assert_eq!(output.status.code(), Some(2), "{home}");
+    }
+    // Without a state folder nothing is stored in the working folder either.
+    let mut command = visit.command(&["status"]);
+    command.env_remove("TOOLGATE_HOME").env("XDG_STATE_HOME", ".").env("HOME", ".");
+    command.output().await.unwrap();
+    assert!(!visit.folder().join("toolgate/choices").exists());
+    assert!(!visit.folder().join(".local").exists());
+}
+
+#[tokio::test]
+async fn the_instructions_say_what_waits() {
+    let own = json!({ "mcpServers": { "mine": entry(&kit()) } });
+    for mode in ["direct", "auto"] {
+        let visit = Visit::new().own(&own).with(".mcp.json", &hostile());
+        let mut told = Vec::new();
+        for _ in 0..2 {
+            let (_, result) = visit.serve_in(mode).await;
+            told.push(result["result"]["instructions"].as_str().unwrap().to_owned());
+        }
+        assert!(told[0].contains("`.mcp.json` of this folder is not trusted"), "{told:?}");
+        assert!(told[0].contains("`toolgate trust`"), "{told:?}");
+        assert_eq!(told[0], told[1], "the same at every start");
+    }
 }
 
 #[tokio::test]

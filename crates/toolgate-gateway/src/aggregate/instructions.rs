@@ -27,6 +27,10 @@ pub(crate) fn instructions(session: &Session) -> String {
         (false, _) => "call_tool calls them.",
     });
     let settings = host.settings();
+    for notice in &settings.notices {
+        text.push(' ');
+        text.push_str(notice);
+    }
     let servers = &settings.servers;
     if servers.is_empty() {
         return text;

@@ -173,7 +173,7 @@ impl RunJournal {
         let mut state = self.state.lock();
         let found = state.lost.iter().position(|lost| lost.is(call, name, arguments.get()));
         let Some(found) = found else {
-            return state.lost.iter().any(|lost| lost.tool.as_deref() == Some(name));
+            return state.lost.iter().any(|lost| lost.may_be(name));
         };
         state.lost.swap_remove(found);
         if let Some(under_way) = state.under_way.get_mut(&call) {

@@ -2,14 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::{ArgumentConditions, command_line};
+use super::{
+    ArgumentConditions,
+    command_line::{self, WRAPPERS, program},
+};
 
 /// A condition that lets more through than it seems to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConditionAdvice {
     /// The argument, as the condition names it.
     pub argument: String,
-    /// The operator: `prefix` or `matches`.
+    /// The operator.
     pub operator: &'static str,
     /// What is wrong with it.
     pub problem: String,
@@ -29,6 +32,7 @@ const COMMAND_LINES: &[&str] = &[
     "bash",
     "cmd",
     "cmdline",
+    "cmds",
     "command",
     "commandline",
     "commands",
@@ -53,29 +57,142 @@ const URLS: &[&str] = &["href", "link", "uri", "url", "urls"];
 /// Tools that run what their `query` or `code` says.
 const SHELLS: &[&str] =
     &["bash", "cmd", "exec", "execute", "powershell", "sh", "shell", "terminal"];
+/// Programs that often begin a command line.
+const PROGRAMS: &[&str] = &[
+    "apt",
+    "awk",
+    "aws",
+    "brew",
+    "cargo",
+    "cat",
+    "chmod",
+    "chown",
+    "cp",
+    "curl",
+    "docker",
+    "echo",
+    "find",
+    "gcloud",
+    "gh",
+    "git",
+    "go",
+    "grep",
+    "head",
+    "helm",
+    "java",
+    "kill",
+    "kubectl",
+    "ls",
+    "make",
+    "mkdir",
+    "mv",
+    "mysql",
+    "node",
+    "npm",
+    "npx",
+    "perl",
+    "pip",
+    "pip3",
+    "pnpm",
+    "ps",
+    "psql",
+    "python",
+    "python3",
+    "rg",
+    "rm",
+    "ruby",
+    "rustc",
+    "scp",
+    "sed",
+    "systemctl",
+    "tail",
+    "tar",
+    "terraform",
+    "touch",
+    "uv",
+    "uvx",
+    "wget",
+    "yarn",
+];
+/// Programs that run what their arguments say, besides [`WRAPPERS`].
+const INTERPRETERS: &[&str] = &[
+    "awk",
+    "cmd",
+    "deno",
+    "node",
+    "perl",
+    "php",
+    "powershell",
+    "pwsh",
+    "python",
+    "python3",
+    "ruby",
+];
 /// The longest operand that is shown.
 const SHOWN: usize = 80;
 
 impl ArgumentConditions {
-    /// The conditions that compare the letters of a command line, a path or a URL. `tool` is the
-    /// tool that they are about, as the rule names it.
-    pub fn advice(&self, tool: Option<&str>) -> Vec<ConditionAdvice> {
+    /// The conditions that mean something else than they seem to: those that compare the letters of
+    /// a command line, a path or a URL, and words and hosts that are too wide or never match.
+    ///
+    /// `tool` is the tool that they are about, as the rule names it. `allows` says whether the rule
+    /// allows calls.
+    pub fn advice(&self, tool: Option<&str>, allows: bool) -> Vec<ConditionAdvice> {
         let mut all = Vec::new();
         for (argument, body) in &self.source {
+            let mut add = |operator, (problem, instead)| {
+                let argument = argument.clone();
+                all.push(ConditionAdvice { argument, operator, problem, instead });
+            };
             for operator in ["prefix", "matches"] {
                 let Some(operand) = body.get(operator).and_then(Value::as_str) else { continue };
-                let Some(meaning) = Meaning::of(argument, operand, tool) else { continue };
-                let (problem, instead) = meaning.advice(operator, operand);
-                all.push(ConditionAdvice {
-                    argument: argument.clone(),
-                    operator,
-                    problem,
-                    instead,
-                });
+                if let Some(meaning) = Meaning::of(argument, operand, tool) {
+                    add(operator, meaning.advice(operator, operand));
+                }
+            }
+            if let Some(advice) = body.get("argv").and_then(|words| of_words(words, allows)) {
+                add("argv", advice);
+            }
+            if let Some(advice) = body.get("host").and_then(of_hosts) {
+                add("host", advice);
             }
         }
         all
     }
+}
+
+/// Advice about `argv`.
+fn of_words(words: &Value, allows: bool) -> Option<(String, String)> {
+    let words: Vec<&str> = words.as_array()?.iter().filter_map(Value::as_str).collect();
+    let first = *words.first()?;
+    if words.len() == 1 && first.contains(char::is_whitespace) {
+        let split: Vec<&str> = first.split_whitespace().collect();
+        return Some((
+            format!(
+                "is one word with a blank, so it only matches a program with the name `{first}`"
+            ),
+            format!("`\"argv\": {}`", json!(split)),
+        ));
+    }
+    let instead =
+        || "the programs and words that are needed: `\"argv\": [\"git\",\"status\",\"*\"]`";
+    if allows && first == "*" {
+        return Some(("matches every program".to_owned(), instead().to_owned()));
+    }
+    let runs = WRAPPERS.contains(&program(first)) || INTERPRETERS.contains(&program(first));
+    (allows && runs && words.contains(&"*")).then(|| {
+        let problem = format!("lets `{}` run anything that stands in place of `*`", program(first));
+        (problem, instead().to_owned())
+    })
+}
+
+/// Advice about `host`.
+fn of_hosts(hosts: &Value) -> Option<(String, String)> {
+    let listed = hosts.as_array().map_or(std::slice::from_ref(hosts), Vec::as_slice);
+    let wild = listed.iter().filter_map(Value::as_str).find(|host| host.contains('*'))?;
+    let domain = wild.trim_start_matches(['*', '.']);
+    let problem = format!("compares `{wild}` letter by letter: the `*` has no meaning in a host");
+    Some((problem, format!("`\"host\": {}, \"subdomains\": true`", json!(domain))))
 }
 
 impl Meaning {
@@ -97,7 +214,22 @@ impl Meaning {
         } else if is(PATHS) && scheme.is_none() {
             Some(Self::Path)
         } else {
-            None
+            Self::of_operand(operand)
+        }
+    }
+
+    /// What the operand looks like, whatever the name of the argument is.
+    fn of_operand(operand: &str) -> Option<Self> {
+        let text = operand.trim_start_matches(['^', '(', '?', ':']);
+        let is_path =
+            ["/", "~/", "./", "../", "file:/"].iter().any(|start| text.starts_with(start))
+                || text.get(1..3).is_some_and(|after| matches!(after, ":\\" | ":/"));
+        let first = text.split_once(char::is_whitespace).map(|(first, _)| program(first));
+        let runs = |first: &str| PROGRAMS.contains(&first) || WRAPPERS.contains(&first);
+        if first.is_some_and(runs) {
+            Some(Self::CommandLine)
+        } else {
+            is_path.then_some(Self::Path)
         }
     }
 
@@ -167,7 +299,7 @@ mod tests {
     fn advice(argument: &str, operator: &str, operand: &str) -> String {
         let conditions = json!({ argument: { operator: operand } });
         let conditions = ArgumentConditions::from_value(&conditions).unwrap();
-        let all = conditions.advice(Some("shell_run"));
+        let all = conditions.advice(Some("shell_run"), true);
         let shown = all
             .into_iter()
             .map(|one| format!("{} {} {}", one.argument, one.operator, one.instead))
@@ -186,6 +318,11 @@ mod tests {
             advice("paths.*", "matches", "/srv/.*"),
             advice("url", "prefix", "https://api.example.com/v1"),
             advice("target", "matches", "https?://example[.]com/.*"),
+            advice("x", "prefix", "/srv/data"),
+            advice("Befehl", "prefix", "git status"),
+            advice("cmds.*", "prefix", "git "),
+            advice("y", "matches", "^/usr/bin/git log.*"),
+            advice("z", "prefix", "~/notes"),
         ];
         insta::assert_snapshot!(found.join("\n"), @r#"
         command prefix `"argv": ["git","status","*"]`
@@ -196,7 +333,31 @@ mod tests {
         paths.* matches `"under": "/srv/data"`
         url prefix `"host": "api.example.com"`
         target matches `"host": "example.com"`
+        x prefix `"under": "/srv/data"`
+        Befehl prefix `"argv": ["git","status","*"]`
+        cmds.* prefix `"argv": ["git","*"]`
+        y matches `"argv": ["git","status","*"]`
+        z prefix `"under": "~/notes"`
         "#);
+    }
+
+    #[test]
+    fn words_and_hosts_that_are_too_wide_are_named() {
+        let advice = |operand: Value, allows: bool| {
+            let conditions = ArgumentConditions::from_value(&json!({ "a": operand })).unwrap();
+            let all = conditions.advice(None, allows);
+            all.into_iter().map(|one| one.instead).collect::<Vec<_>>().join("; ")
+        };
+        for wide in [json!(["*"]), json!(["sh", "-c", "*"]), json!(["/usr/bin/python3", "*"])] {
+            assert!(advice(json!({ "argv": wide }), true).contains("argv"), "{wide}");
+            assert_eq!(advice(json!({ "argv": wide }), false), "", "{wide}");
+        }
+        let one = json!({ "argv": ["git status"] });
+        assert_eq!(advice(one.clone(), true), r#"`"argv": ["git","status"]`"#);
+        assert_eq!(advice(one, false), r#"`"argv": ["git","status"]`"#);
+        let host = json!({ "host": ["a.test", "*.example.com"] });
+        assert_eq!(advice(host, false), r#"`"host": "example.com", "subdomains": true`"#);
+        assert_eq!(advice(json!({ "argv": ["git", "log", "*"], "host": "a.test" }), true), "");
     }
 
     #[test]
@@ -212,8 +373,8 @@ mod tests {
         }
         let search =
             ArgumentConditions::from_value(&json!({ "query": { "prefix": "x" } })).unwrap();
-        assert_eq!(search.advice(Some("web_search")), []);
+        assert_eq!(search.advice(Some("web_search"), true), []);
         let exact = json!({ "command": { "equals": "ls" }, "path": { "under": "/srv" } });
-        assert_eq!(ArgumentConditions::from_value(&exact).unwrap().advice(None), []);
+        assert_eq!(ArgumentConditions::from_value(&exact).unwrap().advice(None, true), []);
     }
 }

@@ -6,6 +6,13 @@ use super::Truth;
 
 const MAX_WORDS: usize = 100;
 
+/// Programs that run the program that follows.
+pub(super) const WRAPPERS: &[&str] = &[
+    "bash", "busybox", "chroot", "command", "dash", "doas", "env", "eval", "exec", "fish", "flock",
+    "ionice", "ksh", "nice", "nohup", "nsenter", "parallel", "setsid", "sh", "ssh", "stdbuf", "su",
+    "sudo", "time", "timeout", "unshare", "watch", "xargs", "zsh",
+];
+
 /// The words that a command line may have.
 #[derive(Debug, Clone)]
 pub(super) struct CommandPattern {
@@ -40,6 +47,8 @@ impl CommandPattern {
     /// Everything that is not plain words is unclear, because it can do more than it shows: a
     /// second command, a substitution, a redirection, a variable. A list is the words themselves.
     /// A server may still join them for a shell, so each must be one plain word there too.
+    ///
+    /// It is unclear too whether `/bin/rm` is `rm`, and what `sudo rm` runs.
     pub(super) fn judge(&self, value: &Value) -> Truth {
         let words = match value {
             Value::Null => return Truth::No,
@@ -53,13 +62,43 @@ impl CommandPattern {
             }
             _ => None,
         };
-        let Some(words) = words else { return Truth::Unclear };
+        match words {
+            None => Truth::Unclear,
+            Some(words) if self.fits(&words) => Truth::Yes,
+            Some(words) if self.may_be(&words) => Truth::Unclear,
+            Some(_) => Truth::No,
+        }
+    }
+
+    fn fits(&self, words: &[String]) -> bool {
         let fits = |(wanted, found): (&Option<Box<str>>, &String)| {
             wanted.as_deref().is_none_or(|wanted| wanted == found)
         };
         let enough = words.len() == self.words.len() || self.open && words.len() > self.words.len();
-        (enough && self.words.iter().zip(&words).all(fits)).into()
+        enough && self.words.iter().zip(words).all(fits)
     }
+
+    /// Whether another spelling of the program, or a program before it, may hide these words.
+    fn may_be(&self, words: &[String]) -> bool {
+        let (Some(Some(wanted)), Some(found)) = (self.words.first(), words.first()) else {
+            return false;
+        };
+        let wanted = program(wanted);
+        if WRAPPERS.contains(&program(found)) && program(found) != wanted {
+            let is_part = |letter: char| letter.is_alphanumeric() || "_-./+".contains(letter);
+            let mut parts = words[1..].iter().flat_map(|word| word.split(|it| !is_part(it)));
+            return parts.any(|part| program(part) == wanted);
+        }
+        // The same words with another spelling of the program.
+        let mut same = self.clone();
+        same.words[0] = None;
+        program(found) == wanted && same.fits(words)
+    }
+}
+
+/// The name of a program without its folder.
+pub(super) fn program(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or(word)
 }
 
 /// Splits a line into words. Returns `None` if a shell would see more in it than plain words.
@@ -208,6 +247,31 @@ mod tests {
         assert_eq!(judge(&remote, &json!("git fetch -f origin")), Truth::No);
         assert_eq!(judge(&json!(["ls"]), &json!("ls -l")), Truth::No);
         assert_eq!(judge(&json!(["*"]), &json!("ls -l")), Truth::Yes);
+    }
+
+    #[test]
+    fn a_program_in_another_spelling_or_behind_another_is_unclear() {
+        let remove = json!(["rm", "*"]);
+        for line in [
+            "/bin/rm x",
+            "./rm x",
+            "sudo rm x",
+            "sudo -u root /bin/rm x",
+            "env A=b rm x",
+            "/usr/bin/env rm x",
+            "xargs rm",
+            "sh -c 'rm x'",
+            "bash -c 'true;rm x'",
+            "nohup nice -n 5 rm x",
+        ] {
+            assert_eq!(judge(&remove, &json!(line)), Truth::Unclear, "{line}");
+        }
+        for line in ["ls rm", "git rm x", "sudo ls", "/bin/ls x", "sh -c 'format x'"] {
+            assert_eq!(judge(&remove, &json!(line)), Truth::No, "{line}");
+        }
+        assert_eq!(judge(&json!(["rm", "-r", "*"]), &json!("/bin/rm x")), Truth::No);
+        assert_eq!(judge(&json!(["/bin/rm", "*"]), &json!("rm x")), Truth::Unclear);
+        assert_eq!(judge(&json!(["sudo", "ls"]), &json!("sudo ls")), Truth::Yes);
     }
 
     #[test]

@@ -82,10 +82,15 @@ impl ArgumentLocation {
         let Some(location) = location else {
             return Truth::Unclear;
         };
+        let pairs = || self.names.iter().zip(&location.names);
+        // A shell or a server may replace `/e?c` with `/etc`.
+        let differs = pairs().find(|(wanted, found)| wanted != found);
+        if differs.is_some_and(|(_, found)| found.contains(['*', '?', '[', '{'])) {
+            return Truth::Unclear;
+        }
         if location.names.len() < self.names.len() {
             return Truth::No;
         }
-        let pairs = || self.names.iter().zip(&location.names);
         if pairs().all(|(wanted, found)| wanted == found) {
             Truth::Yes
         } else if pairs().all(|(wanted, found)| wanted.to_lowercase() == found.to_lowercase()) {
@@ -136,12 +141,19 @@ impl std::fmt::Display for Unfollowed {
     }
 }
 
-/// The path of a `file` URL, or the path itself. `None` is a URL that is not just a path.
+/// The path of a `file` URL of this machine, or the path itself. `None` is another URL.
 fn without_scheme(path: &str) -> Option<&str> {
-    match path.strip_prefix("file://") {
-        Some(rest) => Some(rest).filter(|rest| rest.starts_with('/') && !rest.contains(['?', '#'])),
-        None => Some(path),
+    let is_letter =
+        |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '+' | '-' | '.');
+    let Some((scheme, rest)) = path.split_once(':') else { return Some(path) };
+    if !scheme.starts_with(|letter: char| letter.is_ascii_alphabetic())
+        || !scheme.chars().all(is_letter)
+    {
+        return Some(path);
     }
+    let rest = rest.strip_prefix("//").filter(|_| scheme == "file")?;
+    let rest = rest.strip_prefix("localhost").unwrap_or(rest);
+    Some(rest).filter(|rest| rest.starts_with('/') && !rest.contains(['?', '#']))
 }
 
 /// Where an absolute path leads on this machine, with all symbolic links followed, and whether it
@@ -182,7 +194,7 @@ impl Hosts {
         }
         let names = listed
             .iter()
-            .map(|host| Some(normal(&Host::parse(host.as_str()?).ok()?.to_string())))
+            .map(|host| Some(normal(&Host::parse(host.as_str()?).ok()?).0))
             .collect::<Option<_>>()?;
         Some(Self { names, subdomains, schemes })
     }
@@ -197,12 +209,17 @@ impl Hosts {
         };
         let Ok(url) = Url::parse(text) else { return Truth::Unclear };
         let plain = url.username().is_empty() && url.password().is_none() && !text.contains(odd);
-        let Some(host) = url.host_str().filter(|_| plain) else { return Truth::Unclear };
+        let Some(host) = url.host().filter(|_| plain) else { return Truth::Unclear };
+        let (host, is_mapped) = normal(&host);
+        // Some programs make several hosts of `{one,two}.test`.
+        let is_host = |letter: char| letter.is_ascii_alphanumeric() || ".-_:[]".contains(letter);
+        if !host.chars().all(is_host) {
+            return Truth::Unclear;
+        }
+        let is_meant = self.schemes.iter().any(|scheme| scheme == url.scheme());
         // `example.com` can be written with `%` or in full-width letters, which only some programs
         // decode.
-        let host = normal(host);
-        let is_meant = self.schemes.iter().any(|scheme| scheme == url.scheme());
-        let certain = is_meant && text.to_lowercase().contains(&host);
+        let certain = is_meant && !is_mapped && text.to_lowercase().contains(&host);
         if !self.names.iter().any(|wanted| self.fits(wanted, &host)) {
             return Truth::No;
         }
@@ -215,8 +232,19 @@ impl Hosts {
     }
 }
 
-fn normal(host: &str) -> String {
-    host.strip_suffix('.').unwrap_or(host).to_lowercase()
+/// The host in one spelling, and whether it is an IPv4 address that is written as an IPv6 address.
+fn normal<S: AsRef<str>>(host: &Host<S>) -> (String, bool) {
+    match host {
+        Host::Domain(name) => {
+            let name = name.as_ref();
+            (name.strip_suffix('.').unwrap_or(name).to_lowercase(), false)
+        }
+        Host::Ipv4(address) => (address.to_string(), false),
+        Host::Ipv6(address) => match address.to_ipv4_mapped() {
+            Some(address) => (address.to_string(), true),
+            None => (format!("[{address}]"), false),
+        },
+    }
 }
 
 #[cfg(test)]
@@ -229,12 +257,23 @@ mod tests {
     #[test]
     fn paths_are_worked_out() {
         let folder = ArgumentLocation::read("/home/ada/./project/").unwrap();
-        for inside in
-            ["/home/ada/project", "/home/ada/project/a/../b", "file:///home/ada/project/x"]
-        {
+        for inside in [
+            "/home/ada/project",
+            "/home/ada/project/a/../b",
+            "/home/ada/project/[id].ts",
+            "file:///home/ada/project/x",
+            "file://localhost/home/ada/project/x",
+        ] {
             assert_eq!(folder.holds(inside), Truth::Yes, "{inside}");
         }
-        for outside in ["/home/ada/project/../secret", "/home/ada/project2", "/", "/home/ada//x"] {
+        for outside in [
+            "/home/ada/project/../secret",
+            "/home/ada/project2",
+            "/",
+            "/home/ada//x",
+            "/srv/[id].ts",
+            "file:///etc/passwd",
+        ] {
             assert_eq!(folder.holds(outside), Truth::No, "{outside}");
         }
         for unclear in [
@@ -247,6 +286,12 @@ mod tests {
             "file:///home/ada/project/%2e%2e/x",
             "/home/ada/project/%2e%2e/%2e%2e/x",
             "file://host/home/ada/project",
+            "file://localhost.test/home/ada/project",
+            "FILE:///home/ada/project",
+            "ftp:///home/ada/project",
+            "/h?me/ada/project/x",
+            "/{home,x}/ada/project",
+            "/home/*/project",
             "/home/ada/project\0",
         ] {
             assert_eq!(folder.holds(unclear), Truth::Unclear, "{unclear}");
@@ -288,6 +333,9 @@ mod tests {
             "ftp://example.com/x",
             "gopher://example.com/",
             "file://example.com/etc/passwd",
+            "http://{evil.test,example.com}/",
+            "http://[::ffff:10.0.0.1]/",
+            "http://[::ffff:a00:1]/",
         ] {
             assert_eq!(judge(unclear), Truth::Unclear, "{unclear}");
         }

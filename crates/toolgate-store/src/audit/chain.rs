@@ -8,6 +8,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::AuditRecord;
+use crate::journal;
 
 /// The previous hash of the first line.
 pub(super) const FIRST: &str = "";
@@ -113,6 +114,12 @@ pub(super) fn head_path(path: &Path) -> PathBuf {
 /// A file beside the folder. It shows that there was a log, even if the folder is gone.
 pub(super) fn began_path(path: &Path) -> Option<PathBuf> {
     Some(path.parent()?.with_extension("began"))
+}
+
+/// Whether something beside the folder shows that there was a log: the file, or the journal.
+pub(super) fn was_begun(path: &Path) -> bool {
+    let Some(began) = began_path(path) else { return false };
+    began.exists() || journal::knows_audit(&began.with_file_name("journal.db"))
 }
 
 /// The name of a file that was put aside when its last line had this number.

@@ -11,6 +11,7 @@ mod chain;
 mod read;
 #[cfg(test)]
 mod tests;
+mod unwritten;
 mod write;
 
 use std::{
@@ -23,7 +24,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use self::write::OpenAuditLog;
+use self::{unwritten::UnwrittenMark, write::OpenAuditLog};
 
 /// One decision or call. Fields that are unknown or do not apply are left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,8 +86,10 @@ pub struct AuditLog {
 #[derive(Debug, Default)]
 struct AuditState {
     log: Option<OpenAuditLog>,
-    /// Records that could not be written, and not even that they are missing.
+    /// Records that could not be written, and that are not counted in the head file.
     missing: u64,
+    /// The file whose name says so.
+    mark: UnwrittenMark,
 }
 
 /// How much of the log is stored.
@@ -167,6 +170,11 @@ pub enum AuditProblem {
     /// The same at the end of the log.
     #[error("at the end of the log {0} records are missing: they could not be written")]
     UnwrittenEnd(u64),
+    /// There is a place for the log, and nothing was ever written there.
+    #[error(
+        "records are missing, and it is not known how many: not even the first could be written"
+    )]
+    NeverWritten,
     /// There was a log, and nothing of it is there.
     #[error("the log is gone: there was one, but neither its lines nor its head file exist")]
     Gone,
@@ -199,17 +207,21 @@ impl AuditLog {
     /// Appends all records, or none if that fails.
     pub fn append_all(&self, records: &[AuditRecord]) -> Result<(), AuditError> {
         let mut state = self.open.lock();
-        let AuditState { log, missing } = &mut *state;
+        let AuditState { log, missing, mark } = &mut *state;
         let appended = match &mut *log {
-            Some(open) => open.append(records, missing, self.limits),
+            Some(open) => open.append(records, missing, mark, self.limits),
             none => OpenAuditLog::new(&self.path)
-                .and_then(|new| none.insert(new).append(records, missing, self.limits)),
+                .and_then(|new| none.insert(new).append(records, missing, mark, self.limits)),
         };
         if appended.is_err() {
+            *missing = mark.left_of(&self.path, *missing);
             *missing = missing.saturating_add(u64::try_from(records.len()).unwrap_or(u64::MAX));
-            // Counting them needs no disk space if the head file exists. If even that fails, the
-            // next write counts them.
-            let _ = log.as_mut().map(|open| open.note_missing(missing));
+            // Counting them needs no disk space if the head file has a content. Otherwise the name
+            // of an empty file counts them.
+            if let Some(open) = log {
+                let _ = open.note_missing(missing, mark);
+            }
+            mark.set(&self.path, *missing);
             // The next write starts from the actual content of the file.
             *log = None;
         }
@@ -220,7 +232,20 @@ impl AuditLog {
     pub fn unrecorded(&self) -> u64 {
         let head = std::fs::read(chain::head_path(&self.path)).unwrap_or_default();
         let head = chain::ChainHead::read(&head).unwrap_or_default();
-        head.unrecorded().saturating_add(self.open.lock().missing)
+        let AuditState { missing, mark, .. } = &mut *self.open.lock();
+        *missing = mark.left_of(&self.path, *missing);
+        let unmarked = missing.saturating_sub(mark.count(&self.path));
+        head.unrecorded().saturating_add(unwritten::count(&self.path)).saturating_add(unmarked)
+    }
+
+    /// Whether the log or its head file is missing, without reading the lines.
+    pub fn damage(&self) -> Option<AuditProblem> {
+        let head = std::fs::read(chain::head_path(&self.path)).unwrap_or_default();
+        if chain::ChainHead::read(&head).is_some() {
+            return None;
+        }
+        let has_lines = std::fs::metadata(&self.path).is_ok_and(|file| file.len() > 0);
+        read::without_head(&self.path, has_lines)
     }
 
     /// Reads the whole chain, and calls `seen` with each record and each problem. Writers do not

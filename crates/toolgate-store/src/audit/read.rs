@@ -8,7 +8,8 @@ use std::{
 
 use super::{
     AuditExtent, AuditPosition, AuditProblem, AuditRecord,
-    chain::{AuditLine, ChainHead, FIRST, LONGEST, began_path, head_path, put_aside},
+    chain::{AuditLine, ChainHead, FIRST, LONGEST, head_path, put_aside, was_begun},
+    unwritten,
 };
 
 type RecordVisitor<'s> = &'s mut dyn FnMut(Result<(u64, AuditRecord), AuditProblem>);
@@ -35,18 +36,31 @@ pub(super) fn read(path: &Path, seen: RecordVisitor<'_>) -> io::Result<AuditExte
         walk.extent.files += 1;
         walk.file(&name, file.take(length), &head, seen)?;
     }
-    if found.is_none() && walk.extent.lines > 0 {
-        seen(Err(AuditProblem::HeadMissing));
-    } else if found.is_none() && began_path(path).is_some_and(|began| began.exists()) {
-        seen(Err(AuditProblem::Gone));
+    let missing = head.missing.saturating_add(unwritten::count(path));
+    if missing > 0 {
+        seen(Err(AuditProblem::UnwrittenEnd(missing)));
     }
-    if head.missing > 0 {
-        seen(Err(AuditProblem::UnwrittenEnd(head.missing)));
+    if found.is_none()
+        && let Some(problem) = without_head(path, walk.extent.lines > 0)
+        && !(missing > 0 && problem == AuditProblem::NeverWritten)
+    {
+        seen(Err(problem));
     }
     if head.number > walk.number {
         seen(Err(AuditProblem::Cut { found: walk.number, expected: head.number }));
     }
     Ok(walk.extent)
+}
+
+/// What is wrong if there is no readable head file.
+pub(super) fn without_head(path: &Path, has_lines: bool) -> Option<AuditProblem> {
+    if has_lines {
+        Some(AuditProblem::HeadMissing)
+    } else if was_begun(path) {
+        Some(AuditProblem::Gone)
+    } else {
+        path.parent().is_some_and(Path::exists).then_some(AuditProblem::NeverWritten)
+    }
 }
 
 /// Opens all files while no process writes, so that the chain and its head match. Open files can be

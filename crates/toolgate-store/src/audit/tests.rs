@@ -254,3 +254,90 @@ fn a_missing_folder_of_the_log_is_reported() {
     AuditLog::new(log.path().to_owned()).append(&record("b")).unwrap();
     assert_eq!(seen(&log).1, [AuditProblem::Broken(line(1))]);
 }
+
+/// The disk is full before the first line: files can be made, and nothing can be written to them.
+#[cfg(unix)]
+#[test]
+fn a_disk_that_is_full_before_the_first_line_leaves_a_mark() {
+    const PLACE: &str = "TOOLGATE_TEST_FULL_FROM_THE_START";
+    if let Some(path) = std::env::var_os(PLACE) {
+        let log = AuditLog::new(path.into());
+        let before = log.unrecorded();
+        assert!((0..20).all(|_| log.append(&record("a")).is_err()));
+        assert_eq!(log.unrecorded(), before + 20);
+        return;
+    }
+    let (_folder, log) = log_of(&[]);
+    for count in [20, 40] {
+        let test = "a_disk_that_is_full_before_the_first_line_leaves_a_mark";
+        let status = std::process::Command::new("sh")
+            .args(["-c", &format!("trap '' XFSZ; ulimit -f 0; exec \"$0\" {test}")])
+            .arg(std::env::current_exe().unwrap())
+            .env(PLACE, log.path())
+            .stdout(std::process::Stdio::null())
+            .status()
+            .unwrap();
+        assert!(status.success());
+        assert_eq!(seen(&log), (Vec::new(), vec![AuditProblem::UnwrittenEnd(count)]));
+        assert_eq!(AuditLog::new(log.path().to_owned()).unrecorded(), count);
+    }
+    // The disk has space again, and the first line says what is missing.
+    log.append(&record("b")).unwrap();
+    let unwritten = AuditProblem::Unwritten { position: line(1), count: 40 };
+    assert_eq!(seen(&log).1, [unwritten.clone()]);
+    assert_eq!(log.unrecorded(), 40);
+    log.append(&record("c")).unwrap();
+    assert_eq!(seen(&log).1, [unwritten]);
+    assert_eq!(unwritten::all(log.path()), []);
+}
+
+#[test]
+fn a_process_that_can_write_again_counts_its_own_records_once() {
+    let (_folder, log) = log_of(&["a"]);
+    let (head, aside) = (chain::head_path(log.path()), log.path().with_file_name("aside"));
+    // Nothing can be opened in place of the head file, so that only the mark can count.
+    let other = AuditLog::new(log.path().to_owned());
+    fs::rename(&head, &aside).unwrap();
+    fs::create_dir(&head).unwrap();
+    for _ in 0..3 {
+        assert!(other.append(&record("b")).is_err());
+    }
+    fs::remove_dir(&head).unwrap();
+    fs::rename(&aside, &head).unwrap();
+    assert_eq!((other.unrecorded(), log.unrecorded()), (3, 3));
+    assert_eq!(seen(&log).1, [AuditProblem::UnwrittenEnd(3)]);
+    // Another process reports them. The one that lost them does not do it again.
+    AuditLog::new(log.path().to_owned()).append(&record("c")).unwrap();
+    other.append(&record("d")).unwrap();
+    let unwritten = AuditProblem::Unwritten { position: line(2), count: 3 };
+    assert_eq!(seen(&log).1, [unwritten]);
+    assert_eq!((other.unrecorded(), log.unrecorded()), (3, 3));
+}
+
+#[test]
+fn empty_files_of_a_log_are_reported() {
+    let (_folder, log) = log_of(&[]);
+    files::make_folder(log.path().parent().unwrap()).unwrap();
+    fs::write(chain::head_path(log.path()), "").unwrap();
+    fs::write(log.path(), "").unwrap();
+    assert_eq!(seen(&log).1, [AuditProblem::NeverWritten]);
+    assert_eq!(log.damage(), Some(AuditProblem::NeverWritten));
+}
+
+#[test]
+fn the_journal_shows_that_there_was_a_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = crate::Store::new(folder.path());
+    drop(store.journal().unwrap());
+    let log = store.audit();
+    assert_eq!((seen(&log).1, log.damage()), (Vec::new(), None), "there is only a journal");
+    log.append(&record("a")).unwrap();
+    drop(store.journal().unwrap());
+    fs::remove_dir_all(folder.path().join("audit")).unwrap();
+    fs::remove_file(folder.path().join("audit.began")).unwrap();
+    let log = store.audit();
+    assert_eq!(seen(&log).1, [AuditProblem::Gone]);
+    assert_eq!(log.damage(), Some(AuditProblem::Gone));
+    log.append(&record("b")).unwrap();
+    assert_eq!(seen(&log).1, [AuditProblem::Broken(line(1))], "a new one does not hide it");
+}

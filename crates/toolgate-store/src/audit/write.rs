@@ -10,7 +10,9 @@ use super::{
     AuditLimits, AuditRecord,
     chain::{
         AuditLine, ChainHead, FIRST, LONGEST, LOST, aside_path, began_path, head_path, put_aside,
+        was_begun,
     },
+    unwritten::{self, UnwrittenMark},
 };
 use crate::files;
 
@@ -57,24 +59,46 @@ impl OpenAuditLog {
         &mut self,
         records: &[AuditRecord],
         missing: &mut u64,
+        mark: &mut UnwrittenMark,
         limits: AuditLimits,
     ) -> io::Result<()> {
         self.head_file.lock()?;
+        // Read once: the marks of other processes are reported by the next process at the latest.
+        let is_new = self.end == u64::MAX;
+        let marks = if is_new || *missing > 0 { unwritten::all(&self.path) } else { Vec::new() };
+        let own = mark.count(&self.path);
+        let elsewhere = marks.iter().fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
+        let elsewhere = elsewhere.saturating_sub(own);
+        *missing = mark.left_of(&self.path, *missing).saturating_add(elsewhere);
         let appended = self.append_locked(records, missing, limits);
+        if appended.is_ok() {
+            for (path, _) in marks {
+                let _ = fs::remove_file(path);
+            }
+            mark.set(&self.path, 0);
+        } else {
+            *missing = missing.saturating_sub(elsewhere);
+        }
         let unlocked = self.head_file.unlock();
         appended.and(unlocked)
     }
 
     /// Counts missing records in the head file. Its length does not change, so it needs no disk
     /// space.
-    pub(super) fn note_missing(&mut self, missing: &mut u64) -> io::Result<()> {
+    pub(super) fn note_missing(
+        &mut self,
+        missing: &mut u64,
+        mark: &mut UnwrittenMark,
+    ) -> io::Result<()> {
         self.head_file.lock()?;
         let noted = self.head().and_then(|head| {
             let Some(head) = head else { return Ok(()) };
             let before = std::mem::replace(&mut self.known, head);
+            *missing = mark.left_of(&self.path, *missing);
             self.known.missing = self.known.missing.saturating_add(*missing);
             self.write_head().inspect_err(|_| self.known = before)?;
             *missing = 0;
+            mark.set(&self.path, 0);
             Ok(())
         });
         noted.and(self.head_file.unlock())
@@ -98,9 +122,8 @@ impl OpenAuditLog {
             end = self.catch_up(end)?;
         }
         let began = began_path(&self.path);
-        let is_gone = end > 0 || began.as_ref().is_some_and(|began| began.exists());
         if found.is_none() {
-            if is_gone {
+            if end > 0 || was_begun(&self.path) {
                 LOST.clone_into(&mut self.known.hash);
             }
             // Written before the first line, so that toolgate never writes lines without a head

@@ -45,6 +45,7 @@ pub use rows::{
     CallDecision, CallEnd, LostCall, NewCall, NewRun, PastCallRow, PastEvent, RunCall, RunDetail,
     RunHistory, RunState, RunSummary,
 };
+pub(crate) use schema::knows_audit;
 
 use sent::{SentLine, SentLog};
 
@@ -96,6 +97,10 @@ impl Journal {
         connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
         row_sum::register(&connection).map_err(failed)?;
         schema::prepare(&mut connection).map_err(failed)?;
+        if path.with_file_name("audit.began").exists() {
+            // If this fails, the next process does it.
+            let _ = schema::note_audit(&connection);
+        }
         let lives = ProcessLocks::new(path.with_extension("lives"));
         Ok(Self {
             connection: Mutex::new(connection),

@@ -2,7 +2,10 @@
 
 use rusqlite::Row;
 
-use super::{sent::call_key, unsigned};
+use super::{
+    sent::{DAMAGE, call_key},
+    unsigned,
+};
 
 /// A run that begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -217,8 +220,18 @@ impl LostCall {
     pub fn is(&self, number: u64, name: &str, arguments: &str) -> bool {
         match self.tool {
             Some(_) => self.key == call_key(name, arguments),
-            None => self.number == number,
+            None => self.number == number && !self.is_any(),
         }
+    }
+
+    /// Whether a call of this tool with any arguments may be the lost call.
+    pub fn may_be(&self, name: &str) -> bool {
+        self.is_any() || self.tool.as_deref() == Some(name)
+    }
+
+    /// Whether nothing at all is known of the call: its line is damaged.
+    pub fn is_any(&self) -> bool {
+        self.key == DAMAGE
     }
 }
 
@@ -226,7 +239,11 @@ impl RunCall {
     pub(super) fn lost(lost: LostCall, made: u64) -> Self {
         Self {
             number: lost.number,
-            name: lost.tool.unwrap_or_default(),
+            name: if lost.is_any() {
+                "(a call that is not known)".to_owned()
+            } else {
+                lost.tool.unwrap_or_default()
+            },
             arguments: String::new(),
             made,
             verdict: None,

@@ -9,7 +9,7 @@ use super::{
     RunHistory, RunState, RunSummary, UnwrittenEnd, now,
     row_sum::{CALLS, EVENTS, MEDIA, RUNS},
     rows::{past_call, run_call, summary},
-    sent::{SentKind, SentLine, call_key},
+    sent::{DAMAGE, SentDamage, SentKind, SentLine, call_key},
     signed, unsigned,
 };
 
@@ -289,7 +289,8 @@ impl Journal {
                     lost.push(LostCall { number, tool: None, key: String::new() });
                 }
             }
-            lost.extend(unaccounted(self.sent.of_run(id), &mut accounted));
+            let (lines, damage) = self.sent.of_run(id);
+            lost.extend(unaccounted(lines, damage, &mut accounted));
             let mut rows = connection.prepare_cached(&format!(
                 "SELECT call, at, {} FROM events WHERE run = ?1 ORDER BY position",
                 EVENTS.intact()
@@ -398,7 +399,10 @@ impl Journal {
         let id = &detail.summary.id;
         let lost = match self.history(id) {
             Ok(Some(history)) => history.lost,
-            _ => unaccounted(self.sent.of_run(id), &mut HashMap::new()),
+            _ => {
+                let (lines, damage) = self.sent.of_run(id);
+                unaccounted(lines, damage, &mut HashMap::new())
+            }
         };
         let made = detail.summary.created;
         detail.calls.extend(lost.into_iter().map(|lost| RunCall::lost(lost, made)));
@@ -409,8 +413,18 @@ impl Journal {
 }
 
 /// The sent calls without a row, except those that may be repeated.
-fn unaccounted(lines: Vec<SentLine>, accounted: &mut HashMap<String, u64>) -> Vec<LostCall> {
-    for line in lines.iter().filter(|line| line.kind == SentKind::Forgotten) {
+///
+/// A damaged line is explained by a row without a line. Otherwise it may have listed any call.
+fn unaccounted(
+    lines: Vec<SentLine>,
+    damage: SentDamage,
+    accounted: &mut HashMap<String, u64>,
+) -> Vec<LostCall> {
+    let has_began = lines.iter().any(|line| line.kind == SentKind::Began);
+    let decided = lines.iter().filter(|line| line.key == DAMAGE).map(|line| line.number).max();
+    let damaged = damage.lines.saturating_sub(decided.unwrap_or_default());
+    let forgotten = |line: &&SentLine| line.kind == SentKind::Forgotten && line.key.len() == 16;
+    for line in lines.iter().filter(forgotten) {
         *accounted.entry(line.key.clone()).or_default() += 1;
     }
     let mut is_lost = |line: &SentLine| match accounted.get_mut(&line.key) {
@@ -426,6 +440,10 @@ fn unaccounted(lines: Vec<SentLine>, accounted: &mut HashMap<String, u64>) -> Ve
         .map(|SentLine { number, key, tool, .. }| LostCall { number, tool: Some(tool), key })
         .collect();
     lost.sort_by_key(|call| call.number);
+    let explained = accounted.values().sum::<u64>() + u64::from(!has_began);
+    if damaged > if damage.is_countable { explained } else { 0 } {
+        lost.push(LostCall { number: damage.lines, tool: None, key: DAMAGE.to_owned() });
+    }
     lost
 }
 

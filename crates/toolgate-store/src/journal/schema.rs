@@ -1,6 +1,8 @@
 //! The tables, and how an older file becomes a newer one.
 
-use rusqlite::Connection;
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags};
 
 /// Each step brings the file from one version to the next. A step is never changed once it was used.
 const STEPS: &[&str] = &[
@@ -10,6 +12,26 @@ const STEPS: &[&str] = &[
     include_str!("schema_steps/4.sql"),
     include_str!("schema_steps/5.sql"),
 ];
+
+/// The `application_id` of a journal beside an audit log. It shows that there was a log.
+const BESIDE_AUDIT: i32 = 0x7467_6175;
+
+/// Writes into the journal that there is an audit log beside it.
+pub(super) fn note_audit(connection: &Connection) -> rusqlite::Result<()> {
+    let id = connection.pragma_query_value(None, "application_id", |row| row.get::<_, i32>(0))?;
+    if id == BESIDE_AUDIT {
+        return Ok(());
+    }
+    connection.pragma_update(None, "application_id", BESIDE_AUDIT)
+}
+
+/// Whether a journal says that there was an audit log beside it.
+pub(crate) fn knows_audit(path: &Path) -> bool {
+    let read = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let Ok(connection) = Connection::open_with_flags(path, read) else { return false };
+    let id = connection.pragma_query_value(None, "application_id", |row| row.get::<_, i32>(0));
+    id.is_ok_and(|id| id == BESIDE_AUDIT)
+}
 
 pub(super) fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", "WAL")?;

@@ -1,14 +1,15 @@
 //! Lists the runs and the sent calls in files beside the database. They show what a damaged
 //! database has lost, so that no call is repeated.
 //!
-//! Each process appends lines to its own file. A damaged line is skipped, because its content is in
-//! the database too.
+//! Each process appends lines to its own file. A damaged line may have listed a sent call. If the
+//! database does not have a call that explains it, the run has a call of which nothing is known.
 
 use std::{
     collections::{HashMap, HashSet},
     fs::{self, File},
     io::{self, Write},
     path::PathBuf,
+    time::UNIX_EPOCH,
 };
 
 use parking_lot::Mutex;
@@ -34,6 +35,28 @@ pub(super) enum SentKind {
     /// The run was removed.
     Removed,
 }
+
+/// The content of one file.
+#[derive(Debug)]
+struct SentFile {
+    name: String,
+    lines: Vec<SentLine>,
+    /// Lines that cannot be read.
+    damaged: Vec<Vec<u8>>,
+    /// When it was last written, in milliseconds since 1970.
+    changed: u64,
+}
+
+/// The damaged lines that may be about one run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct SentDamage {
+    pub(super) lines: u64,
+    /// Whether each of them can only be one line. Calls in the database can then explain them.
+    pub(super) is_countable: bool,
+}
+
+/// The key of a line that says how many damaged lines a person has decided about.
+pub(super) const DAMAGE: &str = "damage";
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,27 +104,48 @@ impl SentLog {
         Ok(())
     }
 
-    /// All lines of all files, by the names of the files.
-    fn files(&self) -> Vec<(String, Vec<SentLine>)> {
+    /// The contents of all files.
+    fn files(&self) -> Vec<SentFile> {
         let Ok(entries) = fs::read_dir(&self.folder) else { return Vec::new() };
         let read = |entry: fs::DirEntry| {
-            let name = entry.file_name().into_string().ok()?;
-            let text = String::from_utf8_lossy(&fs::read(entry.path()).ok()?).into_owned();
-            Some((name, text.lines().filter_map(SentLine::read).collect()))
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let changed = entry.metadata().ok().and_then(|metadata| metadata.modified().ok());
+            let changed = changed.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+            let changed =
+                changed.map_or(u64::MAX, |at| u64::try_from(at.as_millis()).unwrap_or(u64::MAX));
+            match fs::read(entry.path()) {
+                Ok(bytes) => Some(SentFile::new(name, &bytes, changed)),
+                // Another process has removed it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                Err(_) => {
+                    let damaged = vec![Vec::new()];
+                    Some(SentFile { name, lines: Vec::new(), damaged, changed })
+                }
+            }
         };
         entries.flatten().filter_map(read).collect()
     }
 
-    /// All lines about one run.
-    pub(super) fn of_run(&self, run: &str) -> Vec<SentLine> {
-        let lines = self.files().into_iter().flat_map(|(_, lines)| lines);
-        lines.filter(|line| line.run == run).collect()
+    /// All lines about one run, and the damaged lines that may be about it.
+    pub(super) fn of_run(&self, run: &str) -> (Vec<SentLine>, SentDamage) {
+        let files = self.files();
+        let lines = || files.iter().flat_map(|file| &file.lines);
+        let known: HashSet<&str> = lines().map(|line| line.run.as_str()).collect();
+        let mut damage = SentDamage { lines: 0, is_countable: true };
+        for line in files.iter().flat_map(|file| &file.damaged) {
+            let seems_about = seems_about(line).filter(|it| *it == run || known.contains(it));
+            if seems_about.is_none_or(|it| it == run) {
+                damage.lines += 1;
+                damage.is_countable &= seems_about.is_some();
+            }
+        }
+        (lines().filter(|line| line.run == run).cloned().collect(), damage)
     }
 
     /// The runs that began and were not removed, with the time of their beginning.
     pub(super) fn runs(&self) -> HashMap<String, u64> {
         let (mut began, mut removed) = (HashMap::new(), HashSet::new());
-        for line in self.files().into_iter().flat_map(|(_, lines)| lines) {
+        for line in self.files().into_iter().flat_map(|file| file.lines) {
             match line.kind {
                 SentKind::Began => drop(began.insert(line.run, line.number)),
                 SentKind::Removed => drop(removed.insert(line.run)),
@@ -118,37 +162,70 @@ impl SentLog {
         // No thread of this process may append meanwhile.
         let mut open = self.own.lock();
         let files = self.files();
-        let lines = || files.iter().flat_map(|(_, lines)| lines);
+        let lines = || files.iter().flat_map(|file| &file.lines);
         let mut over: HashSet<&str> = HashSet::new();
         over.extend(lines().filter(|it| it.kind == SentKind::Removed).map(|it| it.run.as_str()));
         let old = |it: &&SentLine| it.kind == SentKind::Began && it.number < oldest;
         over.extend(lines().filter(old).map(|it| it.run.as_str()));
         let (theirs, mut ours): (Vec<_>, Vec<_>) =
-            files.iter().partition(|(name, _)| Some(name.as_str()) != own && is_alive(name));
+            files.iter().partition(|it| Some(it.name.as_str()) != own && is_alive(&it.name));
         // That a run was removed must be known as long as another file has something about it.
         let elsewhere: HashSet<&str> =
-            theirs.iter().flat_map(|(_, lines)| lines).map(|line| line.run.as_str()).collect();
-        ours.sort_by_key(|(name, _)| Some(name.as_str()) == own);
-        for (name, lines) in ours {
+            theirs.iter().flat_map(|file| &file.lines).map(|line| line.run.as_str()).collect();
+        ours.sort_by_key(|file| Some(file.name.as_str()) == own);
+        for SentFile { name, lines, damaged, changed } in ours {
             let keep = |line: &&SentLine| {
                 let run = line.run.as_str();
                 !over.contains(run) || elsewhere.contains(run)
             };
             let kept: Vec<&SentLine> = lines.iter().filter(keep).collect();
-            if kept.len() == lines.len() && !lines.is_empty() {
+            // A damaged line stays as long as a run that it may be about.
+            let is_recent = !kept.is_empty() || *changed >= oldest;
+            let keep = |line: &&Vec<u8>| {
+                is_recent && seems_about(line).is_none_or(|run| !over.contains(run))
+            };
+            let kept_damage: Vec<&Vec<u8>> = damaged.iter().filter(keep).collect();
+            let is_whole = kept.len() == lines.len() && kept_damage.len() == damaged.len();
+            if is_whole && !(lines.is_empty() && damaged.is_empty()) {
                 continue;
             }
             let is_own = Some(name.as_str()) == own;
             let path = self.folder.join(name);
-            let text: String = kept.into_iter().map(SentLine::text).collect();
+            let mut text: Vec<u8> =
+                kept.into_iter().flat_map(|line| line.text().into_bytes()).collect();
+            for line in kept_damage {
+                text.extend_from_slice(line);
+                text.push(b'\n');
+            }
             // A file that cannot be replaced now is replaced the next time.
             if text.is_empty() && !is_own {
                 let _ = fs::remove_file(&path);
-            } else if files::replace(&path, text.as_bytes()).is_ok() && is_own {
+            } else if files::replace(&path, &text).is_ok() && is_own {
                 *open = None;
             }
         }
     }
+}
+
+impl SentFile {
+    fn new(name: String, bytes: &[u8], changed: u64) -> Self {
+        let mut file = Self { name, lines: Vec::new(), damaged: Vec::new(), changed };
+        for bytes in bytes.split(|byte| *byte == b'\n').filter(|bytes| !bytes.is_empty()) {
+            match str::from_utf8(bytes).ok().and_then(SentLine::read) {
+                Some(line) => file.lines.push(line),
+                None => file.damaged.push(bytes.to_owned()),
+            }
+        }
+        file
+    }
+}
+
+/// The run of a damaged line, if the rest has the form of exactly one line.
+fn seems_about(line: &[u8]) -> Option<&str> {
+    let fields: Vec<&str> = str::from_utf8(line).ok()?.split('\t').collect();
+    let [sum, letter, run, _, key, _] = fields[..] else { return None };
+    let is_one = sum.len() == 8 && letter.len() == 1 && matches!(key.len(), 0 | 16);
+    is_one.then_some(run)
 }
 
 impl SentKind {

@@ -128,3 +128,60 @@ async fn prefix_and_matches_on_command_lines_give_a_warning() {
     let checked = place.run(&["policy", "check", "machine_run", r#"{"command":"ls"}"#]).await;
     assert!(checked.stderr.contains(r#"write `"argv": ["git","status","*"]`"#), "{checked:?}");
 }
+
+#[tokio::test]
+async fn conditions_that_are_too_wide_give_a_warning() {
+    let place = place(&[
+        ("machine_run", json!({ "command": { "argv": ["*"] } })),
+        ("machine_run", json!({ "command": { "argv": ["sh", "-c", "*"] } })),
+        ("machine_run", json!({ "command": { "argv": ["git status"] } })),
+        ("machine_read", json!({ "x": { "prefix": "/srv/data" } })),
+        ("machine_read", json!({ "Befehl": { "prefix": "git status" } })),
+        ("machine_read", json!({ "cmds.*": { "prefix": "git " } })),
+        ("machine_fetch", json!({ "url": { "host": "*.example.com" } })),
+    ]);
+    let checked = place.run(&["config", "check"]).await;
+    assert_eq!(checked.stderr.matches("warning: ").count(), 7, "{checked:?}");
+    for told in [
+        "matches every program",
+        "lets `sh` run anything",
+        "is one word with a blank",
+        "write `\"under\": \"/srv/data\"`",
+        "write `\"argv\": [\"git\",\"status\",\"*\"]`",
+        "write `\"argv\": [\"git\",\"*\"]`",
+        "write `\"host\": \"example.com\", \"subdomains\": true`",
+    ] {
+        assert!(checked.stderr.contains(told), "{told}: {checked:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_denied_program_is_denied_with_a_path_too() {
+    let place = Workplace::new(&json!({
+        "mcpServers": { "machine": entry(&machine()) },
+        "policy": { "default": "allow", "rules": [
+            { "tool": "machine_run", "verdict": "deny", "when": { "arguments": { "command": { "argv": ["rm", "*"] } } } },
+            { "tool": "machine_read", "verdict": "deny", "when": { "arguments": { "path": { "under": "/etc" } } } },
+            { "tool": "machine_fetch", "verdict": "deny",
+              "when": { "arguments": { "url": { "host": ["evil.com", "127.0.0.1"] } } } },
+        ] },
+    }));
+    let verdict = async |tool: &str, arguments: Value| {
+        let checked = place.run(&["policy", "check", tool, &arguments.to_string(), "--json"]).await;
+        checked.json()["verdict"].as_str().unwrap_or_default().to_owned()
+    };
+    for command in ["rm x", "/bin/rm x", "sudo rm x"] {
+        assert_eq!(
+            verdict("machine_run", json!({ "command": command })).await,
+            "deny",
+            "{command}"
+        );
+    }
+    assert_eq!(verdict("machine_run", json!({ "command": "ls x" })).await, "allow");
+    for path in ["/e?c/passwd", "file:///etc/passwd", "file://other/etc/passwd"] {
+        assert_eq!(verdict("machine_read", json!({ "path": path })).await, "deny", "{path}");
+    }
+    for url in ["http://{evil,good}.com/", "http://[::ffff:127.0.0.1]/"] {
+        assert_eq!(verdict("machine_fetch", json!({ "url": url })).await, "deny", "{url}");
+    }
+}

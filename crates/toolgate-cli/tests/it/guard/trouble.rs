@@ -4,7 +4,7 @@ use serde_json::json;
 use toolgate_testkit::Fixture;
 
 use super::{records, workplace};
-use crate::support::{Outcome, Workplace, entry};
+use crate::support::{Outcome, Workplace, entry, program};
 
 const DELETE: [&str; 3] = ["call", "records_delete", r#"{"id":"1"}"#];
 
@@ -188,4 +188,28 @@ async fn records_lost_on_a_full_disk_are_counted_and_shown() {
     let gone = workplace.run(&["audit", "--verify"]).await;
     assert_eq!(gone.code, Some(1), "{gone:?}");
     assert!(gone.stderr.contains("the log is gone: there was one"), "{gone:?}");
+    let status = workplace.run(&["status"]).await.stdout;
+    assert!(status.contains("the log is gone: there was one"), "{status}");
+    std::fs::remove_file(workplace.path().join("state/audit.began")).unwrap();
+    let gone = workplace.run(&["audit", "--verify"]).await;
+    assert!(gone.stderr.contains("the log is gone: there was one"), "{gone:?}");
+}
+
+/// Nothing can be written to a file from the start.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_disk_that_was_full_from_the_start_is_shown() {
+    let workplace = workplace(&json!("allow"));
+    let script = format!("trap '' XFSZ; ulimit -f 0; exec '{}' call records_list", program());
+    let mut command = workplace.command(&[]);
+    let mut full = tokio::process::Command::new("sh");
+    full.args(["-c", &script]).current_dir(workplace.path());
+    full.envs(command.as_std_mut().get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let called = full.stdin(std::process::Stdio::null()).output().await.unwrap();
+    assert!(called.status.success(), "{called:?}");
+    let verified = workplace.run(&["audit", "--verify"]).await;
+    assert_eq!(verified.code, Some(1), "{verified:?}");
+    assert!(verified.stderr.contains("records are missing"), "{verified:?}");
+    let status = workplace.run(&["status"]).await.stdout;
+    assert!(status.contains("of the audit log could not be written"), "{status}");
 }
