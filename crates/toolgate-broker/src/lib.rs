@@ -19,6 +19,7 @@ mod context;
 mod data_flow;
 mod error;
 mod grants;
+mod script_flow;
 mod validate;
 
 pub use admitted::{Admitted, Outgoing, RawChannel, SendPermit};
@@ -34,4 +35,5 @@ pub use context::{
 pub use data_flow::{PriorRead, ResultOrigin};
 pub use error::BrokerError;
 pub use grants::{now, read_grants, write_grant};
+pub use script_flow::{ScriptFlow, ScriptFlowEdge};
 pub use validate::{InvalidArguments, Uncheckable, Violation};

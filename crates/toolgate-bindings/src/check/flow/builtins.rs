@@ -109,11 +109,14 @@ const OPAQUE: &[&str] = &[
     "Object.defineProperties", "Object.setPrototypeOf", "globalThis", "arguments", "__builtins__",
 ];
 
+/// How often an unknown function may call an unknown function back.
+const MAX_UNKNOWN: u32 = 2;
+
 fn is_in(list: &[&str], path: &str) -> bool {
     list.contains(&path)
-        || path.match_indices('.').any(|(at, _)| {
-            list.iter().any(|known| known.strip_suffix(".*") == path.get(..at))
-        })
+        || path
+            .match_indices('.')
+            .any(|(at, _)| list.iter().any(|known| known.strip_suffix(".*") == path.get(..at)))
 }
 
 impl Solver<'_> {
@@ -445,8 +448,10 @@ impl Solver<'_> {
     /// Whether nothing but data was seen in a node so far. More may follow, so this only widens.
     fn is_data_only(&self, node: Node) -> bool {
         let values = self.graph.nodes.get(node as usize).map_or(&[][..], |state| &state.values);
-        !values.iter().any(|value| matches!(value, Value::Object(object) if matches!(
-            self.kind(*object), ObjectKind::Plain | ObjectKind::Dict | ObjectKind::Array)))
+        !values.iter().any(|value| {
+            matches!(value, Value::Object(object) if matches!(
+            self.kind(*object), ObjectKind::Plain | ObjectKind::Dict | ObjectKind::Array))
+        })
     }
 
     /// Methods that call a function for each element.
@@ -529,7 +534,10 @@ impl Solver<'_> {
         for from in &given {
             self.flow(*from, Use::Store(name::ANY, all));
         }
-        self.call_back(call, all, &[all, all, all], any);
+        // What is called back has all values already.
+        if state.depth < MAX_UNKNOWN {
+            self.call_back(call, all, &[all, all, all], any);
+        }
         self.deep(all, state.thrown);
         self.copy(all, state.result);
         self.copy(node, state.result);
@@ -587,9 +595,19 @@ impl Solver<'_> {
                 }
             }
             "Promise.withResolvers" => self.unknown(call, None),
-            "Promise.all" | "Promise.resolve" | "Object.freeze" | "Object.seal" | "iter"
-            | "asyncio.create_task" | "asyncio.wait_for" | "asyncio.shield" | "asyncio.run"
-            | "asyncio.ensure_future" | "cast" | "typing.cast" | "asyncio.as_completed"
+            "Promise.all"
+            | "Promise.resolve"
+            | "Object.freeze"
+            | "Object.seal"
+            | "iter"
+            | "asyncio.create_task"
+            | "asyncio.wait_for"
+            | "asyncio.shield"
+            | "asyncio.run"
+            | "asyncio.ensure_future"
+            | "cast"
+            | "typing.cast"
+            | "asyncio.as_completed"
             | "AsyncIterator" => {
                 for node in given {
                     self.copy(node, result);
@@ -650,15 +668,46 @@ impl Solver<'_> {
                     self.copy(target, result);
                 }
             }
-            "Object.fromEntries" | "Map" | "WeakMap" | "dict" | "Object" | "collections.ChainMap" => {
+            "Object.fromEntries"
+            | "Map"
+            | "WeakMap"
+            | "dict"
+            | "Object"
+            | "collections.ChainMap" => {
                 self.mapping(&state, &path, &given);
             }
-            "Set" | "WeakSet" | "Array" | "list" | "tuple" | "set" | "frozenset" | "reversed"
-            | "sorted" | "Array.from" | "map" | "filter" | "Iterator.from" | "aiter"
-            | "Array.fromAsync" | "Map.groupBy" | "Object.groupBy" | "itertools.groupby"
-            | "functools.reduce" | "reduce" | "min" | "max" | "sum" | "any" | "all" | "zip"
-            | "enumerate" | "itertools.zip_longest" | "itertools.starmap" | "groupby"
-            | "heapq.nlargest" | "heapq.nsmallest" => self.iterate(call, &state, &path, &given),
+            "Set"
+            | "WeakSet"
+            | "Array"
+            | "list"
+            | "tuple"
+            | "set"
+            | "frozenset"
+            | "reversed"
+            | "sorted"
+            | "Array.from"
+            | "map"
+            | "filter"
+            | "Iterator.from"
+            | "aiter"
+            | "Array.fromAsync"
+            | "Map.groupBy"
+            | "Object.groupBy"
+            | "itertools.groupby"
+            | "functools.reduce"
+            | "reduce"
+            | "min"
+            | "max"
+            | "sum"
+            | "any"
+            | "all"
+            | "zip"
+            | "enumerate"
+            | "itertools.zip_longest"
+            | "itertools.starmap"
+            | "groupby"
+            | "heapq.nlargest"
+            | "heapq.nsmallest" => self.iterate(call, &state, &path, &given),
             "getattr" => self.load_named(&state, &given),
             "setattr" => {
                 let value = given.get(2).copied().unwrap_or(result);
@@ -714,7 +763,8 @@ impl Solver<'_> {
 
     /// Functions that make a dictionary.
     fn mapping(&mut self, state: &CallState, path: &str, given: &[Node]) {
-        let kind = if matches!(path, "Map" | "WeakMap") { ObjectKind::Map } else { ObjectKind::Dict };
+        let kind =
+            if matches!(path, "Map" | "WeakMap") { ObjectKind::Map } else { ObjectKind::Dict };
         let kind = if path.starts_with("Object") { ObjectKind::Plain } else { kind };
         let (node, made) = self.holding(kind);
         for (at, from) in given.iter().enumerate() {
@@ -821,7 +871,8 @@ impl Solver<'_> {
                 self.copy(group, second);
                 if path == "Object.groupBy" || path == "Map.groupBy" {
                     let (map, object) = self.holding(ObjectKind::Map);
-                    let (any, keys) = (self.field(object, name::ANY), self.field(object, name::KEYS));
+                    let (any, keys) =
+                        (self.field(object, name::ANY), self.field(object, name::KEYS));
                     self.copy(group, any);
                     self.deep(returned, keys);
                     self.copy(map, result);

@@ -10,6 +10,8 @@ use super::{
 
 /// The depth of calls that are told apart. Below it, all calls of a function are one.
 const MAX_DEPTH: u32 = 8;
+/// The number of functions of the engine that may call each other.
+const MAX_CALLBACKS: u32 = 6;
 /// The largest number of functions with their contexts.
 const MAX_INSTANCES: usize = 4_000;
 
@@ -31,6 +33,8 @@ pub(super) struct CallState {
     pub(super) is_awaited: bool,
     /// The object that the constructor of a base class gets.
     pub(super) constructs: Option<Node>,
+    /// How many functions of the engine call each other for this call.
+    pub(super) depth: u32,
     /// Whether the call was treated as one of the engine's own functions.
     pub(super) is_modelled: bool,
 }
@@ -91,6 +95,10 @@ impl Solver<'_> {
     /// Calls the functions in a node on behalf of a function of the engine.
     pub(super) fn call_back(&mut self, by: CallId, callee: Node, arguments: &[Node], result: Node) {
         let Some(by) = self.calls.get(by as usize).cloned() else { return };
+        if by.depth >= MAX_CALLBACKS {
+            self.graph.is_lost = true;
+            return;
+        }
         let arguments = arguments.iter().map(|node| (ArgumentKind::Position, *node)).collect();
         let state = CallState {
             arguments,
@@ -102,6 +110,7 @@ impl Solver<'_> {
             is_awaited: true,
             constructs: None,
             is_modelled: true,
+            depth: by.depth + 1,
             ..by
         };
         self.call(state);
@@ -421,7 +430,9 @@ impl Solver<'_> {
             }
             _ => Binding::None,
         };
-        if binding == Binding::None {
+        let is_class = matches!(self.kind(receiver), ObjectKind::Class(_));
+        // A method that is loaded from its class gets its object as an argument.
+        if binding == Binding::None || binding == Binding::Instance && is_class {
             self.add(to, Value::Object(value), node);
             return;
         }
@@ -430,6 +441,11 @@ impl Solver<'_> {
             None => {
                 let this = self.node();
                 self.add(this, Value::Object(receiver), this);
+                if binding == Binding::Class && !is_class {
+                    for parent in self.parents(receiver) {
+                        self.copy(parent, this);
+                    }
+                }
                 let bound = self.object(ObjectKind::Bound { function: value, this });
                 self.methods.insert((value, receiver), bound);
                 bound
@@ -451,7 +467,8 @@ impl Solver<'_> {
                     ArgumentKind::Position if self.program.is_python && position == at => {
                         arguments.push(*node);
                     }
-                    ArgumentKind::Keyword(_) | ArgumentKind::Position if self.program.is_python => {}
+                    ArgumentKind::Keyword(_) | ArgumentKind::Position if self.program.is_python => {
+                    }
                     _ => {
                         let inner = self.node();
                         self.flow(*node, Use::Load(name::ARGUMENTS, inner));

@@ -71,7 +71,9 @@ impl Solver<'_> {
                 node
             }
             Expression::Call(call) => self.call_expression(frame, call, false),
-            Expression::Object { entries, is_dict } => self.object_literal(frame, entries, *is_dict),
+            Expression::Object { entries, is_dict } => {
+                self.object_literal(frame, entries, *is_dict)
+            }
             Expression::Array(items) => self.array_literal(frame, items),
             Expression::Function(function) => {
                 let environment = frame.instance;
@@ -310,7 +312,8 @@ impl Solver<'_> {
                 Entry::Value(Key::Computed(key), value) => {
                     let key = self.expression(frame, key);
                     let value = self.expression(frame, value);
-                    let (any, keys) = (self.field(object, name::ANY), self.field(object, name::KEYS));
+                    let (any, keys) =
+                        (self.field(object, name::ANY), self.field(object, name::KEYS));
                     self.copy(value, any);
                     self.copy(key, keys);
                 }
@@ -418,6 +421,7 @@ impl Solver<'_> {
             is_new: false,
             is_awaited: false,
             constructs: None,
+            depth: 0,
             is_modelled: false,
         }
     }
@@ -493,12 +497,10 @@ impl Solver<'_> {
         }
         let mut tool = None;
         let mut sent = None;
-        let mut take = |position: usize, name: Option<&str>, value| {
-            match (position, name) {
-                (0, None) | (_, Some("name")) => tool = Some(value),
-                (1, None) | (_, Some("arguments")) => sent = Some(value),
-                _ => {}
-            }
+        let mut take = |position: usize, name: Option<&str>, value| match (position, name) {
+            (0, None) | (_, Some("name")) => tool = Some(value),
+            (1, None) | (_, Some("arguments")) => sent = Some(value),
+            _ => {}
         };
         for (at, argument) in call.arguments.iter().enumerate() {
             match argument {

@@ -20,8 +20,8 @@ pub(super) type CallId = u32;
 pub(super) type SiteId = u32;
 
 /// The largest number of nodes, and of steps of the propagation.
-const MAX_NODES: usize = 400_000;
-const MAX_STEPS: usize = 3_000_000;
+const MAX_NODES: usize = 300_000;
+const MAX_STEPS: usize = 1_500_000;
 
 /// The node that never has a value.
 pub(super) const NOTHING: Node = 0;
@@ -61,8 +61,15 @@ pub(super) enum Use {
     /// The objects get all fields of what is in the other node.
     SpreadFrom(Node),
     /// A field that an object inherits.
-    Inherited { name: Name, to: Node, receiver: ObjectId },
-    Bind { to: Node, receiver: ObjectId },
+    Inherited {
+        name: Name,
+        to: Node,
+        receiver: ObjectId,
+    },
+    Bind {
+        to: Node,
+        receiver: ObjectId,
+    },
     Call(CallId),
     Method(CallId),
 }
@@ -76,6 +83,8 @@ pub(super) struct Graph {
     known: FxHashMap<(Node, Value), Node>,
     edges: FxHashSet<(Node, Use)>,
     work: VecDeque<(Node, Value)>,
+    /// Uses that have not seen the values that were there before them.
+    new_uses: VecDeque<(Node, Use)>,
     steps: usize,
     /// Whether the limit was reached, or something happens that is not followed.
     pub(super) is_lost: bool,
@@ -118,8 +127,14 @@ pub(super) enum ObjectKind {
     Opaque,
     /// The result of a tool, with everything that is reached through it.
     Result(SiteId),
-    Function { function: FunctionId, environment: u32 },
-    Bound { function: ObjectId, this: Node },
+    Function {
+        function: FunctionId,
+        environment: u32,
+    },
+    Bound {
+        function: ObjectId,
+        this: Node,
+    },
     Class(u32),
     Tool(Name),
     AnyTool,
@@ -242,10 +257,8 @@ impl Solver<'_> {
         }
         let Some(state) = self.graph.nodes.get_mut(node as usize) else { return };
         state.uses.push(to);
-        let mut at = 0;
-        while let Some(value) = self.graph.nodes.get(node as usize).and_then(|n| n.values.get(at)) {
-            self.apply(node, *value, to);
-            at += 1;
+        if !state.values.is_empty() {
+            self.graph.new_uses.push_back((node, to));
         }
     }
 
@@ -259,11 +272,23 @@ impl Solver<'_> {
 
     /// Propagates until nothing changes.
     pub(super) fn propagate(&mut self) {
-        while let Some((node, value)) = self.graph.work.pop_front() {
+        loop {
             if self.graph.is_lost {
                 return;
             }
             let mut at = 0;
+            if let Some((node, to)) = self.graph.new_uses.pop_front() {
+                let value = |this: &Self, at: usize| {
+                    this.graph.nodes.get(node as usize)?.values.get(at).copied()
+                };
+                while let Some(value) = value(self, at) {
+                    self.graph.steps += 1;
+                    self.apply(node, value, to);
+                    at += 1;
+                }
+                continue;
+            }
+            let Some((node, value)) = self.graph.work.pop_front() else { return };
             while let Some(to) = self.graph.nodes.get(node as usize).and_then(|n| n.uses.get(at)) {
                 self.graph.steps += 1;
                 self.apply(node, value, *to);
@@ -290,11 +315,8 @@ impl Solver<'_> {
                         self.add(any, value, node);
                     }
                     Use::Method(call) => self.call_method(call, node, None),
-                    Use::Store(..)
-                    | Use::SpreadFrom(_)
-                    | Use::Inherited { .. }
-                    | Use::Bind { .. }
-                    | Use::Call(_) => {}
+                    Use::Bind { to: other, .. } => self.add(other, value, node),
+                    Use::Store(..) | Use::SpreadFrom(_) | Use::Inherited { .. } | Use::Call(_) => {}
                 }
                 return;
             }
@@ -392,9 +414,12 @@ impl Solver<'_> {
             }
             _ => {}
         }
+        // A method of a class is bound to it.
+        let is_bound = self.program.is_python && matches!(self.kind(object), ObjectKind::Class(_));
         for name in [field, name::ANY] {
             let place = self.field(object, name);
-            self.copy(place, to);
+            let used = if is_bound { Use::Bind { to, receiver: object } } else { Use::Copy(to) };
+            self.flow(place, used);
         }
         self.inherit(object, field, to, object);
     }
@@ -454,7 +479,7 @@ impl Solver<'_> {
         pair
     }
 
-    fn parents(&self, object: ObjectId) -> Vec<Node> {
+    pub(super) fn parents(&self, object: ObjectId) -> Vec<Node> {
         self.graph.objects.get(object as usize).map(|it| it.parents.clone()).unwrap_or_default()
     }
 

@@ -39,8 +39,21 @@ pub(in crate::check) mod name {
     pub(in crate::check) const SECOND: Name = 14;
 
     pub(super) const ALL: [&str; 15] = [
-        "", "*", "#shape", "#keys", "#implicit", "#sent", "#branch", "length", "size", "prototype",
-        "value", "reason", "arguments", "0", "1",
+        "",
+        "*",
+        "#shape",
+        "#keys",
+        "#implicit",
+        "#sent",
+        "#branch",
+        "length",
+        "size",
+        "prototype",
+        "value",
+        "reason",
+        "arguments",
+        "0",
+        "1",
     ];
 }
 
@@ -111,7 +124,10 @@ pub(in crate::check) enum Expression {
     /// A part of a sequence, with the expressions that determine it.
     Slice(Box<Expression>, Vec<Expression>),
     Call(Box<Call>),
-    Object { entries: Vec<Entry>, is_dict: bool },
+    Object {
+        entries: Vec<Entry>,
+        is_dict: bool,
+    },
     Array(Vec<Item>),
     Function(FunctionId),
     Class(Box<Class>),
@@ -216,12 +232,23 @@ pub(in crate::check) enum Target {
 pub(in crate::check) enum Statement {
     Expression(Expression),
     Block(Vec<Statement>),
-    If { test: Expression, then: Vec<Statement>, otherwise: Vec<Statement> },
+    If {
+        test: Expression,
+        then: Vec<Statement>,
+        otherwise: Vec<Statement>,
+    },
     Loop(Box<Loop>),
     /// The values of the cases, and their bodies. A body may continue in the next one.
-    Switch { subject: Expression, cases: Vec<(Option<Expression>, Vec<Statement>)>, assigned: Vec<Var> },
+    Switch {
+        subject: Expression,
+        cases: Vec<(Option<Expression>, Vec<Statement>)>,
+        assigned: Vec<Var>,
+    },
     /// Statements that may be left in the middle.
-    Labelled { body: Vec<Statement>, assigned: Vec<Var> },
+    Labelled {
+        body: Vec<Statement>,
+        assigned: Vec<Var>,
+    },
     Try(Box<Try>),
     Return(Option<Expression>),
     Throw(Vec<Expression>),

@@ -183,7 +183,7 @@ impl<'p> Solver<'p> {
             return graph::NOTHING;
         }
         let node = self.field(global, name);
-        let kind = if self.tools.tool(&text).is_some() {
+        let kind = if self.tools.tool(&text).is_some() || &*text == "call_tool" {
             ObjectKind::Tool(name)
         } else if &*text == "tools" && !self.program.is_python {
             ObjectKind::Tools

@@ -100,7 +100,8 @@ impl Solver<'_> {
             let own = state.map_or(name::NONE, |state| state.name);
             let object = state.and_then(|state| state.object);
             let object = object.and_then(|object| self.graph.objects.get(object as usize));
-            let shown = if own == name::NONE { object.map_or(name::NONE, |it| it.name) } else { own };
+            let shown =
+                if own == name::NONE { object.map_or(name::NONE, |it| it.name) } else { own };
             if shown != name::NONE && names.last() != Some(&shown) {
                 names.push(shown);
             }

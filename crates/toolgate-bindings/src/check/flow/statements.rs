@@ -166,7 +166,10 @@ impl Solver<'_> {
                 let falls = first.falls || second.falls;
                 self.join(
                     frame,
-                    [(first.falls || !falls, first_changes), (second.falls || !falls, second_changes)],
+                    [
+                        (first.falls || !falls, first_changes),
+                        (second.falls || !falls, second_changes),
+                    ],
                 );
                 Ending { falls, leaves }
             }
@@ -255,7 +258,8 @@ impl Solver<'_> {
             }
             return;
         }
-        let mut variables: Vec<Var> = ends.iter().flat_map(|changes| changes.keys().copied()).collect();
+        let mut variables: Vec<Var> =
+            ends.iter().flat_map(|changes| changes.keys().copied()).collect();
         variables.sort_unstable();
         variables.dedup();
         for variable in variables {
@@ -481,7 +485,8 @@ impl Solver<'_> {
                 }
                 if let Some(rest) = rest {
                     let (node, object) = self.holding(ObjectKind::Array);
-                    let (any, shape) = (self.field(object, name::ANY), self.field(object, name::SHAPE));
+                    let (any, shape) =
+                        (self.field(object, name::ANY), self.field(object, name::SHAPE));
                     self.flow(value, Use::Items(any));
                     self.flow(value, Use::Shape(shape));
                     self.assign(frame, rest, node);

@@ -159,9 +159,7 @@ impl<'a> Translator<'a> {
 
     fn key(&mut self, key: &'a Expr) -> Key {
         match key {
-            Expr::StringLiteral(text) => {
-                Key::Name(self.program.names.intern(text.value.to_str()))
-            }
+            Expr::StringLiteral(text) => Key::Name(self.program.names.intern(text.value.to_str())),
             Expr::NumberLiteral(number) => match &number.value {
                 Number::Int(value) => Key::Name(self.program.names.intern(&value.to_string())),
                 _ => Key::Computed(Box::new(Expression::Literal)),
@@ -218,9 +216,7 @@ impl<'a> Translator<'a> {
         for keyword in &given.keywords {
             let value = self.expression(&keyword.value);
             arguments.push(match &keyword.arg {
-                Some(name) => {
-                    Argument::Keyword(self.program.names.intern(name.as_str()), value)
-                }
+                Some(name) => Argument::Keyword(self.program.names.intern(name.as_str()), value),
                 None => Argument::KeywordSpread(value),
             });
         }
@@ -256,8 +252,5 @@ impl<'a> Translator<'a> {
 
 /// Whether a value is a text or a number, so that it is no part of a list.
 fn is_simple(expression: &Expr) -> bool {
-    matches!(
-        expression,
-        Expr::StringLiteral(_) | Expr::FString(_) | Expr::BytesLiteral(_)
-    )
+    matches!(expression, Expr::StringLiteral(_) | Expr::FString(_) | Expr::BytesLiteral(_))
 }

@@ -32,7 +32,8 @@ pub(super) fn translate(body: &[Stmt]) -> Program {
 }
 
 /// Decorators that do not change what a function does with data.
-const TRANSPARENT: &[&str] = &["wraps", "lru_cache", "cache", "contextmanager", "asynccontextmanager"];
+const TRANSPARENT: &[&str] =
+    &["wraps", "lru_cache", "cache", "contextmanager", "asynccontextmanager"];
 
 struct Translator<'a> {
     program: Program,

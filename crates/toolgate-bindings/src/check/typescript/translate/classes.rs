@@ -5,9 +5,7 @@ use oxc_ast::ast::{
 };
 
 use super::{Translator, expressions::IMPLICIT};
-use crate::check::flow::ir::{
-    Class, ClassMember, Entry, Expression, Key, MemberKind, Statement,
-};
+use crate::check::flow::ir::{Class, ClassMember, Entry, Expression, Key, MemberKind, Statement};
 
 impl Translator<'_, '_> {
     pub(super) fn class(&mut self, class: &Syntax<'_>) -> Expression {

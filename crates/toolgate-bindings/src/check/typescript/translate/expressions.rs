@@ -28,9 +28,7 @@ impl Translator<'_, '_> {
             Syntax::StringLiteral(text) if text.value.len() <= 128 => {
                 Expression::Text(self.program.names.intern(text.value.as_str()))
             }
-            Syntax::TemplateLiteral(template) => {
-                self.operator(template.expressions.iter())
-            }
+            Syntax::TemplateLiteral(template) => self.operator(template.expressions.iter()),
             Syntax::Identifier(identifier) => self.identifier(identifier),
             Syntax::Super(_) | Syntax::ThisExpression(_) => Expression::This,
             Syntax::ArrayExpression(array) => {
