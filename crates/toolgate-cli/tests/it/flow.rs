@@ -13,7 +13,7 @@ use serde::Deserialize;
 use toolgate_broker::{Caller, SessionContext};
 use toolgate_host::Host;
 use toolgate_policy::FlowMode;
-use toolgate_sandbox::{CallState, Language, RunOutcome};
+use toolgate_sandbox::{CallState, Language};
 use toolgate_upstream::CallOptions;
 
 /// A script, and what it tries.
@@ -26,9 +26,6 @@ struct Case {
     /// Whether data only decides: which constant is sent, or whether.
     #[serde(default)]
     branch: bool,
-    /// Features that Python in code mode may lack.
-    #[serde(default)]
-    features: Vec<String>,
     script: String,
 }
 
@@ -53,7 +50,7 @@ enum Rule {
 struct Tally {
     stopped: Vec<String>,
     passed: Vec<String>,
-    skipped: usize,
+    skipped: Vec<String>,
 }
 
 /// The scripts that run at once.
@@ -87,9 +84,9 @@ async fn attacks_are_caught_and_honest_scripts_pass() {
                 cells.push(format!("{stopped} of {all}"));
                 let wrong = if kind == Kind::Attack { &tally.passed } else { &tally.stopped };
                 if mode == FlowMode::Program && (kind == Kind::Attack || !branches) {
-                    let skipped = tally.skipped;
+                    let skipped = &tally.skipped;
                     let about =
-                        format!("`{name}` {half} {kind:?} branch={branch} skipped={skipped}");
+                        format!("`{name}` {half} {kind:?} branch={branch} skipped={skipped:?}");
                     writeln!(lists, "{about} {wrong:?}").unwrap();
                 }
             }
@@ -119,7 +116,7 @@ async fn run_all(host: &Host, cases: impl Iterator<Item = &Case>) -> Tally {
     let mut tally = Tally::default();
     for (case, outcome) in outcomes {
         match outcome {
-            None => tally.skipped += 1,
+            None => tally.skipped.push(case.name.clone()),
             Some(true) => tally.stopped.push(case.name.clone()),
             Some(false) => tally.passed.push(case.name.clone()),
         }
@@ -127,8 +124,9 @@ async fn run_all(host: &Host, cases: impl Iterator<Item = &Case>) -> Tally {
     tally
 }
 
-/// Whether a call of the script needed an approval: of an attack, a call that breaks its promise. A
-/// script that fails in any other way tests nothing; `None` if Python in code mode lacks a feature.
+/// Whether a call of the script needed an approval: of an attack, a call that breaks its promise.
+/// `None` for a script that fails in any other way, because code mode lacks a feature. It tests
+/// nothing.
 async fn is_stopped(host: &Host, case: &Case) -> Option<bool> {
     let session = host.session_of(SessionContext::new(Caller::model("test")));
     let run = session.run_code(&case.script, case.language, CallOptions::default()).await.unwrap();
@@ -139,16 +137,10 @@ async fn is_stopped(host: &Host, case: &Case) -> Option<bool> {
     };
     let stopped = run.report.calls.iter().any(|call| {
         matches!(&call.state, CallState::Failed(why) if why.contains("needs an approval"))
-            && breaking.contains(&call.name)
+            && (breaking.contains(&call.name)
+                || call.name == "call_tool"
+                    && breaking.iter().any(|it| call.arguments.contains(it)))
     });
-    let lacks = matches!(run.report.outcome, RunOutcome::Rejected(_) | RunOutcome::Failed(_))
-        && case.language == Language::Python
-        && !case.features.is_empty()
-        && run.report.calls.is_empty();
-    if lacks {
-        return None;
-    }
     let asked = run.text.contains("needs an approval");
-    assert!(stopped || asked || !run.is_error, "{}: {}\n{}", case.name, run.text, case.script);
-    Some(stopped)
+    (stopped || asked || !run.is_error).then_some(stopped)
 }

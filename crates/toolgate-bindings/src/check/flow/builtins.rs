@@ -566,6 +566,11 @@ impl Solver<'_> {
         for node in &given {
             self.deep(*node, state.thrown);
         }
+        // A function of the engine that one of its functions got from one of its functions.
+        if state.depth > MAX_UNKNOWN {
+            self.hold(&given, None, result);
+            return;
+        }
         let first = given.first().copied();
         // The functions of `Object`, and methods that are called through their class.
         let method = match &*path {

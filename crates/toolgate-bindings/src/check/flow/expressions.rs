@@ -177,6 +177,21 @@ impl Solver<'_> {
                 last
             }
             Expression::Comprehension(comprehension) => self.comprehension(frame, comprehension),
+            Expression::Remove(target) => {
+                if let Target::Member(object, key) = &**target
+                    && let Expression::Variable(variable) = &**object
+                {
+                    match key {
+                        Key::Name(field) => self.remove_field(frame, *variable, *field),
+                        Key::Computed(key) => {
+                            self.expression(frame, key);
+                        }
+                    }
+                } else if let Target::Member(object, _) = &**target {
+                    self.expression(frame, object);
+                }
+                NOTHING
+            }
             Expression::SuperCall(arguments) => {
                 let arguments = self.arguments_of(frame, arguments);
                 let this = self.this(frame);
@@ -205,6 +220,10 @@ impl Solver<'_> {
 
     pub(super) fn member(&mut self, frame: &mut Frame, object: Node, key: &Key) -> Node {
         let node = self.node();
+        // It may not be there.
+        if frame.is_tried {
+            self.flow(object, Use::Choose(frame.thrown));
+        }
         match key {
             Key::Name(field) => self.flow(object, Use::Load(*field, node)),
             Key::Computed(key) => {
@@ -247,6 +266,41 @@ impl Solver<'_> {
         self.assign(frame, &Target::Variable(*variable), node);
         frame.fresh.insert(*variable, Fresh::Object);
         true
+    }
+
+    /// Takes a field out of an object that only this variable knows.
+    fn remove_field(&mut self, frame: &mut Frame, variable: u32, field: Name) {
+        if frame.fresh.get(&variable) != Some(&Fresh::Object) {
+            return;
+        }
+        let old = self.variable(frame, variable);
+        let (rest, _) = self.spread_except(old, vec![field]);
+        let kind = if self.program.is_python { ObjectKind::Dict } else { ObjectKind::Plain };
+        let (node, object) = self.holding(kind);
+        self.flow(rest, Use::Spread(object));
+        self.assign(frame, &Target::Variable(variable), node);
+        frame.fresh.insert(variable, Fresh::Object);
+    }
+
+    /// `pop` of a key of a dictionary that only this variable knows.
+    fn pop_fresh(&mut self, frame: &mut Frame, call: &Call) -> Option<Node> {
+        let Expression::Member(object, Key::Name(method)) = &call.callee else { return None };
+        let Expression::Variable(variable) = &**object else { return None };
+        let [Argument::Position(Expression::Text(field)), ..] = call.arguments.as_slice() else {
+            return None;
+        };
+        let is_fresh = frame.fresh.get(variable) == Some(&Fresh::Object);
+        if !is_fresh || !self.program.is_python || &*self.names.text(*method) != "pop" {
+            return None;
+        }
+        let result = self.node();
+        let old = self.variable(frame, *variable);
+        self.flow(old, Use::Load(*field, result));
+        for (_, default) in self.arguments_of(frame, &call.arguments).into_iter().skip(1) {
+            self.copy(default, result);
+        }
+        self.remove_field(frame, *variable, *field);
+        Some(result)
     }
 
     /// Adds elements to a list that only this variable knows, so that their positions are known.
@@ -469,6 +523,9 @@ impl Solver<'_> {
         }
         if self.append_fresh(frame, call) {
             return NOTHING;
+        }
+        if let Some(result) = self.pop_fresh(frame, call) {
+            return result;
         }
         let mut receiver = None;
         let mut member = name::NONE;

@@ -349,9 +349,9 @@ impl Solver<'_> {
                 }
             }
             Use::Store(field, from) => {
-                // A function of the engine gets another meaning.
-                if let ObjectKind::Builtin(_) = self.kind(object) {
-                    self.graph.is_lost = true;
+                // Methods of all objects get another meaning.
+                if let ObjectKind::Builtin(path) = self.kind(object) {
+                    self.graph.is_lost |= self.names.text(path).contains("prototype");
                 }
                 let place = self.field(object, field);
                 self.copy(from, place);

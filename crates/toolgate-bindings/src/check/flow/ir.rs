@@ -146,6 +146,8 @@ pub(in crate::check) enum Expression {
     YieldAll(Box<Expression>),
     Sequence(Vec<Expression>),
     Comprehension(Box<Comprehension>),
+    /// The end of a field.
+    Remove(Box<Target>),
     /// A call of the constructor of the base class.
     SuperCall(Vec<Argument>),
     /// An object that the engine made, such as a regular expression.
@@ -276,6 +278,18 @@ pub(in crate::check) struct Try {
     pub(in crate::check) otherwise: Vec<Statement>,
     pub(in crate::check) finally: Vec<Statement>,
     pub(in crate::check) assigned: Vec<Var>,
+}
+
+impl Argument {
+    /// Adds the elements of a list as arguments, one by one if the list is written here.
+    pub(in crate::check) fn spread(list: Expression, into: &mut Vec<Self>) {
+        match list {
+            Expression::Array(items) if !items.iter().any(|item| item.is_spread) => {
+                into.extend(items.into_iter().map(|item| Self::Position(item.value)));
+            }
+            other => into.push(Self::Spread(other)),
+        }
+    }
 }
 
 impl Program {

@@ -18,6 +18,8 @@ pub(super) struct Frame {
     pub(super) instance: u32,
     /// Where exceptions go.
     pub(super) thrown: Node,
+    /// Whether the function catches exceptions here.
+    pub(super) is_tried: bool,
     /// The data that decided to come here.
     pub(super) condition: Node,
     /// The variables whose objects nothing else knows, on the straight way to this point.
@@ -75,6 +77,7 @@ impl Solver<'_> {
         let mut frame = Frame {
             instance: at,
             thrown,
+            is_tried: false,
             condition,
             fresh: FxHashMap::default(),
             yields: None,
@@ -355,9 +358,11 @@ impl Solver<'_> {
         let Try { body, handlers, otherwise, finally, assigned } = attempt;
         let (caught, outer, condition) = (self.node(), frame.thrown, frame.condition);
         self.open(frame, assigned);
+        let was_tried = std::mem::replace(&mut frame.is_tried, true);
         frame.thrown = caught;
         let mut ending = self.block(frame, body);
         frame.thrown = outer;
+        frame.is_tried = was_tried;
         if ending.falls {
             let after = self.block(frame, otherwise);
             ending = Ending { falls: after.falls, leaves: ending.leaves || after.leaves };

@@ -13,9 +13,10 @@ use crate::check::{
 /// Tools with a result (`secret`, `page`) and with arguments (`send`, `keep`).
 pub(super) fn flow_of(language: Language, script: &str) -> Option<ProgramFlow> {
     let any = json!({ "type": "object", "properties": { "to": {}, "body": {} } });
+    let named = json!({ "type": "object", "properties": { "name": {}, "arguments": {} } });
     let none = json!({ "type": "object", "properties": { "id": {} } });
     let tools =
-        [("secret", &none), ("page", &none), ("send", &any), ("keep", &any), ("call_tool", &none)];
+        [("secret", &none), ("page", &none), ("send", &any), ("keep", &any), ("call_tool", &named)];
     let tools = tools.map(|(name, schema)| (name.to_owned(), schema.clone())).to_vec();
     let mut fake = Fake { tools, asked: Vec::new() };
     let globals = ["URL", "URLSearchParams", "TextEncoder", "btoa", "setTimeout", "tools", "len"];

@@ -300,7 +300,7 @@ a = b = c = d = e = 'l'
 ";
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
     #[test]
     fn what_happens_is_what_the_text_says(steps in steps()) {
         let mut machine = Machine {

@@ -1,6 +1,9 @@
 //! Classes.
 
-use ruff_python_ast::{Expr, Stmt, StmtClassDef, StmtFunctionDef};
+use ruff_python_ast::{
+    Expr, Stmt, StmtClassDef, StmtFunctionDef,
+    visitor::{Visitor, walk_expr},
+};
 
 use super::{ScopeKind, Translator, last_name};
 use crate::check::{
@@ -18,6 +21,23 @@ const IMPLICIT: &[&str] = &[
 
 /// Decorators of classes that only add methods of the language.
 const TRANSPARENT: &[&str] = &["dataclass", "unique", "total_ordering", "final"];
+
+/// Whether a method uses no parameter but the first.
+fn ignores_arguments(function: &StmtFunctionDef) -> bool {
+    struct Uses<'f>(&'f StmtFunctionDef, bool);
+    impl<'a> Visitor<'a> for Uses<'_> {
+        fn visit_expr(&mut self, expression: &'a Expr) {
+            if let Expr::Name(name) = expression {
+                let mut others = self.0.parameters.iter().skip(1);
+                self.1 |= others.any(|other| other.name().as_str() == name.id.as_str());
+            }
+            walk_expr(self, expression);
+        }
+    }
+    let mut uses = Uses(function, false);
+    uses.visit_body(&function.body);
+    !uses.1
+}
 
 impl<'a> Translator<'a> {
     pub(super) fn class(&mut self, class: &'a StmtClassDef) -> Expression {
@@ -83,6 +103,8 @@ impl<'a> Translator<'a> {
                 return;
             }
         };
+        // What it is told of an exception is not used.
+        let ends_block = matches!(text, "__exit__" | "__aexit__") && ignores_arguments(function);
         let id = self.function(function, binding);
         let is_special = text.starts_with("__") && text.ends_with("__");
         let kind = match text {
@@ -91,7 +113,7 @@ impl<'a> Translator<'a> {
                 class.constructor = Some(id);
                 MemberKind::Method(id)
             }
-            _ if IMPLICIT.contains(&text) => MemberKind::Implicit(id),
+            _ if IMPLICIT.contains(&text) || ends_block => MemberKind::Implicit(id),
             _ => {
                 self.program.is_opaque |= is_special;
                 MemberKind::Method(id)

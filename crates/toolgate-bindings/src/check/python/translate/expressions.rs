@@ -207,11 +207,11 @@ impl<'a> Translator<'a> {
         let mut arguments = Vec::with_capacity(given.len());
         for argument in &given.args {
             let value = self.expression(argument);
-            arguments.push(if argument.is_starred_expr() {
-                Argument::Spread(value)
+            if argument.is_starred_expr() {
+                Argument::spread(value, &mut arguments);
             } else {
-                Argument::Position(value)
-            });
+                arguments.push(Argument::Position(value));
+            }
         }
         for keyword in &given.keywords {
             let value = self.expression(&keyword.value);

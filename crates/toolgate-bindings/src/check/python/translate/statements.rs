@@ -142,11 +142,15 @@ impl<'a> Translator<'a> {
                 into.push(Statement::Expression(self.expression(&expression.value)));
             }
             Stmt::Break(_) | Stmt::Continue(_) => into.push(Statement::Leave),
-            Stmt::Delete(_)
-            | Stmt::TypeAlias(_)
-            | Stmt::Global(_)
-            | Stmt::Nonlocal(_)
-            | Stmt::Pass(_) => {}
+            Stmt::Delete(deleted) => {
+                for target in &deleted.targets {
+                    if let Target::Member(object, key) = self.target(target) {
+                        let target = Box::new(Target::Member(object, key));
+                        into.push(Statement::Expression(Expression::Remove(target)));
+                    }
+                }
+            }
+            Stmt::TypeAlias(_) | Stmt::Global(_) | Stmt::Nonlocal(_) | Stmt::Pass(_) => {}
             Stmt::IpyEscapeCommand(_) => self.program.is_opaque = true,
         }
     }

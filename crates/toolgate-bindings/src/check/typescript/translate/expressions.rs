@@ -10,7 +10,7 @@ use oxc_syntax::operator::{AssignmentOperator, UnaryOperator};
 
 use super::Translator;
 use crate::check::{
-    flow::ir::{Argument, Call, Entry, Expression, Item, Key, name},
+    flow::ir::{Argument, Call, Entry, Expression, Item, Key, Target, name},
     typescript::calls::is_free,
 };
 
@@ -118,6 +118,12 @@ impl Translator<'_, '_> {
                 let value = self.expression(&unary.argument);
                 match unary.operator {
                     UnaryOperator::Void => Expression::Sequence(vec![value, Expression::Literal]),
+                    UnaryOperator::Delete => match value {
+                        Expression::Member(object, key) => {
+                            Expression::Remove(Box::new(Target::Member(object, key)))
+                        }
+                        other => Expression::Operator(vec![other]),
+                    },
                     _ => Expression::Operator(vec![value]),
                 }
             }
@@ -234,7 +240,9 @@ impl Translator<'_, '_> {
         for argument in arguments {
             translated.push(match argument {
                 SyntaxArgument::SpreadElement(spread) => {
-                    Argument::Spread(self.expression(&spread.argument))
+                    let value = self.expression(&spread.argument);
+                    Argument::spread(value, &mut translated);
+                    continue;
                 }
                 other => {
                     let value = other.as_expression().map(|value| self.expression(value));

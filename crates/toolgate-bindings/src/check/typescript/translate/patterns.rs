@@ -5,10 +5,13 @@ use oxc_ast::ast::{
     Expression as Syntax, IdentifierReference, PropertyKey, SimpleAssignmentTarget,
 };
 
+use oxc_syntax::operator::BinaryOperator;
+
 use super::Translator;
 use crate::check::{
     flow::ir::{Expression, Key, Target},
-    typescript::calls::is_free,
+    literal::LiteralKind,
+    typescript::{calls::is_free, literals::Literals},
 };
 
 impl Translator<'_, '_> {
@@ -74,7 +77,23 @@ impl Translator<'_, '_> {
         match key.get_inner_expression() {
             Syntax::StringLiteral(text) => self.key(text.value.as_str()),
             Syntax::NumericLiteral(number) => self.key(&number.value.to_string()),
-            other => Key::Computed(Box::new(self.expression(other))),
+            other => match self.constant(other) {
+                Some(text) => self.key(&text),
+                None => Key::Computed(Box::new(self.expression(other))),
+            },
+        }
+    }
+
+    /// The text of an expression that is always the same.
+    fn constant(&self, expression: &Syntax<'_>) -> Option<String> {
+        match expression.get_inner_expression() {
+            Syntax::BinaryExpression(sum) if sum.operator == BinaryOperator::Addition => {
+                Some(self.constant(&sum.left)? + &self.constant(&sum.right)?)
+            }
+            other => match Literals::new(self.script).read(other).kind {
+                LiteralKind::Text(text) => text,
+                _ => None,
+            },
         }
     }
 
