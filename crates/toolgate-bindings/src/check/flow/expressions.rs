@@ -229,6 +229,7 @@ impl Solver<'_> {
             Key::Computed(key) => {
                 let key = self.expression(frame, key);
                 self.flow(object, Use::LoadAny(node));
+                self.flow(object, Use::LookUp(key));
                 // The key is in what it chooses, and in the error if it does not exist.
                 self.deep(key, node);
                 self.deep(key, frame.thrown);

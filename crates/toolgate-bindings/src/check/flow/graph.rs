@@ -54,6 +54,8 @@ pub(super) enum Use {
     Keys(Node),
     /// The values of the other node become a field of the objects.
     Store(Name, Node),
+    /// A key that is looked up, and that an object of the engine may add.
+    LookUp(Node),
     /// All fields become fields of the object.
     Spread(ObjectId),
     /// All fields become fields of the object, as outcomes of promises.
@@ -316,7 +318,11 @@ impl Solver<'_> {
                     }
                     Use::Method(call) => self.call_method(call, node, None),
                     Use::Bind { to: other, .. } => self.add(other, value, node),
-                    Use::Store(..) | Use::SpreadFrom(_) | Use::Inherited { .. } | Use::Call(_) => {}
+                    Use::Store(..)
+                    | Use::LookUp(_)
+                    | Use::SpreadFrom(_)
+                    | Use::Inherited { .. }
+                    | Use::Call(_) => {}
                 }
                 return;
             }
@@ -355,6 +361,12 @@ impl Solver<'_> {
                 }
                 let place = self.field(object, field);
                 self.copy(from, place);
+            }
+            Use::LookUp(key) => {
+                if self.kind(object) == ObjectKind::Opaque {
+                    let keys = self.field(object, name::KEYS);
+                    self.copy(key, keys);
+                }
             }
             Use::Spread(target) | Use::Settle(target) => {
                 if target == object {

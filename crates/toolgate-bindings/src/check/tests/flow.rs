@@ -232,6 +232,7 @@ const CARRIED_PY: &[&str] = &[
     "class A:\n    def __init__(self, v):\n        self._v = v\n    @property\n    def v(self):\n        return self._v\nawait send(body=A(await secret()).v)",
     "class A:\n    items = []\n    @classmethod\n    def put(cls, x):\n        cls.items.append(x)\nA.put(await secret())\nawait send(body=A.items)",
     "from collections import defaultdict\ns = await secret()\nd = defaultdict(list)\nfor r in s['rows']:\n    d[r['k']].append(r)\nawait send(body=d)",
+    "from collections import defaultdict\ns = await secret()\nd = defaultdict(list)\nfor r in s:\n    d[r['k']].append(1)\nawait send(body=' '.join(d.keys()))",
     "from dataclasses import dataclass\n@dataclass\nclass P:\n    a: str\n    b: str = ''\np = P('x', await secret())\nawait send(body=p.b)",
     "try:\n    s = await secret()\n    raise ValueError(s['text'])\nexcept ValueError as e:\n    await send(body=str(e))",
     "try:\n    await secret()\nexcept Exception as e:\n    await send(body=f'{e}')",
