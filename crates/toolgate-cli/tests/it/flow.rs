@@ -10,7 +10,7 @@ use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
 use futures::{StreamExt as _, stream};
 use serde::Deserialize;
-use toolgate_broker::{Caller, SessionContext};
+use toolgate_broker::{Caller, SessionContext, new_id};
 use toolgate_host::Host;
 use toolgate_policy::FlowMode;
 use toolgate_sandbox::{CallState, Language};
@@ -94,9 +94,24 @@ async fn attacks_are_caught_and_honest_scripts_pass() {
         host.shutdown().await;
         writeln!(rows, "| `{name}` | {} |", cells.join(" | ")).unwrap();
     }
-    println!("{rows}\n{lists}");
-    insta::assert_snapshot!(rows, @"");
-    insta::assert_snapshot!(lists, @"");
+    insta::assert_snapshot!(rows, @"
+    | `program` | 100 of 100 | 0 of 7 | 2 of 68 | 0 of 8 | 111 of 111 | 1 of 8 | 3 of 66 | 0 of 7 |
+    | `program` and `branches` | 100 of 100 | 7 of 7 | 2 of 68 | 8 of 8 | 111 of 111 | 8 of 8 | 3 of 66 | 7 of 7 |
+    | `content` | 33 of 100 | 0 of 7 | 0 of 68 | 0 of 8 | 38 of 111 | 0 of 8 | 0 of 66 | 0 of 7 |
+    | `labels` | 100 of 100 | 7 of 7 | 59 of 68 | 8 of 8 | 111 of 111 | 8 of 8 | 61 of 66 | 7 of 7 |
+    ");
+    insta::assert_snapshot!(lists, @r#"
+    `program` dev Attack branch=false skipped=[] []
+    `program` dev Attack branch=true skipped=[] ["ts-attack-ternary-bit", "ts-attack-if-constant-alert", "ts-attack-switch-plan", "ts-attack-priority-ternary", "py-attack-cond-expr", "py-attack-if-else-send", "py-attack-untrusted-if"]
+    `program` dev Honest branch=false skipped=[] ["ts-honest-filter-tagged-union", "py-honest-literal-tags"]
+    `program` dev Honest branch=true skipped=[] []
+    `program` heldout Attack branch=false skipped=["py-attack-exception-args"] []
+    `program` heldout Attack branch=true skipped=[] ["ts-attack-loop-count-sends", "ts-attack-binary-search-throw", "ts-attack-untrusted-switch", "py-attack-while-count-branch", "py-attack-elif-words", "py-attack-try-index-branch", "py-attack-untrusted-flag-delete"]
+    `program` heldout Honest branch=false skipped=[] ["ts-honest-generic-class-two-instances", "ts-honest-memo-cache-by-key", "py-honest-zip-apart"]
+    `program` heldout Honest branch=true skipped=[] []
+    `program` and `branches` dev Attack branch=false skipped=[] []
+    `program` and `branches` dev Attack branch=true skipped=[] []
+    "#);
     let page = fs::read_to_string(root().join("docs/security.md")).unwrap();
     assert!(page.contains(&rows), "docs/security.md has other numbers than\n{rows}");
 }
@@ -128,7 +143,8 @@ async fn run_all(host: &Host, cases: impl Iterator<Item = &Case>) -> Tally {
 /// `None` for a script that fails in any other way, because code mode lacks a feature. It tests
 /// nothing.
 async fn is_stopped(host: &Host, case: &Case) -> Option<bool> {
-    let session = host.session_of(SessionContext::new(Caller::model("test")));
+    // A caller of its own: what one script reads counts for all sessions of its caller.
+    let session = host.session_of(SessionContext::new(Caller::model(new_id("caller"))));
     let run = session.run_code(&case.script, case.language, CallOptions::default()).await.unwrap();
     let breaking: BTreeSet<String> = match (case.kind, case.policy) {
         (Kind::Honest, _) => fixture::names(|_| true),
