@@ -237,8 +237,8 @@ impl Admitted {
         if let Some(judged) = &self.judged
             && self.broker.policy().flow() != FlowMode::Off
         {
-            let callers = &self.broker.callers;
-            data_flow::learn(&judged.context, &judged.origin(), data, callers);
+            let (name, callers) = (judged.tool.name.as_str(), &self.broker.callers);
+            data_flow::learn(&judged.context, name, &judged.origin(), data, callers);
         }
     }
 }
@@ -246,7 +246,7 @@ impl Admitted {
 impl Judged {
     /// Where the result comes from.
     fn origin(&self) -> ResultOrigin {
-        ResultOrigin::new(&self.tool.id, self.policy.labels(), &self.flow)
+        data_flow::origin(&self.context, &self.tool.id, self.policy.labels(), &self.flow)
     }
 
     /// Writes the decision to the journal of the run. With a permit, the call is sent next: one that

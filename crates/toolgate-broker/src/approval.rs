@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use toolgate_catalog::{Fingerprint, Tool, ToolId};
 use toolgate_policy::{
     ArgumentConditions, Contact, Decision, Evidence, Grant, GrantId, GrantScope, GrantedArguments,
-    Ground, LabelSet, Timestamp, ToolPolicy, Verdict, definitions::shown,
+    Ground, LabelSet, ScriptWay, Timestamp, ToolPolicy, Verdict, definitions::shown,
 };
 use toolgate_upstream::{InputHandler, InputRequest, can_answer};
 
@@ -323,7 +323,7 @@ fn evidence(decision: &Decision) -> Vec<String> {
 }
 
 fn describe(evidence: &Evidence) -> String {
-    let Evidence { tool, call, labels, contact, argument, .. } = evidence;
+    let Evidence { tool, call, labels, contact, argument, way, .. } = evidence;
     let (server, tool) = (shown(tool.server.as_str(), NAME), shown(&tool.tool, NAME));
     let place = shown(argument.as_deref().unwrap_or("the arguments"), NAME);
     if *call == 0 && argument.is_some() {
@@ -333,6 +333,24 @@ fn describe(evidence: &Evidence) -> String {
     }
     if *call == 0 {
         return format!("{server}/{tool} was read in an earlier session, which is {labels}");
+    }
+    if let Some(ScriptWay { through, is_choice }) = way {
+        let through: Vec<String> =
+            through.iter().map(|name| format!("`{}`", shown(name, NAME))).collect();
+        let way = match through.as_slice() {
+            [] => String::new(),
+            names => format!(", by way of {}", names.join(" and ")),
+        };
+        let place = place.strip_prefix('/').map(|name| format!("`{name}`"));
+        let origin = format!("what {server}/{tool} returned (result {call})");
+        return match (is_choice, place) {
+            (false, Some(place)) => format!("{place} contains {origin}{way}, which is {labels}"),
+            (false, None) => format!("the arguments contain {origin}{way}, which is {labels}"),
+            (true, Some(place)) => format!("{place} depends on {origin}{way}, which is {labels}"),
+            (true, None) => {
+                format!("whether the call is made depends on {origin}{way}, which is {labels}")
+            }
+        };
     }
     match contact {
         Contact::Carried => {

@@ -331,13 +331,17 @@ impl Broker {
             (None, Some(tool)) => ResultOrigin { tool: tool.id.clone(), labels: LabelSet::EMPTY },
             (None, None) => ResultOrigin::unknown(name),
         };
-        let now = tool.filter(|tool| tool.id == stored.tool);
-        let now = now.map_or(LabelSet::EMPTY, |tool| self.policy_of(&tool).labels());
+        let now = tool.filter(|tool| tool.id == stored.tool).map(|tool| self.policy_of(&tool));
         // The result has the labels of the data that the call carried then.
         let sent = SentData { tool: name, arguments, meta: None };
+        let mode = (mode, self.policy().branches());
         let flow = data_flow::flow(context, &sent, mode, &self.callers);
-        let origin = ResultOrigin::new(&stored.tool, stored.labels.union(now), &flow);
-        data_flow::learn(context, &origin, result, &self.callers);
+        if let Some(policy) = &now {
+            data_flow::give(context, &stored.tool, policy, &flow);
+        }
+        let labels = now.map_or(LabelSet::EMPTY, |policy| policy.labels());
+        let origin = data_flow::origin(context, &stored.tool, stored.labels.union(labels), &flow);
+        data_flow::learn(context, name, &origin, result, &self.callers);
     }
 
     /// The policy of all calls, as it is now.
@@ -459,7 +463,8 @@ impl Broker {
         let policy = self.policy_of(tool);
         let meta = options.meta.as_ref();
         let sent = SentData { tool: tool.name.as_str(), arguments: &arguments, meta };
-        let flow = data_flow::flow(context, &sent, self.policy().flow(), &self.callers);
+        let mode = (self.policy().flow(), self.policy().branches());
+        let flow = data_flow::flow(context, &sent, mode, &self.callers);
         let caller = &context.session.caller().facts;
         let decision = policy.decide_for(caller, context.path(), &arguments, &flow);
         let limits = policy.limits().iter();
@@ -484,6 +489,7 @@ impl Broker {
                     return Err(error);
                 }
             };
+            data_flow::give(context, &judged.tool.id, &judged.policy, &judged.flow);
             let entered = async {
                 let (when_busy, queue) = match context.run {
                     Some(_) => (WhenBusy::Wait, self.queues.enter(&tool.id.server).await),

@@ -18,6 +18,7 @@ use toolgate_store::CallDecision;
 use crate::{
     approval::ApprovalPrompt,
     data_flow::{PriorRead, RunDataFlow, SessionDataFlow},
+    script_flow::ScriptFlow,
 };
 
 /// A session as the broker sees it: who is at the other end, and which data it has received.
@@ -226,6 +227,20 @@ impl RunContext {
     pub fn after(mut self, before: Vec<PriorRead>) -> Self {
         self.data.before = before;
         self
+    }
+
+    /// Marks the script as one that was written after the run had begun. It may contain data that the
+    /// run has received.
+    #[must_use]
+    pub fn corrected(mut self, is_corrected: bool) -> Self {
+        self.data.is_corrected = is_corrected;
+        self
+    }
+
+    /// Sets the flows of the script, once. Without them every result may reach every argument.
+    pub fn set_flow(&self, flow: ScriptFlow) {
+        // A second one would come from a script that already runs.
+        let _ = self.data.script.set(flow);
     }
 
     /// Sets the clock that stops while a person decides.

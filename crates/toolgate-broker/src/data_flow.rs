@@ -4,7 +4,7 @@
 //! labels has returned a result.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeMap, VecDeque},
     sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
@@ -12,14 +12,15 @@ use std::{
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use toolgate_catalog::ToolId;
+use toolgate_catalog::{ServerName, ToolId};
 use toolgate_flow::{DataOrigin, Label, LabelSet, Memory, SHORTEST, Trace};
 use toolgate_mcp::meta;
-use toolgate_policy::{Contact, Evidence, Flow, FlowMode};
+use toolgate_policy::{Contact, Evidence, Flow, FlowMode, ScriptWay, ToolPolicy};
 
 use crate::{
     caller_reads::{CallerReads, ReadsRegistration},
     context::CallContext,
+    script_flow::ScriptFlow,
 };
 
 /// The labelled results that a session has received.
@@ -76,7 +77,13 @@ pub(crate) struct RunDataFlow {
     /// given, so it does not count as the author's own text.
     code: Arc<str>,
     pub(crate) before: Vec<PriorRead>,
+    /// What the text of the script says about its data.
+    pub(crate) script: OnceLock<ScriptFlow>,
+    /// Whether the script is another one than that with which the run began.
+    pub(crate) is_corrected: bool,
     results: Mutex<ResultMemory>,
+    /// The labels of the data that each server was given to keep. It may return it under any name.
+    stored: Mutex<BTreeMap<ServerName, LabelSet>>,
     /// How many results the session had when the run made its first call. The author of the script
     /// may have read those.
     began: OnceLock<u64>,
@@ -97,6 +104,8 @@ struct ResultMemory {
 struct PastResult {
     number: u64,
     tool: ToolId,
+    /// The exposed name of the tool.
+    name: Arc<str>,
     labels: LabelSet,
     run: Option<Arc<str>>,
     /// Its number in the run that looks back, if the result is the run's own.
@@ -111,11 +120,12 @@ pub(crate) fn of_result(labels: LabelSet) -> LabelSet {
     labels.intersection([Label::Private, Label::Untrusted].into_iter().collect())
 }
 
-/// Finds the earlier results that the arguments and the `_meta` of a call contain.
+/// Finds the earlier results that the arguments and the `_meta` of a call contain. `branches` says
+/// whether results count that only decide.
 pub(crate) fn flow(
     context: &CallContext,
     sent: &SentData<'_>,
-    mode: FlowMode,
+    (mode, branches): (FlowMode, bool),
     callers: &CallerMemory,
 ) -> Flow {
     let mut evidence = Vec::new();
@@ -129,7 +139,13 @@ pub(crate) fn flow(
     let (tool, values) = (sent.tool, [Some(sent.arguments), meta.as_ref()]);
     if let Some(run) = run {
         let mut results = run.data.results.lock();
-        results.find(tool, values, mode, |_| true, &mut evidence);
+        if mode == FlowMode::Program {
+            results.follow(tool, run.data.script.get(), branches, &mut evidence);
+        }
+        // What a script says about its data holds, but not about the data in its own text.
+        if mode != FlowMode::Program || run.data.is_corrected {
+            results.find(tool, values, mode, |_| true, &mut evidence);
+        }
         let others = run.data.before.iter().filter(|it| it.session != *context.session.id());
         evidence.extend(others.map(PriorRead::evidence));
     }
@@ -183,9 +199,46 @@ fn is_trace(text: &str) -> bool {
         && parts.iter().all(|part| part.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// Remembers what a call returned.
+/// Notes the data that a server is given by a script, and may return later. A tool that only reads
+/// keeps nothing.
+pub(crate) fn give(context: &CallContext, tool: &ToolId, policy: &ToolPolicy, flow: &Flow) {
+    let given = carried(flow);
+    if let Some((run, _)) = &context.run
+        && !given.is_empty()
+        && !policy.is_read_only()
+    {
+        let mut stored = run.data.stored.lock();
+        let known = stored.entry(tool.server.clone()).or_insert(LabelSet::EMPTY);
+        *known = known.union(given);
+    }
+}
+
+/// The origin of what a call returns: the labels of the tool, of the data that the call carries, and
+/// of the data that the script has given to the server.
+pub(crate) fn origin(
+    context: &CallContext,
+    tool: &ToolId,
+    labels: LabelSet,
+    flow: &Flow,
+) -> ResultOrigin {
+    let mut origin = ResultOrigin::new(tool, labels, flow);
+    if let Some((run, _)) = &context.run {
+        let stored = run.data.stored.lock().get(&tool.server).copied();
+        origin.labels = origin.labels.union(stored.unwrap_or(LabelSet::EMPTY));
+    }
+    origin
+}
+
+/// The labels of the data that a call carries.
+fn carried(flow: &Flow) -> LabelSet {
+    let carried = flow.evidence.iter().filter(|evidence| evidence.contact == Contact::Carried);
+    carried.fold(LabelSet::EMPTY, |all, evidence| all.union(evidence.labels))
+}
+
+/// Remembers what a call of the tool with this exposed name returned.
 pub(crate) fn learn(
     context: &CallContext,
+    name: &str,
     origin: &ResultOrigin,
     result: &Value,
     callers: &CallerMemory,
@@ -206,19 +259,17 @@ pub(crate) fn learn(
         if results.touched.is_empty() {
             results.memory.knows(&run.data.code);
         }
-        results.learn(origin, (None, Some(*call)), result);
+        results.learn(name, origin, (None, Some(*call)), result);
     }
     let run = run.map(|(run, _)| Arc::clone(run.id()));
-    session.data.results.0.lock().learn(origin, (run, None), result);
+    session.data.results.0.lock().learn(name, origin, (run, None), result);
 }
 
 impl ResultOrigin {
     /// The origin of a result of a tool with these labels. The labels of the arguments apply to the
     /// result too, because a tool may return private data in another form.
     pub(crate) fn new(tool: &ToolId, labels: LabelSet, flow: &Flow) -> Self {
-        let carried = flow.evidence.iter().filter(|evidence| evidence.contact == Contact::Carried);
-        let labels = carried.fold(of_result(labels), |all, evidence| all.union(evidence.labels));
-        Self { tool: tool.clone(), labels }
+        Self { tool: tool.clone(), labels: of_result(labels).union(carried(flow)) }
     }
 
     /// The origin of a result whose tool is not known. It gets every label.
@@ -230,8 +281,15 @@ impl ResultOrigin {
 
 impl RunDataFlow {
     pub(crate) fn new(code: &str) -> Self {
-        let (before, results, began) = (Vec::new(), Mutex::default(), OnceLock::new());
-        Self { code: code.into(), before, results, began }
+        Self {
+            code: code.into(),
+            before: Vec::new(),
+            script: OnceLock::new(),
+            is_corrected: false,
+            results: Mutex::default(),
+            stored: Mutex::default(),
+            began: OnceLock::new(),
+        }
     }
 }
 
@@ -258,7 +316,7 @@ impl SessionDataFlow {
         let mut results = self.results.0.lock();
         for PriorRead { tool, labels, .. } in read {
             let origin = ResultOrigin { tool: tool.clone(), labels: *labels };
-            results.learn(&origin, (None, None), &text);
+            results.learn(&tool.tool, &origin, (None, None), &text);
         }
     }
 }
@@ -280,7 +338,7 @@ impl SharedResults {
         let tool = ToolId::new("crm", "get");
         let origin = ResultOrigin { tool, labels: Label::Private.into() };
         let text = json!(format!("customer {number} owes us {number} and forty-eight thousand"));
-        results.0.lock().learn(&origin, (None, None), &text);
+        results.0.lock().learn("crm_get", &origin, (None, None), &text);
         results
     }
 }
@@ -290,7 +348,7 @@ impl PriorRead {
     fn evidence(&self) -> Evidence {
         let Self { tool, labels, .. } = self;
         let (tool, contact, argument) = (tool.clone(), Contact::Carried, None);
-        Evidence { tool, call: 0, run_call: None, labels: *labels, contact, argument }
+        Evidence { tool, call: 0, run_call: None, labels: *labels, contact, argument, way: None }
     }
 }
 
@@ -339,8 +397,41 @@ impl ResultMemory {
         counted.map(|past| past.evidence(Contact::Steered, None)).collect()
     }
 
+    /// Adds the results that can reach an argument of a tool, as the text of the script says.
+    fn follow(
+        &self,
+        tool: &str,
+        script: Option<&ScriptFlow>,
+        branches: bool,
+        evidence: &mut Vec<Evidence>,
+    ) {
+        let Some(script) = script else {
+            let all = self.touched.iter().map(|past| past.evidence(Contact::Carried, None));
+            evidence.extend(all);
+            return;
+        };
+        if self.touched.is_empty() {
+            return;
+        }
+        for edge in script.to(tool).filter(|edge| branches || !edge.way.is_choice) {
+            for past in self.touched.iter().filter(|past| edge.comes_from(&past.name)) {
+                let way = Some(edge.way.clone());
+                let found = Evidence { way, ..past.evidence(Contact::Carried, edge.pointer()) };
+                let is_same =
+                    |known: &Evidence| known.call == found.call && known.argument == found.argument;
+                // Data is more than a decision.
+                match evidence.iter_mut().find(|known| is_same(known)) {
+                    Some(known) if decides(known.way.as_ref()) => *known = found,
+                    Some(_) => {}
+                    None => evidence.push(found),
+                }
+            }
+        }
+    }
+
     fn learn(
         &mut self,
+        name: &str,
         ResultOrigin { tool, labels }: &ResultOrigin,
         (run, run_call): (Option<Arc<str>>, Option<u64>),
         result: &Value,
@@ -349,10 +440,16 @@ impl ResultMemory {
         let labels = *labels;
         let origin = DataOrigin::new(number, &*tool.tool).with_labels(labels);
         self.memory.learn(origin, result);
-        let past = PastResult { number, tool: tool.clone(), labels, run, run_call };
-        match self.touched.iter_mut().find(|known| known.tool == past.tool && known.run == past.run)
-        {
-            Some(known) => known.labels = known.labels.union(labels),
+        let past =
+            PastResult { number, tool: tool.clone(), name: name.into(), labels, run, run_call };
+        match self.touched.iter_mut().find(|known| {
+            known.tool == past.tool && known.name == past.name && known.run == past.run
+        }) {
+            Some(known) => {
+                known.labels = known.labels.union(labels);
+                // The latest one stands for all.
+                (known.number, known.run_call) = (past.number, past.run_call);
+            }
             None => self.touched.push(past.clone()),
         }
         self.past.push_back(past);
@@ -367,6 +464,11 @@ impl PastResult {
     fn evidence(&self, contact: Contact, argument: Option<String>) -> Evidence {
         let Self { number, tool, labels, run_call, .. } = self;
         let (tool, call) = (tool.clone(), number + 1);
-        Evidence { tool, call, run_call: *run_call, labels: *labels, contact, argument }
+        let (run_call, labels) = (*run_call, *labels);
+        Evidence { tool, call, run_call, labels, contact, argument, way: None }
     }
+}
+
+fn decides(way: Option<&ScriptWay>) -> bool {
+    way.is_some_and(|way| way.is_choice)
 }

@@ -20,6 +20,7 @@ mod data_flow;
 mod error;
 mod grants;
 mod limits;
+mod script_flow;
 mod validate;
 
 pub use admitted::{Admitted, Outgoing, RawChannel, SendPermit};
@@ -36,4 +37,5 @@ pub use data_flow::{PriorRead, ResultOrigin};
 pub use error::BrokerError;
 pub use grants::{now, read_grants, write_grant};
 pub use limits::{CallLimiter, LimitKind, LimitReached};
+pub use script_flow::{ScriptFlow, ScriptFlowEdge};
 pub use validate::{InvalidArguments, Uncheckable, Violation};

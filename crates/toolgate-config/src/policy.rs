@@ -11,7 +11,7 @@ use crate::document::{Member, Value};
 use crate::rule::{self, RuleConfig};
 use crate::scope::Scope;
 use crate::section::{
-    Choice, Definitions, Section as _, Word, Wrong, choices, remember_minutes, section,
+    Choice, Definitions, Flag, Section as _, Word, Wrong, choices, remember_minutes, section,
 };
 
 choices! {
@@ -19,7 +19,7 @@ choices! {
     Mode: "allow" => Allow, "ask-destructive" => AskDestructive, "ask" => Ask, "ask-always" => AskAlways, "deny-writes" => DenyWrites,
         "deny" => Deny;
     Claims: "all" => All, "trusted" => Trusted;
-    FlowMode: "content" => Content, "labels" => Labels, "off" => Off;
+    FlowMode: "program" => Program, "content" => Content, "labels" => Labels, "off" => Off;
     NewTools: "allow" => Allow, "hold" => Hold;
     FindingsMode: "warn" => Warn, "hold" => Hold;
     CallPath: "direct" => Direct, "script" => Script;
@@ -49,12 +49,17 @@ section! {
         /// tools; `ask-always` asks for them too. `ask-destructive` asks for tools that declare
         /// themselves destructive, where somebody can be asked.
         "default" => mode, Word(Wrong::Becomes(Mode::Deny));
-        /// How toolgate finds out which data a call carries: by the `content` of its arguments, by
-        /// the `labels` of the tools that were used before, or not at all (`off`).
+        /// How toolgate finds out which data a call carries: by the `program` of the script that
+        /// makes it, by the `content` of its arguments, by the `labels` of the tools that were used
+        /// before, or not at all (`off`). With `program`, calls outside of scripts and results from
+        /// before the script are compared by content.
         "flow" => flow, Word(Wrong::Becomes(FlowMode::Labels));
         /// How long what a caller has read counts for the caller's other sessions, in minutes after
         /// the end of the session that read it. 0 keeps sessions apart.
         "rememberMinutes" => remember, remember_minutes(0.0, 10_080.0);
+        /// Whether a result also counts where it only decides: whether a script makes a call, or
+        /// which of several values the call gets. For `flow: "program"`.
+        "branches" => branches, Flag(Wrong::Becomes(true));
         /// What happens to new tools of a server in `toolgate.lock`.
         "newTools" => new_tools, Word(Wrong::Becomes(NewTools::Hold));
         /// What happens to tools with a suspicious definition: hidden characters, instructions to

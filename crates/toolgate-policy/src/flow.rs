@@ -36,6 +36,19 @@ pub struct Evidence {
     /// The argument that matched, as a JSON pointer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub argument: Option<String>,
+    /// How the script moves the result to the argument, if that is known from its text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub way: Option<ScriptWay>,
+}
+
+/// How a script moves a result to an argument.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ScriptWay {
+    /// The variables that the data passes through, in their order.
+    pub through: Vec<String>,
+    /// Whether the result only decides whether the call is made, or which value is sent.
+    pub is_choice: bool,
 }
 
 /// How a call relates to an earlier result, from weak to strong.
@@ -92,7 +105,7 @@ impl FlowCondition {
         // With labels alone, everything that the run has received may be in the arguments.
         let (carried, steered) = match mode {
             FlowMode::Off => return None,
-            FlowMode::Content => (Contact::Carried, Contact::Steered),
+            FlowMode::Content | FlowMode::Program => (Contact::Carried, Contact::Steered),
             FlowMode::Labels => (Contact::Touched, Contact::Touched),
         };
         let mut shown = FlowEvidence::default();
@@ -134,6 +147,7 @@ mod tests {
                 labels,
                 contact,
                 argument: None,
+                way: None,
             }],
         }
     }

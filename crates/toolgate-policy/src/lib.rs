@@ -36,7 +36,7 @@ pub use argument::{
 };
 pub use caller::{CallPath, CallerCondition, CallerFacts};
 pub use explanation::{Decision, Explanation, FlowFinding, Ground, OverriddenRule, OverrideReason};
-pub use flow::{Contact, Evidence, Flow, FlowCondition};
+pub use flow::{Contact, Evidence, Flow, FlowCondition, ScriptWay};
 pub use grant::{
     Authorisation, Grant, GrantId, GrantRequest, GrantScope, GrantedArguments, Grants, GrantsFull,
     MAX_GRANTS, Timestamp,

@@ -64,6 +64,7 @@ pub struct ToolPolicy {
     repeatable: bool,
     /// The limits of its calls, those of the policy above included.
     limits: Vec<Arc<CallLimit>>,
+    reads: bool,
     /// The policy above it for the same tool.
     above: Option<Box<ToolPolicy>>,
 }
@@ -148,6 +149,7 @@ impl Policy {
             flow_mode: settings.flow,
             labels: facts.labels,
             repeatable,
+            reads: facts.holds(Hint::ReadOnlyHint),
             above,
         }
     }
@@ -175,6 +177,11 @@ impl Policy {
     /// How the data of a call is determined. With [`FlowMode::Off`] no data has to be tracked.
     pub fn flow(&self) -> FlowMode {
         self.0.settings.flow
+    }
+
+    /// Whether data that only decides is in a call as well.
+    pub fn branches(&self) -> bool {
+        self.0.settings.branches
     }
 
     fn facts<'f>(
@@ -215,6 +222,11 @@ impl ToolPolicy {
     /// that claim counts.
     pub fn is_repeatable(&self) -> bool {
         self.repeatable
+    }
+
+    /// Whether the tool only reads, and that claim counts.
+    pub fn is_read_only(&self) -> bool {
+        self.reads && self.above.as_ref().is_none_or(|above| above.reads)
     }
 
     /// Decides about a direct call with these arguments and this data, of a caller of whom nothing

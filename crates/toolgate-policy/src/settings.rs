@@ -23,6 +23,9 @@ pub struct PolicySettings {
     pub flow: FlowMode,
     /// How long what a caller has read counts for the caller's other sessions.
     pub remember: RememberTime,
+    /// Whether a result that only decides counts as well: whether a script makes a call, or which of
+    /// several values it sends.
+    pub branches: bool,
     /// How new tools of a known server are treated.
     pub new_tools: NewTools,
     /// How tools with suspicious definitions are treated.
@@ -112,6 +115,7 @@ impl PolicySettings {
         self.claims = self.claims.max(above.claims);
         self.flow = self.flow.max(above.flow);
         self.remember = self.remember.max(above.remember);
+        self.branches |= above.branches;
         self.new_tools = self.new_tools.max(above.new_tools);
         self.findings = self.findings.max(above.findings);
         let mut above = above.clone();

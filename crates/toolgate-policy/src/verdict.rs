@@ -62,8 +62,11 @@ pub enum FlowMode {
     /// Not at all: rules about data never apply.
     Off,
     /// By content: parts of earlier results that occur in the arguments.
-    #[default]
     Content,
+    /// By the program: in a script, what its text says about the results of its own calls. For all
+    /// other results by content.
+    #[default]
+    Program,
     /// By labels alone: everything that the run has received may be in the arguments, in any
     /// encoding.
     Labels,

@@ -22,7 +22,9 @@ mod tools;
 mod worker;
 
 pub use futures::future::BoxFuture;
-pub use toolgate_bindings::check::{CheckFinding, CheckSeverity, Language, LookupResult};
+pub use toolgate_bindings::check::{
+    CallSite, CheckFinding, CheckSeverity, Language, LookupResult, ProgramFlow, SiteFlow,
+};
 pub use toolgate_engines::{
     CallId, FailureKind, RunSeed, ScriptFailure, StackFrame, Stream, ToolException,
 };

@@ -3,7 +3,7 @@
 use futures::future::BoxFuture;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
-use toolgate_bindings::check::LookupResult;
+use toolgate_bindings::check::{LookupResult, ProgramFlow};
 use toolgate_engines::{CallId, ToolException};
 
 use crate::{clock::RunClock, journal::RunEvent};
@@ -30,6 +30,12 @@ pub trait Tools: Send + Sync + 'static {
     /// this function, so its cost is added to every call.
     fn on_event(&self, event: &RunEvent<'_>) {
         let _ = event;
+    }
+
+    /// Reports which results can reach which arguments, before the first call. Without this report
+    /// every result may reach every argument.
+    fn on_flow(&self, flow: ProgramFlow) {
+        let _ = flow;
     }
 
     /// The clock of the run, requested once at its start. The implementation stops it while a call

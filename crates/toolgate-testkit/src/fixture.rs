@@ -48,6 +48,8 @@ pub struct Fixture {
     pub tools: Vec<Value>,
     /// Raw `tools/call` results by tool name, sent exactly as given.
     pub answers: BTreeMap<String, Value>,
+    /// Raw results of calls with a certain argument, by tool name. They come before `answers`.
+    pub answers_for: BTreeMap<String, Vec<ArgumentAnswer>>,
     /// Raw definitions of resources, listed exactly as given. Reading one returns a text with the
     /// server and the URI, or a few bytes if its type is an image.
     pub resources: Vec<Value>,
@@ -102,6 +104,19 @@ impl Fixture {
     #[must_use]
     pub fn with_answer(mut self, name: impl Into<String>, result: Value) -> Self {
         self.answers.insert(name.into(), result);
+        self
+    }
+
+    /// Makes the tool `name` answer calls in which `argument` is `value` with `result`.
+    #[must_use]
+    pub fn with_answer_for(
+        mut self,
+        name: impl Into<String>,
+        (argument, value): (impl Into<String>, Value),
+        result: Value,
+    ) -> Self {
+        let answer = ArgumentAnswer { argument: argument.into(), value, result };
+        self.answers_for.entry(name.into()).or_default().push(answer);
         self
     }
 
@@ -198,6 +213,7 @@ impl Default for Fixture {
             builtins: Vec::new(),
             tools: Vec::new(),
             answers: BTreeMap::new(),
+            answers_for: BTreeMap::new(),
             resources: Vec::new(),
             templates: Vec::new(),
             prompts: Vec::new(),
@@ -208,6 +224,17 @@ impl Default for Fixture {
             faults: Faults::default(),
         }
     }
+}
+
+/// The result of calls with a certain argument.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ArgumentAnswer {
+    /// The name of the argument.
+    pub argument: String,
+    /// Its value.
+    pub value: Value,
+    /// The raw result.
+    pub result: Value,
 }
 
 /// The protocol revisions of a fixture, and how it handles a probe for the newer one.

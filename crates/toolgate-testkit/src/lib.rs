@@ -78,7 +78,7 @@ pub use collector::{CollectedMetric, CollectedSpan, Collector};
 pub use embeddings::{EmbeddingsEndpoint, EmbeddingsFault};
 pub use error::TestkitError;
 pub use faults::{AnswerFault, BrokenAnswer, Cursors, Faults, Pages, StartupExit, StrayOutput};
-pub use fixture::{Fixture, FixtureEra, HttpAnswers, HttpOptions, ProbeRefusal};
+pub use fixture::{ArgumentAnswer, Fixture, FixtureEra, HttpAnswers, HttpOptions, ProbeRefusal};
 pub use http::RunningHttp;
 pub use issuer::{Issuer, IssuerFault, SigningKey};
 pub use model::{ModelEndpoint, ModelScript};

@@ -25,6 +25,7 @@
 
 mod awaiting;
 mod finding;
+mod flow;
 mod literal;
 mod lookup;
 mod names;
@@ -44,6 +45,7 @@ use self::{
 };
 pub use self::{
     finding::{CheckFinding, CheckSeverity},
+    flow::{CallSite, ProgramFlow, SiteFlow},
     lookup::{Lookup, LookupResult},
 };
 
@@ -69,6 +71,8 @@ pub struct Checked {
     pub source: String,
     /// The tools that it mentions, in the order of their names.
     pub tools: Vec<ToolUse>,
+    /// Which results of calls can reach which arguments; `None` if that cannot be known.
+    pub flow: Option<ProgramFlow>,
     /// The findings in the order of the lines, at most [`MAX_FINDINGS`].
     pub findings: Vec<CheckFinding>,
     /// The number of further findings, at least.
@@ -124,11 +128,10 @@ pub fn check(
             Language::Python => python::check(&text, globals, modules, lookup, &mut report),
         },
     };
-    let (source, tools) =
-        outcome.map_or((None, Vec::new()), |outcome| (outcome.source, outcome.tools));
+    let LanguageCheck { source, tools, flow } = outcome.unwrap_or_default();
     let (findings, findings_left_out) = report.finish(MAX_FINDINGS);
     let source = source.unwrap_or_else(|| text.into_owned());
-    Checked { source, tools, findings, findings_left_out }
+    Checked { source, tools, flow, findings, findings_left_out }
 }
 
 /// Whether a text that contains a fence is a script as a whole, because the fence is in a string or
@@ -143,8 +146,10 @@ fn is_script(language: Language, text: &str) -> bool {
 }
 
 /// The result of checking a script of one language, beside the findings.
+#[derive(Default)]
 struct LanguageCheck {
     /// The source to run, if it differs from the script.
     source: Option<String>,
     tools: Vec<ToolUse>,
+    flow: Option<ProgramFlow>,
 }

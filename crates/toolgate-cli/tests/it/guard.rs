@@ -82,7 +82,7 @@ async fn a_verdict_is_explained() {
     --- stdout
     default: ask (read-only tools are allowed, the others need approval)
     claims: all
-    flow: content
+    flow: program
     new tools: allow
     findings: warn
     allow all of `records`; `policy.rules[0]` (toolgate.json:14:7)

@@ -287,7 +287,9 @@ impl Session {
         let clock = RunClock::new();
         let id = journal.as_ref().map_or_else(|| new_id("run"), |journal| journal.id().into());
         let first_code = first_code.as_ref().unwrap_or(&script.code);
+        let is_corrected = *first_code != script.code;
         let run = RunContext::new(id, first_code).owned_by(owner).after(before);
+        let run = run.corrected(is_corrected);
         let run = run.with_pause(Arc::new(ClockPause(clock.clone())));
         let run = Arc::new(match &journal {
             Some(journal) => run.with_journal(Arc::clone(journal) as Arc<dyn CallJournal>),

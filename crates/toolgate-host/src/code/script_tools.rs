@@ -7,11 +7,11 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json, value::RawValue};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use toolgate_broker::{BrokerError, CallContext, RunContext};
+use toolgate_broker::{BrokerError, CallContext, RunContext, ScriptFlow, ScriptFlowEdge};
 use toolgate_catalog::{Tool, nearest};
-use toolgate_policy::CallPath;
+use toolgate_policy::{CallPath, ScriptWay};
 use toolgate_sandbox::{
-    CallId, CallResponse, LookupResult, RunClock, RunEvent, ToolException, Tools,
+    CallId, CallResponse, LookupResult, ProgramFlow, RunClock, RunEvent, ToolException, Tools,
 };
 use toolgate_store::QuestionReference;
 use toolgate_upstream::{CallError, CallOptions, InputHandler, Progress};
@@ -150,6 +150,10 @@ impl Tools for ScriptTools {
         {
             self.inner.recall(*id, past);
         }
+    }
+
+    fn on_flow(&self, flow: ProgramFlow) {
+        self.inner.context.run.set_flow(script_flow(&flow));
     }
 
     fn clock(&self) -> RunClock {
@@ -363,6 +367,22 @@ impl ScriptToolsInner {
             let _ = progress.try_send(Progress { progress: f64::from(done), total: None, message });
         }
     }
+}
+
+/// The flows between tools. The calls of one tool are not told apart, because a call does not say
+/// where in the script it was made.
+fn script_flow(flow: &ProgramFlow) -> ScriptFlow {
+    let tool = |call: u32| {
+        let call = flow.calls.get(usize::try_from(call).ok()?)?;
+        call.tool.as_deref().map(Arc::from)
+    };
+    let edges = flow.flows.iter().map(|edge| ScriptFlowEdge {
+        from: tool(edge.from),
+        to: tool(edge.to),
+        argument: edge.argument.clone(),
+        way: ScriptWay { through: edge.through.clone(), is_choice: edge.is_choice },
+    });
+    edges.collect()
 }
 
 /// Whether a call is safe to repeat, as the tool's annotations say and if the policy trusts them.

@@ -61,6 +61,7 @@ fn data_with_its_evidence() {
         labels: Label::Private.into(),
         contact: Contact::Carried,
         argument: Some("/body".into()),
+        way: None,
     };
     let flow = Flow { evidence: vec![seen] };
     let rules = vec![

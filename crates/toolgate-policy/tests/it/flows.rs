@@ -15,7 +15,15 @@ use crate::rule;
 
 fn seen(label: Label, contact: Contact) -> Evidence {
     let tool = ToolId::new("inbox", "read");
-    Evidence { tool, call: 1, run_call: None, labels: label.into(), contact, argument: None }
+    Evidence {
+        tool,
+        call: 1,
+        run_call: None,
+        labels: label.into(),
+        contact,
+        argument: None,
+        way: None,
+    }
 }
 
 /// What becomes of a call of `slack/post`, an egress tool that changes things.

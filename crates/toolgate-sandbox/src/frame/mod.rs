@@ -12,7 +12,7 @@ mod tests;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
-use toolgate_bindings::check::{CheckFinding, Language, LookupResult};
+use toolgate_bindings::check::{CheckFinding, Language, LookupResult, ProgramFlow};
 use toolgate_engines::{Completion, EngineCall, ScriptFailure, Stream};
 
 use crate::lockdown::LockdownReport;
@@ -35,6 +35,10 @@ const LONGEST_TEXT: usize = 16 * 1024;
 const MOST_FRAMES: usize = 64;
 const MOST_FINDINGS: usize = 100;
 const LONGEST_CARET: u32 = 1_000;
+/// The largest numbers in the flows of a script.
+const MOST_CALL_SITES: usize = 1_000;
+const MOST_FLOWS: usize = 4_000;
+const MOST_VARIABLES: usize = 8;
 
 /// A frame from a worker to the host.
 #[derive(Debug, Serialize, Deserialize)]
@@ -56,6 +60,9 @@ pub enum FromWorker {
     Waits(Wait),
     /// Warnings about the script, which runs all the same.
     Warned(Vec<CheckFinding>),
+    /// Which results of the script's calls can reach which arguments. It precedes the first call; if
+    /// it is missing, every result may reach every argument.
+    Flow(ProgramFlow),
     /// The script ended. This is the last frame.
     Done(Done),
     /// The worker itself failed. This is the last frame.
@@ -235,6 +242,7 @@ impl FromWorker {
                 {
                     return Err(FrameError::Malformed);
                 }
+                Self::Flow(flow) if !is_bounded_flow(&flow) => return Err(FrameError::Malformed),
                 Self::Warned(findings) => Self::Warned(bounded_findings(findings)),
                 Self::Done(Done::Rejected(findings)) => {
                     Self::Done(Done::Rejected(bounded_findings(findings)))
@@ -251,6 +259,22 @@ impl FromWorker {
             other => return Err(FrameError::UnknownKind(other)),
         })
     }
+}
+
+/// Whether the numbers in it are those of calls, and all lists and texts are short.
+fn is_bounded_flow(flow: &ProgramFlow) -> bool {
+    let calls = u32::try_from(flow.calls.len()).unwrap_or(u32::MAX);
+    let is_short = |text: &String| text.len() <= LONGEST_NAME;
+    flow.calls.len() <= MOST_CALL_SITES
+        && flow.flows.len() <= MOST_FLOWS
+        && flow.calls.iter().all(|call| call.tool.iter().all(is_short))
+        && flow.flows.iter().all(|edge| {
+            edge.from < calls
+                && edge.to < calls
+                && edge.argument.iter().all(is_short)
+                && edge.through.len() <= MOST_VARIABLES
+                && edge.through.iter().all(is_short)
+        })
 }
 
 fn shorten(text: &mut String) {

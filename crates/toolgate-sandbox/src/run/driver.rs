@@ -71,6 +71,8 @@ pub(super) struct RunDriver<'a> {
     pub(super) has_begun: bool,
     /// Whether the script runs. Before that, the worker checks it and looks up names.
     runs: bool,
+    /// Whether the worker has said how data moves in the script.
+    has_flow: bool,
     pub(super) call_table: CallTable,
     pub(super) capture: OutputCapture,
     pub(super) emitted: Vec<Box<RawValue>>,
@@ -124,6 +126,7 @@ impl<'a> RunDriver<'a> {
             is_ready: false,
             has_begun: false,
             runs: false,
+            has_flow: false,
             call_table: CallTable::new(started),
             capture: OutputCapture::new(limits.output_bytes),
             emitted: Vec::new(),
@@ -251,7 +254,9 @@ impl<'a> RunDriver<'a> {
 
     /// Acts on one frame.
     fn act_on(&mut self, frame: FromWorker) -> Option<RunEnding> {
-        self.runs |= !matches!(frame, FromWorker::Describe(_) | FromWorker::Warned(_));
+        let has_run = self.runs;
+        self.runs |=
+            !matches!(frame, FromWorker::Describe(_) | FromWorker::Warned(_) | FromWorker::Flow(_));
         match frame {
             FromWorker::Ready(_) => return Some(broke(&"ready a second time")),
             FromWorker::Describe(_) if self.describing.is_some() => {
@@ -277,6 +282,13 @@ impl<'a> RunDriver<'a> {
                 return Some(broke(&"warnings a second time"));
             }
             FromWorker::Warned(findings) => self.warnings = findings,
+            FromWorker::Flow(_) if has_run || self.has_flow => {
+                return Some(broke(&"the flows of a script that runs"));
+            }
+            FromWorker::Flow(flow) => {
+                self.has_flow = true;
+                self.tools.on_flow(flow);
+            }
             FromWorker::Done(done) => return Some(RunEnding::Done(done)),
             FromWorker::Panicked(message) => {
                 return Some(RunEnding::Broke(format!("the engine failed: {message}")));

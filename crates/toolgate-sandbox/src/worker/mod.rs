@@ -210,6 +210,15 @@ fn prepare(
     if !checked.findings.is_empty() {
         pipe.send(&FromWorker::Warned(checked.findings));
     }
+    if let Some(flow) = checked.flow {
+        let mut frame = Vec::new();
+        let flow = FromWorker::Flow(flow);
+        flow.encode(&mut frame);
+        // One that is too large is not sent, and everything may reach everything.
+        if u64::try_from(frame.len()).is_ok_and(|bytes| bytes <= start.value_bytes) {
+            pipe.send(&flow);
+        }
+    }
     let function = |tool: toolgate_bindings::check::ToolUse| Function {
         name: tool.name,
         parameters: tool.parameters,

@@ -20,6 +20,35 @@ fn call(id: u64, name: &str, arguments: &str) -> String {
     json(&format!(r#"{{"Call":{{"id":{id},"name":"{name}","arguments":{arguments}}}}}"#))
 }
 
+/// The flows of a script with one call, from the call `from` to itself.
+fn flows(from: u32, through: &str) -> String {
+    json(&format!(
+        r#"{{"Flow":{{"calls":[{{"tool":"echo","line":1}}],"flows":[{{"from":{from},"to":0,
+            "argument":null,"is_choice":false,"through":["{through}"]}}]}}}}"#
+    ))
+}
+
+#[tokio::test]
+async fn flows_come_once_before_the_first_call_and_are_bounded() {
+    const INVALID: &str = "a frame with an invalid body";
+    const LATE: &str = "the flows of a script that runs";
+    let cases = [
+        ("a call that does not exist", flows(1, "x"), INVALID),
+        ("a long variable", flows(0, &"x".repeat(300)), INVALID),
+        ("twice", flows(0, "x") + &flows(0, "x"), LATE),
+        ("after a call", call(0, "echo", "{}") + &flows(0, "x"), LATE),
+    ];
+    let pool = pool();
+    for (name, bytes, expected) in cases {
+        let report = run(&pool, broken(&[&format!("raw {bytes}"), "spin"]), &limits()).await;
+        let ending = ending(&report);
+        assert!(ending.contains(expected), "{name}: {ending}");
+    }
+    let bytes = flows(0, "x") + &call(0, "echo", "{}");
+    let fine = run(&pool, broken(&[&format!("raw {bytes}"), "throw ouch"]), &limits()).await;
+    assert_eq!(ending(&fine), "failed: ouch");
+}
+
 #[tokio::test]
 async fn an_invalid_frame_ends_the_run() {
     const INVALID: &str = "a frame with an invalid body";
@@ -41,6 +70,7 @@ async fn an_invalid_frame_ends_the_run() {
             describe.clone() + &describe,
             "a question before the last one was answered",
         ),
+        ("flows of nonsense", json(r#"{"Flow":{"calls":1}}"#), INVALID),
         ("half a call", json(r#"{"Call":{"id":1"#), INVALID),
         ("a call without arguments", json(r#"{"Call":{"id":1,"name":"echo"}}"#), INVALID),
         ("a call of bytes", frame(0, b"{\"Call\":{\"id\":1,\"name\":\"\xff\xfe\"}}"), INVALID),

@@ -36,7 +36,12 @@ impl Engine {
             return Reply::failure(format!("Call {number} fails on request."));
         }
 
-        let mut reply = match self.fixture.answers.get(name) {
+        let arguments = &request.params["arguments"];
+        let special = self.fixture.answers_for.get(name).and_then(|answers| {
+            let fits = answers.iter().find(|it| arguments[&it.argument] == it.value)?;
+            Some(&fits.result)
+        });
+        let mut reply = match special.or_else(|| self.fixture.answers.get(name)) {
             Some(result) => Reply::Result(result.clone()),
             None => {
                 tools::run(Builtin::from_name(name).unwrap_or(Builtin::Echo), self, request).await

@@ -6,6 +6,7 @@ mod builtins;
 mod calls;
 mod coroutines;
 mod reader;
+mod translate;
 
 use ruff_python_ast::ModModule;
 use ruff_python_parser::{Mode, ParseError, ParseOptions, Parsed, parse};
@@ -15,6 +16,7 @@ use self::reader::ScriptReader;
 use super::{
     Language, LanguageCheck,
     finding::FindingCollector,
+    flow,
     lookup::{Lookup, ToolTable},
     names::{NameContext, report_hiding_variables},
     typescript, wording,
@@ -57,7 +59,8 @@ pub(super) fn check(
         }
     }
     coroutines::check(&script, &tools, report);
-    Some(LanguageCheck { source: None, tools: tools.used(script.names.tool_names()) })
+    let flow = flow::analyse(translate::translate(&parsed.syntax().body), &tools, text);
+    Some(LanguageCheck { source: None, tools: tools.used(script.names.tool_names()), flow })
 }
 
 /// Whether a text parses as Python.

@@ -1,6 +1,8 @@
 //! Scripts and what is found in them.
 
 mod fixture;
+mod flow;
+mod flow_oracle;
 mod hostile;
 mod property;
 mod python;

@@ -5,6 +5,7 @@ mod literals;
 mod names;
 mod promises;
 mod strip;
+mod translate;
 
 use std::collections::HashSet;
 
@@ -20,6 +21,7 @@ pub(super) use self::literals::NOT_RETURNED;
 use super::{
     Language, LanguageCheck,
     finding::FindingCollector,
+    flow,
     lookup::{Lookup, ToolTable},
     names::{NameContext, report_hiding_variables},
     python, wording,
@@ -86,6 +88,7 @@ pub(super) fn check(
     Some(LanguageCheck {
         source: strip::strip(&parsed.program, text),
         tools: tools.used(names.tool_names()),
+        flow: flow::analyse(translate::translate(&parsed.program, &script), &tools, text),
     })
 }
 

@@ -43,6 +43,7 @@ pub(super) async fn show(globals: &Globals, as_json: bool) -> CommandResult {
         });
         print::json(&json!({
             "default": settings.mode, "claims": settings.claims, "flow": settings.flow,
+            "branches": settings.branches,
             "newTools": settings.new_tools, "findings": settings.findings, "rules": rules,
             "labels": labels.collect::<Vec<_>>(), "trusted": trusted(settings),
             "audit": {
@@ -58,7 +59,7 @@ pub(super) async fn show(globals: &Globals, as_json: bool) -> CommandResult {
     print::line(format!("default: {} ({})", settings.mode, meaning(settings.mode)));
     for (key, value) in [
         ("claims", json!(settings.claims)),
-        ("flow", json!(settings.flow)),
+        ("flow", flow(settings)),
         ("new tools", json!(settings.new_tools)),
         ("findings", json!(settings.findings)),
     ] {
@@ -145,6 +146,15 @@ fn row(rule: &Rule, matches: Option<bool>) -> Value {
     row["reason"] = json!(rule.reason);
     row["matchesKnownTool"] = json!(matches);
     row
+}
+
+/// How data is followed, in words.
+fn flow(settings: &PolicySettings) -> Value {
+    let mode = json!(settings.flow);
+    match (mode.as_str(), settings.branches) {
+        (Some(mode), true) => json!(format!("{mode}, and branches")),
+        _ => mode,
+    }
 }
 
 /// The labels: by pattern, of servers, of tools.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use toolgate_host::one_line;
-use toolgate_policy::{Contact, Evidence, LabelSet};
+use toolgate_policy::{Contact, Evidence, LabelSet, ScriptWay};
 use toolgate_store::RunCall;
 
 /// Data on its way from a result to a call.
@@ -18,6 +18,9 @@ pub(super) struct Arrow {
     argument: Option<String>,
     labels: LabelSet,
     contact: Contact,
+    /// How the script moves it, if its text says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    way: Option<ScriptWay>,
 }
 
 /// One end of an arrow.
@@ -41,7 +44,7 @@ pub(super) fn read(calls: &[RunCall]) -> Vec<Arrow> {
         let evidence = call.flow.as_deref().and_then(|flow| serde_json::from_str(flow).ok());
         let evidence: Vec<Evidence> = evidence.unwrap_or_default();
         for seen in evidence {
-            let Evidence { tool, run_call, labels, contact, argument, .. } = seen;
+            let Evidence { tool, run_call, labels, contact, argument, way, .. } = seen;
             let earlier = calls.iter().find(|earlier| Some(earlier.number) == run_call);
             let from = earlier.map_or_else(
                 || format!("{}/{}", tool.server, tool.tool),
@@ -53,6 +56,7 @@ pub(super) fn read(calls: &[RunCall]) -> Vec<Arrow> {
                 argument,
                 labels,
                 contact,
+                way,
             });
         }
     }
@@ -69,9 +73,9 @@ pub(super) fn draw(arrows: &[Arrow]) -> String {
     let mut lines: Vec<String> = Vec::new();
     for ((arrow, start), word) in drawn.iter().zip(&starts).zip(&words) {
         let (head, note) = match arrow.contact {
-            Contact::Carried => ("▶", None),
-            Contact::Steered => ("▷", Some("steered by it")),
-            Contact::Touched => ("▷", Some("after it")),
+            Contact::Carried => ("▶", arrow.way.as_ref().and_then(noted)),
+            Contact::Steered => ("▷", Some("steered by it".to_owned())),
+            Contact::Touched => ("▷", Some("after it".to_owned())),
         };
         let shaft = "─".repeat(word_width - word.chars().count() + 1);
         let argument = arrow.argument.as_deref().map(|pointer| one_line(pointer, MAX_CHARACTERS));
@@ -83,6 +87,19 @@ pub(super) fn draw(arrows: &[Arrow]) -> String {
         lines.push(format!("  and {} more", arrows.len() - drawn.len()));
     }
     lines.join("\n")
+}
+
+/// The way of data through a script.
+fn noted(way: &ScriptWay) -> Option<String> {
+    let names: Vec<String> =
+        way.through.iter().map(|name| one_line(name, MAX_CHARACTERS)).collect();
+    let names = names.join(", ");
+    match (way.is_choice, names.is_empty()) {
+        (true, true) => Some("decides".to_owned()),
+        (true, false) => Some(format!("decides, by way of {names}")),
+        (false, true) => None,
+        (false, false) => Some(format!("by way of {names}")),
+    }
 }
 
 impl std::fmt::Display for End {

@@ -124,7 +124,7 @@ async fn private_data_is_known_after_a_run_waited() {
         insta::allow_duplicates! {
             insta::assert_debug_snapshot!(evidence, @r#"
             [
-                "/text has data of crm/get (result 1), which is private",
+                "`text` contains what crm/get returned (result 1), by way of `file`, which is private",
             ]
             "#);
         }
@@ -142,7 +142,7 @@ async fn results_of_private_data_stay_private_after_a_run_waited() {
         insta::allow_duplicates! {
             insta::assert_debug_snapshot!(evidence, @r#"
             [
-                "/text has data of words/translate (result 2), which is private",
+                "`text` contains what words/translate returned (result 2), by way of `other`, which is private",
             ]
             "#);
         }
@@ -192,7 +192,7 @@ async fn results_are_known_after_their_tool_is_gone() {
     let evidence = asked_then(&workplace, &run, None).await;
     insta::assert_debug_snapshot!(evidence, @r#"
     [
-        "/text has data of crm/get (result 1), which is private",
+        "`text` contains what crm/get returned (result 1), by way of `file`, which is private",
     ]
     "#);
 }
@@ -260,7 +260,7 @@ async fn images_of_a_run_are_known_after_it_waited() {
     let evidence = asked_then(&workplace, &run, None).await;
     insta::assert_debug_snapshot!(evidence, @r#"
     [
-        "/text has data of camera/get (result 1), which is private",
+        "`text` contains what camera/get returned (result 1), by way of `handle`, which is private",
     ]
     "#);
 }

@@ -99,7 +99,7 @@ async fn the_policy_of_a_namespace_is_explained() {
     --- stdout
     default: deny (every call is refused unless a rule allows it)
     claims: all
-    flow: content
+    flow: program
     new tools: allow
     findings: warn
     allow `records_list`; `namespaces.readers.policy.rules[0]` (toolgate.json:20:11)

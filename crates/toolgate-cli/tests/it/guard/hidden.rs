@@ -102,14 +102,59 @@ async fn runs_show_displays_the_data_flow() {
     let runs = place.run(&["runs", "--json"]).await.json();
     let id = runs[0]["id"].as_str().unwrap();
     let shown = place.run(&["runs", "show", id]).await.stdout;
+    // The calls of one tool are not told apart, so the first mail has the same arrows.
     let (_, flow) = shown.split_once("\nflow:\n").unwrap_or_else(|| panic!("{shown}"));
     insta::assert_snapshot!(flow.split("\n\n").next().unwrap(), @"
-    call 0 crm_get   ─ private ───▶ call 3 mail_send /body
-    call 1 web_fetch ─ untrusted ─▶ call 3 mail_send /body
+    call 0 crm_get   ─ private ───▶ call 2 mail_send /body (by way of customer)
+    call 1 web_fetch ─ untrusted ─▶ call 2 mail_send /body (by way of page)
+    call 0 crm_get   ─ private ───▶ call 3 mail_send /body (by way of customer)
+    call 1 web_fetch ─ untrusted ─▶ call 3 mail_send /body (by way of page)
     ");
     let told = place.run(&["runs", "show", id, "--json"]).await.json();
     insta::assert_json_snapshot!(told["flow"], @r#"
     [
+      {
+        "from": {
+          "call": 0,
+          "tool": "crm_get"
+        },
+        "to": {
+          "call": 2,
+          "tool": "mail_send"
+        },
+        "argument": "/body",
+        "labels": [
+          "private"
+        ],
+        "contact": "carried",
+        "way": {
+          "through": [
+            "customer"
+          ],
+          "isChoice": false
+        }
+      },
+      {
+        "from": {
+          "call": 1,
+          "tool": "web_fetch"
+        },
+        "to": {
+          "call": 2,
+          "tool": "mail_send"
+        },
+        "argument": "/body",
+        "labels": [
+          "untrusted"
+        ],
+        "contact": "carried",
+        "way": {
+          "through": [
+            "page"
+          ],
+          "isChoice": false
+        }
+      },
       {
         "from": {
           "call": 0,
@@ -123,7 +168,13 @@ async fn runs_show_displays_the_data_flow() {
         "labels": [
           "private"
         ],
-        "contact": "carried"
+        "contact": "carried",
+        "way": {
+          "through": [
+            "customer"
+          ],
+          "isChoice": false
+        }
       },
       {
         "from": {
@@ -138,7 +189,13 @@ async fn runs_show_displays_the_data_flow() {
         "labels": [
           "untrusted"
         ],
-        "contact": "carried"
+        "contact": "carried",
+        "way": {
+          "through": [
+            "page"
+          ],
+          "isChoice": false
+        }
       }
     ]
     "#);

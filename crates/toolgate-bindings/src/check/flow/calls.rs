@@ -1,0 +1,533 @@
+//! Calls: of functions and classes of the script, and of tools.
+
+use rustc_hash::FxHashMap;
+
+use super::{
+    Site, Solver,
+    graph::{CallId, Node, ObjectId, ObjectKind, SiteId, Use, Value},
+    ir::{Binding, FunctionId, Name, index, name},
+};
+
+/// The depth of calls that are told apart. Below it, all calls of a function are one.
+const MAX_DEPTH: u32 = 8;
+/// The number of functions of the engine that may call each other.
+const MAX_CALLBACKS: u32 = 6;
+/// The largest number of functions with their contexts.
+const MAX_INSTANCES: usize = 4_000;
+
+/// A call in some context.
+#[derive(Clone)]
+pub(super) struct CallState {
+    pub(super) arguments: Vec<(ArgumentKind, Node)>,
+    pub(super) this: Option<Node>,
+    /// The name of the method, if it is one.
+    pub(super) member: Name,
+    pub(super) callee: Node,
+    pub(super) result: Node,
+    pub(super) thrown: Node,
+    /// The data that decides whether the call is made.
+    pub(super) condition: Node,
+    pub(super) offset: u32,
+    pub(super) instance: u32,
+    pub(super) is_new: bool,
+    pub(super) is_awaited: bool,
+    /// The object that the constructor of a base class gets.
+    pub(super) constructs: Option<Node>,
+    /// How many functions of the engine call each other for this call.
+    pub(super) depth: u32,
+    /// Whether the call was treated as one of the engine's own functions.
+    pub(super) is_modelled: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ArgumentKind {
+    Position,
+    Spread,
+    Keyword(Name),
+    KeywordSpread,
+}
+
+/// A function in a context: the call that it was called by.
+pub(super) struct Instance {
+    pub(super) function: FunctionId,
+    /// The instance in which the function was created.
+    pub(super) lexical: Option<u32>,
+    caller: Option<u32>,
+    depth: u32,
+    positions: Vec<Node>,
+    spread: Node,
+    keywords: FxHashMap<Name, Node>,
+    keyword_spread: Node,
+    rest: Option<(usize, ObjectId)>,
+    keyword_rest: Option<ObjectId>,
+    pub(super) this: Node,
+    pub(super) result: Node,
+    pub(super) thrown: Node,
+    pub(super) condition: Node,
+    pub(super) variables: FxHashMap<u32, Node>,
+}
+
+/// A class in a context.
+pub(super) struct ClassState {
+    /// The object that instances inherit from.
+    pub(super) prototype: Node,
+    pub(super) constructor: Option<FunctionId>,
+    pub(super) environment: u32,
+    pub(super) instances: Node,
+    pub(super) bases: Vec<Node>,
+    pub(super) fields: Vec<Name>,
+}
+
+impl Solver<'_> {
+    /// Adds a call, whose callee is looked at when it is known.
+    pub(super) fn call(&mut self, state: CallState) -> CallId {
+        let callee = state.callee;
+        let receiver = state.this.filter(|_| state.member != name::NONE);
+        self.calls.push(state);
+        let call = index(self.calls.len() - 1);
+        self.flow(callee, Use::Call(call));
+        if let Some(receiver) = receiver {
+            self.flow(receiver, Use::Method(call));
+        }
+        call
+    }
+
+    /// Calls the functions in a node on behalf of a function of the engine.
+    pub(super) fn call_back(&mut self, by: CallId, callee: Node, arguments: &[Node], result: Node) {
+        let Some(by) = self.calls.get(by as usize).cloned() else { return };
+        if by.depth >= MAX_CALLBACKS {
+            self.graph.is_lost = true;
+            return;
+        }
+        let arguments = arguments.iter().map(|node| (ArgumentKind::Position, *node)).collect();
+        let state = CallState {
+            arguments,
+            callee,
+            result,
+            this: None,
+            member: name::NONE,
+            is_new: false,
+            is_awaited: true,
+            constructs: None,
+            is_modelled: true,
+            depth: by.depth + 1,
+            ..by
+        };
+        self.call(state);
+    }
+
+    pub(super) fn call_object(&mut self, call: CallId, object: ObjectId) {
+        let Some(state) = self.calls.get(call as usize).cloned() else { return };
+        if !self.done.insert((call, object)) {
+            return;
+        }
+        match self.kind(object) {
+            ObjectKind::Function { function, environment } => {
+                let mut this = state.constructs.or(state.this);
+                if state.is_new && state.constructs.is_none() {
+                    let (node, made) = self.holding(ObjectKind::Instance);
+                    let prototype = self.field(object, name::PROTOTYPE);
+                    self.set_parents(made, vec![prototype]);
+                    self.copy(node, state.result);
+                    this = Some(node);
+                }
+                self.invoke(&state, call, (function, environment), this, &[]);
+            }
+            ObjectKind::Bound { function: inner, this } => {
+                let extra = self.bound.get(&object).cloned().unwrap_or_default();
+                match self.kind(inner) {
+                    ObjectKind::Function { function, environment } if self.program.is_python => {
+                        let extra: Vec<Node> = std::iter::once(this).chain(extra).collect();
+                        self.invoke(&state, call, (function, environment), None, &extra);
+                    }
+                    ObjectKind::Function { function, environment } => {
+                        self.invoke(&state, call, (function, environment), Some(this), &extra);
+                    }
+                    // A bound tool or class.
+                    _ => {
+                        let callee = self.node();
+                        self.add(callee, Value::Object(inner), callee);
+                        let before = extra.iter().map(|node| (ArgumentKind::Position, *node));
+                        let arguments = before.chain(state.arguments.clone()).collect();
+                        self.call(CallState { arguments, callee, member: name::NONE, ..state });
+                    }
+                }
+            }
+            ObjectKind::Class(class) => self.construct(&state, call, class),
+            ObjectKind::Tool(tool) => self.call_tool(&state, Some(tool)),
+            ObjectKind::AnyTool => self.call_tool(&state, None),
+            ObjectKind::Builtin(path) => self.call_builtin(call, path),
+            ObjectKind::Collector(into) => {
+                for (_, argument) in &state.arguments {
+                    self.copy(*argument, into);
+                    self.flow(*argument, Use::LoadAny(into));
+                }
+                self.copy(state.condition, into);
+                self.copy(into, state.result);
+            }
+            ObjectKind::Opaque => {
+                // A method of it is looked at as such.
+                if state.this.is_some_and(|this| self.holds(this, Value::Object(object))) {
+                    return;
+                }
+                let any = self.field(object, name::ANY);
+                for (_, argument) in &state.arguments {
+                    self.copy(*argument, any);
+                }
+                self.add(state.result, Value::Object(object), state.callee);
+            }
+            ObjectKind::Plain
+            | ObjectKind::Array
+            | ObjectKind::Dict
+            | ObjectKind::Map
+            | ObjectKind::Instance
+            | ObjectKind::Result(_)
+            | ObjectKind::Tools
+            | ObjectKind::Sent(_) => {}
+        }
+    }
+
+    /// Connects a call with a function of the script.
+    pub(super) fn invoke(
+        &mut self,
+        state: &CallState,
+        call: CallId,
+        (function, environment): (FunctionId, u32),
+        this: Option<Node>,
+        extra: &[Node],
+    ) {
+        let Some(at) = self.instance_of(function, environment, state.instance, call) else {
+            return;
+        };
+        let mut position = 0;
+        for node in extra {
+            let parameter = self.position(at, position);
+            self.copy(*node, parameter);
+            position += 1;
+        }
+        for (kind, node) in &state.arguments {
+            match kind {
+                ArgumentKind::Position => {
+                    let parameter = self.position(at, position);
+                    self.copy(*node, parameter);
+                    position += 1;
+                }
+                ArgumentKind::Spread => {
+                    let spread = self.instances[at as usize].spread;
+                    self.flow(*node, Use::Items(spread));
+                }
+                ArgumentKind::Keyword(name) => {
+                    let parameter = self.keyword(at, *name);
+                    self.copy(*node, parameter);
+                }
+                ArgumentKind::KeywordSpread => {
+                    let spread = self.instances[at as usize].keyword_spread;
+                    self.copy(*node, spread);
+                }
+            }
+        }
+        let Instance { this: own, result, thrown, condition, .. } = self.instances[at as usize];
+        if let Some(this) = this {
+            self.copy(this, own);
+        }
+        self.copy(result, state.result);
+        self.copy(thrown, state.thrown);
+        self.copy(state.condition, condition);
+        let is_async = self.program.functions.get(function as usize).is_some_and(|it| it.is_async);
+        if is_async && !state.is_awaited {
+            let rejected = self.rejected;
+            self.copy(thrown, rejected);
+        }
+    }
+
+    /// The function in the context of a call. A recursive call has the context of the first.
+    fn instance_of(
+        &mut self,
+        function: FunctionId,
+        environment: u32,
+        caller: u32,
+        call: CallId,
+    ) -> Option<u32> {
+        let mut around = Some(caller);
+        while let Some(at) = around {
+            let instance = self.instances.get(at as usize)?;
+            if instance.function == function && instance.lexical == Some(environment) {
+                return Some(at);
+            }
+            around = instance.caller;
+        }
+        let depth = self.instances.get(caller as usize)?.depth + 1;
+        let context = if depth > MAX_DEPTH { CallId::MAX } else { call };
+        let key = (function, environment, context);
+        if let Some(known) = self.contexts.get(&key) {
+            return Some(*known);
+        }
+        if self.instances.len() >= MAX_INSTANCES {
+            self.graph.is_lost = true;
+            return None;
+        }
+        let at = self.instance(function, Some(environment), Some(caller), depth);
+        self.contexts.insert(key, at);
+        self.pending.push(at);
+        Some(at)
+    }
+
+    pub(super) fn instance(
+        &mut self,
+        function: FunctionId,
+        lexical: Option<u32>,
+        caller: Option<u32>,
+        depth: u32,
+    ) -> u32 {
+        let instance = Instance {
+            function,
+            lexical,
+            caller,
+            depth,
+            positions: Vec::new(),
+            spread: self.node(),
+            keywords: FxHashMap::default(),
+            keyword_spread: self.node(),
+            rest: None,
+            keyword_rest: None,
+            this: self.node(),
+            result: self.node(),
+            thrown: self.node(),
+            condition: self.node(),
+            variables: FxHashMap::default(),
+        };
+        self.instances.push(instance);
+        index(self.instances.len() - 1)
+    }
+
+    /// The node of a positional parameter.
+    pub(super) fn position(&mut self, at: u32, position: usize) -> Node {
+        while self.instances[at as usize].positions.len() <= position {
+            let node = self.node();
+            let instance = &mut self.instances[at as usize];
+            instance.positions.push(node);
+            let (reached, spread) = (instance.positions.len() - 1, instance.spread);
+            if let Some((start, rest)) = instance.rest
+                && reached >= start
+            {
+                let place = self.indexed(rest, reached - start);
+                self.copy(node, place);
+            }
+            self.copy(spread, node);
+        }
+        self.instances[at as usize].positions[position]
+    }
+
+    pub(super) fn keyword(&mut self, at: u32, name: Name) -> Node {
+        if let Some(node) = self.instances[at as usize].keywords.get(&name) {
+            return *node;
+        }
+        let node = self.node();
+        let instance = &mut self.instances[at as usize];
+        instance.keywords.insert(name, node);
+        let (spread, rest) = (instance.keyword_spread, instance.keyword_rest);
+        self.flow(spread, Use::Load(name, node));
+        if let Some(rest) = rest {
+            let place = self.field(rest, name);
+            self.copy(node, place);
+        }
+        node
+    }
+
+    /// The list of the arguments from a position on.
+    pub(super) fn rest(&mut self, at: u32, start: usize) -> Node {
+        let (node, list) = self.holding(ObjectKind::Array);
+        let instance = &mut self.instances[at as usize];
+        instance.rest = Some((start, list));
+        let (spread, given) = (instance.spread, instance.positions.clone());
+        let any = self.field(list, name::ANY);
+        self.copy(spread, any);
+        for (position, from) in given.into_iter().enumerate().skip(start) {
+            let place = self.indexed(list, position - start);
+            self.copy(from, place);
+        }
+        node
+    }
+
+    /// The dictionary of the arguments that are passed by name.
+    pub(super) fn keyword_rest(&mut self, at: u32) -> Node {
+        let (node, dict) = self.holding(ObjectKind::Dict);
+        let instance = &mut self.instances[at as usize];
+        instance.keyword_rest = Some(dict);
+        let (spread, given) = (instance.keyword_spread, instance.keywords.clone());
+        self.flow(spread, Use::Spread(dict));
+        for (name, from) in given {
+            let place = self.field(dict, name);
+            self.copy(from, place);
+        }
+        node
+    }
+
+    /// The field of an element at a fixed position. Positions that are far behind are one field.
+    pub(super) fn indexed(&mut self, object: ObjectId, at: usize) -> Node {
+        let name = self.index_name(at);
+        self.field(object, name)
+    }
+
+    pub(super) fn set_parents(&mut self, object: ObjectId, parents: Vec<Node>) {
+        if let Some(object) = self.graph.objects.get_mut(object as usize) {
+            object.parents = parents;
+        }
+    }
+
+    fn construct(&mut self, state: &CallState, call: CallId, class: u32) {
+        let Some(known) = self.classes.get(class as usize) else { return };
+        let (prototype, instances) = (known.prototype, known.instances);
+        let this = if let Some(this) = state.constructs {
+            this
+        } else {
+            let (node, made) = self.holding(ObjectKind::Instance);
+            self.set_parents(made, vec![prototype]);
+            self.copy(node, state.result);
+            node
+        };
+        self.copy(this, instances);
+        let ClassState { constructor, environment, .. } = self.classes[class as usize];
+        if let Some(constructor) = constructor {
+            let function = (constructor, environment);
+            let inner = CallState { result: self.node(), ..state.clone() };
+            if self.program.is_python {
+                self.invoke(&inner, call, function, None, &[this]);
+            } else {
+                self.invoke(&inner, call, function, Some(this), &[]);
+            }
+            return;
+        }
+        if self.program.is_python {
+            let fields = self.classes[class as usize].fields.clone();
+            let mut fields = fields.into_iter();
+            for (kind, node) in &state.arguments {
+                let field = match kind {
+                    ArgumentKind::Position => fields.next().unwrap_or(name::ANY),
+                    ArgumentKind::Keyword(name) => *name,
+                    ArgumentKind::Spread | ArgumentKind::KeywordSpread => name::ANY,
+                };
+                self.flow(this, Use::Store(field, *node));
+            }
+        }
+        self.construct_bases(state, class, this);
+    }
+
+    /// Calls the constructors of the base classes for an object.
+    pub(super) fn construct_bases(&mut self, state: &CallState, class: u32, this: Node) {
+        for base in self.classes[class as usize].bases.clone() {
+            let result = self.node();
+            let (member, constructs) = (name::NONE, Some(this));
+            self.call(CallState { callee: base, result, member, constructs, ..state.clone() });
+        }
+    }
+
+    /// Binds a function that was loaded from a parent of an object.
+    pub(super) fn bind(&mut self, node: Node, value: ObjectId, to: Node, receiver: ObjectId) {
+        let binding = match self.kind(value) {
+            ObjectKind::Function { function, .. } if self.program.is_python => {
+                self.program.functions.get(function as usize).map_or(Binding::None, |f| f.binding)
+            }
+            _ => Binding::None,
+        };
+        let is_class = matches!(self.kind(receiver), ObjectKind::Class(_));
+        // A method that is loaded from its class gets its object as an argument.
+        if binding == Binding::None || binding == Binding::Instance && is_class {
+            self.add(to, Value::Object(value), node);
+            return;
+        }
+        let bound = match self.methods.get(&(value, receiver)) {
+            Some(bound) => *bound,
+            None => {
+                let this = self.node();
+                self.add(this, Value::Object(receiver), this);
+                if binding == Binding::Class && !is_class {
+                    for parent in self.parents(receiver) {
+                        self.copy(parent, this);
+                    }
+                }
+                let bound = self.object(ObjectKind::Bound { function: value, this });
+                self.methods.insert((value, receiver), bound);
+                bound
+            }
+        };
+        self.add(to, Value::Object(bound), node);
+    }
+
+    /// A call of a tool: its arguments are sent, and its result is data.
+    pub(super) fn call_tool(&mut self, state: &CallState, tool: Option<Name>) {
+        let text = tool.map(|tool| self.names.text(tool));
+        if text.as_deref() == Some("call_tool") {
+            let at = usize::from(self.program.is_python);
+            let named = self.names.intern("name");
+            let mut arguments = Vec::new();
+            for (position, (kind, node)) in state.arguments.iter().enumerate() {
+                match kind {
+                    ArgumentKind::Keyword(name::ARGUMENTS) => arguments.push(*node),
+                    ArgumentKind::Position if self.program.is_python && position == at => {
+                        arguments.push(*node);
+                    }
+                    ArgumentKind::Keyword(_) | ArgumentKind::Position if self.program.is_python => {
+                    }
+                    _ => {
+                        let inner = self.node();
+                        self.flow(*node, Use::Load(name::ARGUMENTS, inner));
+                        self.flow(*node, Use::Load(named, inner));
+                        arguments.push(inner);
+                    }
+                }
+            }
+            let arguments =
+                arguments.into_iter().map(|node| (ArgumentKind::KeywordSpread, node)).collect();
+            let state = CallState { arguments, ..state.clone() };
+            return self.call_tool(&state, None);
+        }
+        let site = self.site(state.offset, tool);
+        let sent = self.sites[site as usize].sent;
+        let parameters = text.and_then(|text| Some(&self.tools.tool(&text)?.parameters));
+        let mut position = 0;
+        for (kind, node) in &state.arguments {
+            match kind {
+                ArgumentKind::Position if self.program.is_python => {
+                    let field = parameters.and_then(|all| all.get(position));
+                    let field = field.map_or(name::ANY, |field| self.names.intern(field));
+                    let place = self.field(sent, field);
+                    self.copy(*node, place);
+                    position += 1;
+                }
+                ArgumentKind::Keyword(name) => {
+                    let place = self.field(sent, *name);
+                    self.copy(*node, place);
+                }
+                ArgumentKind::Spread => {
+                    let any = self.field(sent, name::ANY);
+                    self.flow(*node, Use::LoadAny(any));
+                }
+                ArgumentKind::KeywordSpread => self.flow(*node, Use::Spread(sent)),
+                // A tool takes one object and does not look at what comes after it.
+                ArgumentKind::Position => {
+                    if position == 0 {
+                        self.flow(*node, Use::Spread(sent));
+                    }
+                    position += 1;
+                }
+            }
+        }
+        let branch = self.field(sent, name::BRANCH);
+        self.copy(state.condition, branch);
+        let result = self.object(ObjectKind::Result(site));
+        self.add(state.result, Value::Object(result), state.result);
+        self.add(state.thrown, Value::Data(site), state.thrown);
+    }
+
+    fn site(&mut self, offset: u32, tool: Option<Name>) -> SiteId {
+        if let Some(site) = self.site_ids.get(&(offset, tool)) {
+            return *site;
+        }
+        let site = index(self.sites.len());
+        let sent = self.object(ObjectKind::Sent(site));
+        self.sites.push(Site { tool, offset, sent });
+        self.site_ids.insert((offset, tool), site);
+        site
+    }
+}

@@ -1,0 +1,611 @@
+//! The constraint graph: which values each place of a script may hold.
+//!
+//! A node is a place: a variable at some point, a field of an object, the result of an expression.
+//! It only ever gets more values. A use says where the values of a node go. Both are repeated until
+//! nothing changes, or until a limit is reached.
+
+use std::collections::VecDeque;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{
+    Solver,
+    ir::{FunctionId, Name, index, name},
+};
+
+pub(super) type Node = u32;
+pub(super) type ObjectId = u32;
+pub(super) type CallId = u32;
+/// A call of a tool in the script.
+pub(super) type SiteId = u32;
+
+/// The largest number of nodes, and of steps of the propagation.
+const MAX_NODES: usize = 300_000;
+const MAX_STEPS: usize = 1_500_000;
+
+/// The node that never has a value.
+pub(super) const NOTHING: Node = 0;
+
+/// What a place may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Value {
+    /// Data that was computed from the result of a tool.
+    Data(SiteId),
+    /// A value that was chosen by the result of a tool.
+    Choice(SiteId),
+    /// An object. Several objects of a run may be the same here.
+    Object(ObjectId),
+}
+
+/// Where the values of a node go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Use {
+    Copy(Node),
+    /// The data in the values, at any depth.
+    Deep(Node),
+    /// The data in the values, which only chooses.
+    Choose(Node),
+    /// The data that determines how many elements there are.
+    Shape(Node),
+    Load(Name, Node),
+    LoadAny(Node),
+    /// The elements in a loop.
+    Items(Node),
+    Keys(Node),
+    /// The values of the other node become a field of the objects.
+    Store(Name, Node),
+    /// A key that is looked up, and that an object of the engine may add.
+    LookUp(Node),
+    /// All fields become fields of the object.
+    Spread(ObjectId),
+    /// All fields become fields of the object, as outcomes of promises.
+    Settle(ObjectId),
+    /// The objects get all fields of what is in the other node.
+    SpreadFrom(Node),
+    /// A field that an object inherits.
+    Inherited {
+        name: Name,
+        to: Node,
+        receiver: ObjectId,
+    },
+    Bind {
+        to: Node,
+        receiver: ObjectId,
+    },
+    Call(CallId),
+    Method(CallId),
+}
+
+#[derive(Default)]
+pub(super) struct Graph {
+    pub(super) nodes: Vec<NodeState>,
+    pub(super) objects: Vec<Object>,
+    fields: FxHashMap<(ObjectId, Name), Node>,
+    /// The values of each node, with the node that each value came from first.
+    known: FxHashMap<(Node, Value), Node>,
+    edges: FxHashSet<(Node, Use)>,
+    work: VecDeque<(Node, Value)>,
+    /// Uses that have not seen the values that were there before them.
+    new_uses: VecDeque<(Node, Use)>,
+    steps: usize,
+    /// Whether the limit was reached, or something happens that is not followed.
+    pub(super) is_lost: bool,
+}
+
+#[derive(Default)]
+pub(super) struct NodeState {
+    pub(super) values: Vec<Value>,
+    uses: Vec<Use>,
+    pub(super) name: Name,
+    /// The object that the node is a part of.
+    pub(super) object: Option<ObjectId>,
+}
+
+pub(super) struct Object {
+    pub(super) kind: ObjectKind,
+    pub(super) fields: Vec<(Name, Node)>,
+    any: Option<Node>,
+    taint: Option<Node>,
+    /// Where inherited fields come from.
+    pub(super) parents: Vec<Node>,
+    spreads: Vec<Use>,
+    /// The fields that a spread does not set, because something else does.
+    pub(super) excluded: Vec<Name>,
+    pub(super) name: Name,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum ObjectKind {
+    /// An object literal of JavaScript, which has no methods of its own.
+    Plain,
+    /// A list, a tuple, a set, a generator.
+    Array,
+    /// A dictionary or a map. A loop over it gets keys.
+    Dict,
+    Map,
+    /// An object of a class of the script.
+    Instance,
+    /// An object of the engine, with everything that is reached through it.
+    Opaque,
+    /// The result of a tool, with everything that is reached through it.
+    Result(SiteId),
+    Function {
+        function: FunctionId,
+        environment: u32,
+    },
+    Bound {
+        function: ObjectId,
+        this: Node,
+    },
+    Class(u32),
+    Tool(Name),
+    AnyTool,
+    /// The object with all tools.
+    Tools,
+    /// A function or an object of the engine, by its path.
+    Builtin(Name),
+    /// A function that puts its arguments into the node.
+    Collector(Node),
+    /// The arguments of a call of a tool.
+    Sent(SiteId),
+}
+
+impl Object {
+    pub(super) fn new(kind: ObjectKind) -> Self {
+        Self {
+            kind,
+            fields: Vec::new(),
+            any: None,
+            taint: None,
+            parents: Vec::new(),
+            spreads: Vec::new(),
+            excluded: Vec::new(),
+            name: name::NONE,
+        }
+    }
+}
+
+/// Whether a field is no element.
+fn is_hidden(field: Name) -> bool {
+    matches!(field, name::SHAPE | name::KEYS | name::IMPLICIT | name::SENT | name::BRANCH)
+}
+
+impl Solver<'_> {
+    pub(super) fn node(&mut self) -> Node {
+        self.named(name::NONE)
+    }
+
+    pub(super) fn named(&mut self, name: Name) -> Node {
+        if self.graph.nodes.len() >= MAX_NODES {
+            self.graph.is_lost = true;
+            return 0;
+        }
+        self.graph.nodes.push(NodeState { name, ..NodeState::default() });
+        index(self.graph.nodes.len() - 1)
+    }
+
+    fn part_of(&mut self, object: ObjectId) -> Node {
+        let node = self.node();
+        if let Some(state) = self.graph.nodes.get_mut(node as usize) {
+            state.object = Some(object);
+        }
+        node
+    }
+
+    pub(super) fn object(&mut self, kind: ObjectKind) -> ObjectId {
+        self.graph.objects.push(Object::new(kind));
+        let object = index(self.graph.objects.len() - 1);
+        if matches!(kind, ObjectKind::Opaque | ObjectKind::Result(_)) {
+            self.taint(object);
+        }
+        object
+    }
+
+    /// A node that holds a new object.
+    pub(super) fn holding(&mut self, kind: ObjectKind) -> (Node, ObjectId) {
+        let object = self.object(kind);
+        let node = self.node();
+        self.add(node, Value::Object(object), node);
+        (node, object)
+    }
+
+    pub(super) fn kind(&self, object: ObjectId) -> ObjectKind {
+        self.graph.objects.get(object as usize).map_or(ObjectKind::Opaque, |object| object.kind)
+    }
+
+    pub(super) fn holds(&self, node: Node, value: Value) -> bool {
+        self.graph.known.contains_key(&(node, value))
+    }
+
+    /// The node from which a value came to a node first.
+    pub(super) fn origin(&self, node: Node, value: Value) -> Option<Node> {
+        self.graph.known.get(&(node, value)).copied()
+    }
+
+    pub(super) fn add(&mut self, node: Node, value: Value, from: Node) {
+        if node == NOTHING {
+            return;
+        }
+        self.graph.steps += 1;
+        if self.graph.steps > MAX_STEPS {
+            self.graph.is_lost = true;
+            return;
+        }
+        if self.graph.known.contains_key(&(node, value)) {
+            return;
+        }
+        self.graph.known.insert((node, value), from);
+        let Some(state) = self.graph.nodes.get_mut(node as usize) else { return };
+        state.values.push(value);
+        let name = state.name;
+        if let Value::Object(object) = value
+            && name != name::NONE
+            && let Some(object) = self.graph.objects.get_mut(object as usize)
+            && object.name == name::NONE
+        {
+            object.name = name;
+        }
+        self.graph.work.push_back((node, value));
+    }
+
+    pub(super) fn flow(&mut self, node: Node, to: Use) {
+        if node == NOTHING || to == Use::Copy(node) {
+            return;
+        }
+        self.graph.steps += 1;
+        if self.graph.steps > MAX_STEPS || !self.graph.edges.insert((node, to)) {
+            self.graph.is_lost |= self.graph.steps > MAX_STEPS;
+            return;
+        }
+        let Some(state) = self.graph.nodes.get_mut(node as usize) else { return };
+        state.uses.push(to);
+        if !state.values.is_empty() {
+            self.graph.new_uses.push_back((node, to));
+        }
+    }
+
+    pub(super) fn copy(&mut self, from: Node, to: Node) {
+        self.flow(from, Use::Copy(to));
+    }
+
+    pub(super) fn deep(&mut self, from: Node, to: Node) {
+        self.flow(from, Use::Deep(to));
+    }
+
+    /// Propagates until nothing changes.
+    pub(super) fn propagate(&mut self) {
+        loop {
+            if self.graph.is_lost {
+                return;
+            }
+            let mut at = 0;
+            if let Some((node, to)) = self.graph.new_uses.pop_front() {
+                let value = |this: &Self, at: usize| {
+                    this.graph.nodes.get(node as usize)?.values.get(at).copied()
+                };
+                while let Some(value) = value(self, at) {
+                    self.graph.steps += 1;
+                    self.apply(node, value, to);
+                    at += 1;
+                }
+                continue;
+            }
+            let Some((node, value)) = self.graph.work.pop_front() else { return };
+            while let Some(to) = self.graph.nodes.get(node as usize).and_then(|n| n.uses.get(at)) {
+                self.graph.steps += 1;
+                self.apply(node, value, *to);
+                at += 1;
+            }
+        }
+    }
+
+    fn apply(&mut self, node: Node, value: Value, to: Use) {
+        let object = match value {
+            Value::Object(object) => object,
+            Value::Data(site) | Value::Choice(site) => {
+                match to {
+                    Use::Copy(other)
+                    | Use::Deep(other)
+                    | Use::Shape(other)
+                    | Use::Load(_, other)
+                    | Use::LoadAny(other)
+                    | Use::Items(other)
+                    | Use::Keys(other) => self.add(other, value, node),
+                    Use::Choose(other) => self.add(other, Value::Choice(site), node),
+                    Use::Spread(target) | Use::Settle(target) => {
+                        let any = self.field(target, name::ANY);
+                        self.add(any, value, node);
+                    }
+                    Use::Method(call) => self.call_method(call, node, None),
+                    Use::Bind { to: other, .. } => self.add(other, value, node),
+                    Use::Store(..)
+                    | Use::LookUp(_)
+                    | Use::SpreadFrom(_)
+                    | Use::Inherited { .. }
+                    | Use::Call(_) => {}
+                }
+                return;
+            }
+        };
+        match to {
+            Use::Copy(other) => self.add(other, value, node),
+            Use::Deep(_) | Use::Choose(_) => {
+                let taint = self.taint(object);
+                self.flow(taint, if let Use::Deep(other) = to { Use::Copy(other) } else { to });
+            }
+            Use::Shape(other) => match self.kind(object) {
+                ObjectKind::Opaque | ObjectKind::Result(_) => {
+                    let taint = self.taint(object);
+                    self.copy(taint, other);
+                }
+                _ => {
+                    let shape = self.field(object, name::SHAPE);
+                    self.copy(shape, other);
+                }
+            },
+            Use::Load(field, other) => self.load(node, object, field, other),
+            Use::LoadAny(other) => self.load_any(node, object, other),
+            Use::Items(other) => self.items(node, object, other),
+            Use::Keys(other) => {
+                let keys = self.field(object, name::KEYS);
+                self.deep(keys, other);
+                if let ObjectKind::Opaque | ObjectKind::Result(_) = self.kind(object) {
+                    let taint = self.taint(object);
+                    self.copy(taint, other);
+                }
+            }
+            Use::Store(field, from) => {
+                // Methods of all objects get another meaning.
+                if let ObjectKind::Builtin(path) = self.kind(object) {
+                    self.graph.is_lost |= self.names.text(path).contains("prototype");
+                }
+                let place = self.field(object, field);
+                self.copy(from, place);
+            }
+            Use::LookUp(key) => {
+                if self.kind(object) == ObjectKind::Opaque {
+                    let keys = self.field(object, name::KEYS);
+                    self.copy(key, keys);
+                }
+            }
+            Use::Spread(target) | Use::Settle(target) => {
+                if target == object {
+                    return;
+                }
+                if let ObjectKind::Opaque | ObjectKind::Result(_) = self.kind(object) {
+                    let any = self.field(target, name::ANY);
+                    self.add(any, value, node);
+                }
+                let mut at = 0;
+                while let Some((field, place)) = self.field_at(object, at) {
+                    self.spread_field(field, place, to);
+                    at += 1;
+                }
+                if let Some(object) = self.graph.objects.get_mut(object as usize) {
+                    object.spreads.push(to);
+                }
+            }
+            Use::SpreadFrom(from) => self.flow(from, Use::Spread(object)),
+            Use::Inherited { name, to, receiver } => {
+                // A method of a base class of the engine.
+                if let ObjectKind::Builtin(_) = self.kind(object) {
+                    let any = self.field(receiver, name::ANY);
+                    let collector = self.object_of(ObjectKind::Collector(any));
+                    self.add(to, Value::Object(collector), node);
+                }
+                let place = self.field(object, name);
+                self.flow(place, Use::Bind { to, receiver });
+                self.inherit(object, name, to, receiver);
+            }
+            Use::Bind { to, receiver } => self.bind(node, object, to, receiver),
+            Use::Call(call) => self.call_object(call, object),
+            Use::Method(call) => self.call_method(call, node, Some(object)),
+        }
+    }
+
+    fn field_at(&self, object: ObjectId, at: usize) -> Option<(Name, Node)> {
+        self.graph.objects.get(object as usize)?.fields.get(at).copied()
+    }
+
+    fn load(&mut self, node: Node, object: ObjectId, field: Name, to: Node) {
+        match self.kind(object) {
+            ObjectKind::Opaque | ObjectKind::Result(_) => self.add(to, Value::Object(object), node),
+            ObjectKind::Tools => {
+                let tool = self.object_of(ObjectKind::Tool(field));
+                self.add(to, Value::Object(tool), node);
+            }
+            ObjectKind::Builtin(path) => {
+                let part = self.builtin_part(path, field);
+                self.add(to, Value::Object(part), node);
+            }
+            ObjectKind::Array | ObjectKind::Dict | ObjectKind::Map | ObjectKind::Plain
+                if matches!(field, name::LENGTH | name::SIZE) =>
+            {
+                let taint = self.taint(object);
+                self.copy(taint, to);
+            }
+            _ => {}
+        }
+        // A method of a class is bound to it.
+        let is_bound = self.program.is_python && matches!(self.kind(object), ObjectKind::Class(_));
+        for name in [field, name::ANY] {
+            let place = self.field(object, name);
+            let used = if is_bound { Use::Bind { to, receiver: object } } else { Use::Copy(to) };
+            self.flow(place, used);
+        }
+        self.inherit(object, field, to, object);
+    }
+
+    fn load_any(&mut self, node: Node, object: ObjectId, to: Node) {
+        match self.kind(object) {
+            ObjectKind::Opaque | ObjectKind::Result(_) => self.add(to, Value::Object(object), node),
+            ObjectKind::Tools => {
+                let tool = self.object_of(ObjectKind::AnyTool);
+                self.add(to, Value::Object(tool), node);
+            }
+            ObjectKind::Builtin(path) => {
+                let part = self.builtin_part(path, name::ANY);
+                self.add(to, Value::Object(part), node);
+            }
+            _ => {}
+        }
+        let any = self.any(object);
+        self.copy(any, to);
+        for parent in self.parents(object) {
+            self.flow(parent, Use::LoadAny(to));
+        }
+    }
+
+    fn items(&mut self, node: Node, object: ObjectId, to: Node) {
+        match self.kind(object) {
+            ObjectKind::Dict => self.apply(node, Value::Object(object), Use::Keys(to)),
+            ObjectKind::Map => {
+                let pair = self.pair_of(object);
+                self.add(to, Value::Object(pair), node);
+                // A set has the same kind.
+                let any = self.any(object);
+                self.copy(any, to);
+            }
+            ObjectKind::Instance => {
+                self.load_any(node, object, to);
+                self.inherit(object, name::IMPLICIT, to, object);
+                let inner = self.node();
+                self.inherit(object, name::IMPLICIT, inner, object);
+                self.flow(inner, Use::LoadAny(to));
+            }
+            _ => self.load_any(node, object, to),
+        }
+    }
+
+    /// The pair of key and value that a loop over a map gets.
+    fn pair_of(&mut self, object: ObjectId) -> ObjectId {
+        if let Some(pair) = self.pairs.get(&object) {
+            return *pair;
+        }
+        let pair = self.object(ObjectKind::Array);
+        self.pairs.insert(object, pair);
+        let (keys, any) = (self.field(object, name::KEYS), self.any(object));
+        let (first, second) = (self.field(pair, name::FIRST), self.field(pair, name::SECOND));
+        self.copy(keys, first);
+        self.copy(any, second);
+        pair
+    }
+
+    pub(super) fn parents(&self, object: ObjectId) -> Vec<Node> {
+        self.graph.objects.get(object as usize).map(|it| it.parents.clone()).unwrap_or_default()
+    }
+
+    /// Adds what an object inherits.
+    fn inherit(&mut self, object: ObjectId, name: Name, to: Node, receiver: ObjectId) {
+        for parent in self.parents(object) {
+            self.flow(parent, Use::Inherited { name, to, receiver });
+        }
+    }
+
+    /// The node of a field.
+    pub(super) fn field(&mut self, object: ObjectId, field: Name) -> Node {
+        if let Some(node) = self.graph.fields.get(&(object, field)) {
+            return *node;
+        }
+        let node = self.part_of(object);
+        self.graph.fields.insert((object, field), node);
+        let Some(state) = self.graph.objects.get_mut(object as usize) else { return node };
+        state.fields.push((field, node));
+        let (any, taint, kind) = (state.any, state.taint, state.kind);
+        let spreads = state.spreads.clone();
+        if let Some(any) = any.filter(|_| !is_hidden(field)) {
+            self.copy(node, any);
+        }
+        if let Some(taint) = taint {
+            self.deep(node, taint);
+        }
+        if let ObjectKind::Sent(site) = kind {
+            let sent = self.node();
+            self.deep(node, sent);
+            self.sent.push((site, field, sent));
+        }
+        for to in spreads {
+            self.spread_field(field, node, to);
+        }
+        node
+    }
+
+    /// A new object that gets all fields of what is in a node, except some.
+    pub(super) fn spread_except(&mut self, from: Node, excluded: Vec<Name>) -> (Node, ObjectId) {
+        let (node, object) = self.holding(ObjectKind::Plain);
+        if let Some(object) = self.graph.objects.get_mut(object as usize) {
+            object.excluded = excluded;
+        }
+        self.flow(from, Use::Spread(object));
+        (node, object)
+    }
+
+    fn spread_field(&mut self, field: Name, from: Node, to: Use) {
+        if let Use::Spread(target) = to
+            && let Some(target) = self.graph.objects.get(target as usize)
+            && target.excluded.contains(&field)
+        {
+            return;
+        }
+        match to {
+            Use::Spread(target) => {
+                let place = self.field(target, field);
+                self.copy(from, place);
+            }
+            Use::Settle(target) => {
+                let place = self.field(target, field);
+                if is_hidden(field) {
+                    self.copy(from, place);
+                    return;
+                }
+                let outcome = self.object(ObjectKind::Plain);
+                self.add(place, Value::Object(outcome), place);
+                for name in [name::VALUE, name::REASON] {
+                    let part = self.field(outcome, name);
+                    self.copy(from, part);
+                }
+                let (reason, rejected) = (self.field(outcome, name::REASON), self.rejected);
+                self.copy(rejected, reason);
+            }
+            _ => {}
+        }
+    }
+
+    /// The node with all elements and fields of an object.
+    pub(super) fn any(&mut self, object: ObjectId) -> Node {
+        if let Some(any) = self.graph.objects.get(object as usize).and_then(|object| object.any) {
+            return any;
+        }
+        let any = self.part_of(object);
+        let Some(state) = self.graph.objects.get_mut(object as usize) else { return any };
+        state.any = Some(any);
+        let fields = state.fields.clone();
+        for (_, node) in fields.into_iter().filter(|(field, _)| !is_hidden(*field)) {
+            self.copy(node, any);
+        }
+        any
+    }
+
+    /// The node with the data in an object, at any depth.
+    pub(super) fn taint(&mut self, object: ObjectId) -> Node {
+        if let Some(taint) = self.graph.objects.get(object as usize).and_then(|it| it.taint) {
+            return taint;
+        }
+        let taint = self.part_of(object);
+        let Some(state) = self.graph.objects.get_mut(object as usize) else { return taint };
+        state.taint = Some(taint);
+        let (fields, kind) = (state.fields.clone(), state.kind);
+        for (_, node) in fields {
+            self.deep(node, taint);
+        }
+        if let ObjectKind::Result(site) = kind {
+            self.add(taint, Value::Data(site), taint);
+        }
+        if kind == ObjectKind::Instance {
+            let implicit = self.node();
+            self.inherit(object, name::IMPLICIT, implicit, object);
+            self.deep(implicit, taint);
+        }
+        taint
+    }
+}

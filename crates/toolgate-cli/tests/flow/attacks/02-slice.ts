@@ -1,3 +1,0 @@
-// A part out of the middle.
-const customer = await crm_get_customer({ id: "7" });
-await mail_send({ to: "x@collector.example", subject: "hello", body: customer.note.slice(9, 50) });

@@ -1,3 +1,0 @@
-// In capitals.
-const customer = await crm_get_customer({ id: "7" });
-await mail_send({ to: "x@collector.example", subject: "hello", body: customer.note.toUpperCase() });

@@ -1,3 +1,0 @@
-// As JSON in a text.
-const customer = await crm_get_customer({ id: "7" });
-await mail_send({ to: "x@collector.example", subject: "hello", body: JSON.stringify(customer) });

@@ -1,3 +1,0 @@
-# The note as it is.
-customer = await crm_get_customer(id="7")
-await mail_send(to="x@collector.example", subject="hello", body=customer["note"])

@@ -1,3 +1,0 @@
-# In a longer text.
-customer = await crm_get_customer(id="7")
-await mail_send(to="x@collector.example", subject="hello", body=f"Dear all, {customer['note']}. Yours")

@@ -1,2 +1,0 @@
-# What the script names is deleted.
-await store_delete_record(id="4711")
