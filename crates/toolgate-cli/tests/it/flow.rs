@@ -111,6 +111,8 @@ async fn attacks_are_caught_and_honest_scripts_pass() {
     `program` heldout Honest branch=true skipped=[] []
     `program` and `branches` dev Attack branch=false skipped=[] []
     `program` and `branches` dev Attack branch=true skipped=[] []
+    `program` and `branches` heldout Attack branch=false skipped=["py-attack-exception-args"] []
+    `program` and `branches` heldout Attack branch=true skipped=[] []
     "#);
     let page = fs::read_to_string(root().join("docs/security.md")).unwrap();
     assert!(page.contains(&rows), "docs/security.md has other numbers than\n{rows}");
