@@ -55,9 +55,9 @@ async fn start(workplace: &Workplace) -> Gateway {
     let mut gateway = workplace.connect(&[]).await;
     let sum = gateway.call("family_add", json!({ "a": 1, "b": 2 })).await.unwrap();
     assert_eq!(sum["result"]["structuredContent"]["sum"], 3, "{sum}");
-    let moved = workplace.path().join("mover.sh.log");
+    let trace = workplace.path().join("mover.sh.log");
     until("the daemons", async || {
-        let moves = fs::read_to_string(&moved).unwrap_or_default().lines().count();
+        let moves = fs::read_to_string(&trace).unwrap_or_default().lines().count();
         (daemons(workplace.path()).len() >= 2 && moves > 2).then_some(())
     })
     .await;
@@ -66,11 +66,11 @@ async fn start(workplace: &Workplace) -> Gateway {
 
 /// Waits until no daemon is found, again and again: one that moves can be missed once.
 async fn all_gone(workplace: &Workplace) {
-    let moved = workplace.path().join("mover.sh.log");
+    let trace = workplace.path().join("mover.sh.log");
     until("the end of the daemons", async || {
-        let moves = fs::read_to_string(&moved).unwrap_or_default();
+        let moves = fs::read_to_string(&trace).unwrap_or_default();
         let found = (0..10).any(|_| !daemons(workplace.path()).is_empty());
-        (!found && fs::read_to_string(&moved).unwrap_or_default() == moves).then_some(())
+        (!found && fs::read_to_string(&trace).unwrap_or_default() == moves).then_some(())
     })
     .await;
 }
