@@ -1,7 +1,5 @@
 //! Whether a server of toolgate has started this process.
 
-use toolgate_mcp::client::TAG_VARIABLE;
-
 use crate::failure::Failure;
 
 /// Refuses to let a server of toolgate, or a program that it has started, give a permission.
@@ -15,14 +13,10 @@ pub(crate) fn refuse_servers() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether a server of toolgate is above this process. Its processes inherit a variable. On Linux it
-/// does not help them to remove it: the processes above are looked at too, up to toolgate itself.
-pub(crate) fn is_below_server() -> bool {
-    std::env::var_os(TAG_VARIABLE).is_some() || is_below_toolgate()
-}
-
+/// Whether a server of toolgate is above this process. A process cannot leave the launcher of its
+/// server, which is toolgate too. Only Linux has launchers.
 #[cfg(target_os = "linux")]
-fn is_below_toolgate() -> bool {
+pub(crate) fn is_below_server() -> bool {
     /// Deeper than people work.
     const DEEPEST: usize = 1_000;
     let mut process = std::process::id();
@@ -31,7 +25,7 @@ fn is_below_toolgate() -> bool {
             Some(parent @ 1..) => process = parent,
             _ => return false,
         }
-        if linux::has_variable(process, TAG_VARIABLE) || linux::is_toolgate(process) {
+        if linux::is_toolgate(process) {
             return true;
         }
     }
@@ -39,7 +33,7 @@ fn is_below_toolgate() -> bool {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn is_below_toolgate() -> bool {
+pub(crate) fn is_below_server() -> bool {
     false
 }
 
@@ -53,23 +47,17 @@ mod linux {
         stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
     }
 
-    /// Whether the process was started with the variable.
-    pub(super) fn has_variable(process: u32, name: &str) -> bool {
-        let variables = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
-        let is_it = |variable: &[u8]| {
-            variable.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b"="))
-        };
-        variables.split(|byte| *byte == 0).any(is_it)
-    }
-
     /// Whether the process runs this program, or one of its name. An update replaces the file.
     pub(super) fn is_toolgate(process: u32) -> bool {
         let program = PathBuf::from(format!("/proc/{process}/exe"));
         let file = |path: &PathBuf| fs::metadata(path).ok().map(|file| (file.dev(), file.ino()));
         let own = file(&PathBuf::from("/proc/self/exe"));
-        let name = fs::read_link(&program).ok();
-        let name = name.as_deref().and_then(|path| path.file_name()?.to_str());
-        let is_named = name.is_some_and(|it| it.trim_end_matches(" (deleted)") == "toolgate");
-        is_named || own.is_some() && file(&program) == own
+        let link = fs::read_link(&program).ok();
+        let link = link.as_deref().and_then(|path| path.file_name()?.to_str());
+        let is_linked = link.is_some_and(|it| it.trim_end_matches(" (deleted)") == "toolgate");
+        // toolgate hides its memory, and with it the link. Its name stays readable.
+        let name = fs::read_to_string(format!("/proc/{process}/comm"));
+        let is_named = name.is_ok_and(|name| name.trim_end() == "toolgate");
+        is_linked || is_named || own.is_some() && file(&program) == own
     }
 }
