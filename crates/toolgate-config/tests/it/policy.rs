@@ -218,7 +218,7 @@ fn mistakes_have_a_position_and_a_hint() {
     error: toolgate.json:2:3: `policy.defaults` is not a known key
       hint: did you mean `default`?
     error: toolgate.json:2:33: `policy.default` must be `allow`, `ask-destructive`, `ask`, `ask-always`, `deny-writes` or `deny`
-    error: toolgate.json:2:49: `policy.flow` must be `content`, `labels` or `off`
+    error: toolgate.json:2:49: `policy.flow` must be `program`, `content`, `labels` or `off`
     ");
     assert_snapshot!(problems(r#"{ "rules": [
         { "tool": "github_*" },

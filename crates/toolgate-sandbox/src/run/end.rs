@@ -229,7 +229,7 @@ mod tests {
             (Some(92 << 8), "ran out of memory"),
             (Some(0), "ended before the script did"),
             (Some(7 << 8), "exit status: 7"),
-            (None, "nobody knows why"),
+            (None, "for an unknown reason"),
         ];
         for (status, words) in cases {
             let text = describe_exit(status.map(ExitStatus::from_raw));
