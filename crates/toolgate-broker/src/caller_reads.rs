@@ -122,7 +122,9 @@ fn limit(callers: &mut HashMap<Arc<str>, Vec<SessionReads>>) {
     }
     if let Some(oldest) = oldest {
         let stays = |known: &SessionReads| known.ended.is_none_or(|end| end.at > oldest);
-        callers.values_mut().for_each(|sessions| sessions.retain(stays));
+        for sessions in callers.values_mut() {
+            sessions.retain(stays);
+        }
     }
 }
 

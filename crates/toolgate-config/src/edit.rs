@@ -108,6 +108,8 @@ fn input(value: &Value) -> CstInputValue {
 
 #[cfg(test)]
 mod tests {
+    use toolgate_policy::Mode;
+
     use serde_json::json;
 
     use super::*;
@@ -139,7 +141,6 @@ mod tests {
         let file = |policy: &str| {
             format!("{{ \"mcpServers\": {{ \"crm\": {{ \"command\": \"x\" }} }}{policy} }}")
         };
-        use toolgate_policy::Mode;
         assert_eq!(changed(&file("")), Mode::AskDestructive);
         assert_eq!(changed(&file(", \"policy\": null")), Mode::AskDestructive);
         assert_eq!(changed(&file(", \"policy\": \"deny-writes\"")), Mode::DenyWrites);

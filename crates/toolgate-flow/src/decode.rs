@@ -219,7 +219,7 @@ mod tests {
             .collect();
         assert_eq!(finds(&wide), Some(Via::Plain));
         let apart = |filler: &str| {
-            SECRET.chars().map(|letter| format!("{letter}{filler}")).collect::<String>()
+            SECRET.chars().map(|letter| format!("{letter}{filler}")).collect::<Vec<_>>().concat()
         };
         assert_eq!(finds(&apart("\u{200b}")), Some(Via::Plain));
         for filler in ["x", "ab", "1"] {

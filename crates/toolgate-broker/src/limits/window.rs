@@ -114,7 +114,11 @@ mod tests {
         window.add(at(31));
         assert_eq!(window.wait(at(40), 3), None);
         let wait = window.wait(at(40), 2).unwrap();
-        assert!(window.wait(at(40) + wait - Duration::from_millis(1), 2).is_some());
+        assert!(
+            window
+                .wait((at(40) + wait).checked_sub(Duration::from_millis(1)).unwrap(), 2)
+                .is_some()
+        );
         assert_eq!(window.wait(at(40) + wait, 2), None);
         assert!(window.wait(at(41), 0).is_some());
     }

@@ -24,6 +24,7 @@ use crate::{
 const NOT_WATCHED: &str =
     "Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.";
 
+#[expect(clippy::too_many_lines, reason = "one part after the other of what is shown")]
 pub(crate) async fn run(globals: &Globals, arguments: &Status) -> CommandResult {
     let loaded = load::load(globals)?;
     load::report(&loaded);

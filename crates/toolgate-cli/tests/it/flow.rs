@@ -150,7 +150,7 @@ async fn is_stopped(host: &Host, case: &Case) -> Option<bool> {
     let run = session.run_code(&case.script, case.language, CallOptions::default()).await.unwrap();
     let breaking: BTreeSet<String> = match (case.kind, case.policy) {
         (Kind::Honest, _) => fixture::names(|_| true),
-        (Kind::Attack, Rule::P1) => fixture::names(|tool| tool.sends_out()),
+        (Kind::Attack, Rule::P1) => fixture::names(fixture::LabelledTool::sends_out),
         (Kind::Attack, Rule::P2) => fixture::names(|tool| tool.destructive),
     };
     let stopped = run.report.calls.iter().any(|call| {

@@ -266,13 +266,13 @@ async fn a_trusted_folder_removes_nothing_of_the_users_records() {
     let visit = Visit::new().own(&own).with("toolgate.json", &greedy);
     // The user's log, with one line that is longer than the folder's file allows, and their run.
     let log = toolgate_store::Store::new(visit.user.path().join("state")).audit();
-    let long = toolgate_store::AuditRecord {
+    let record = toolgate_store::AuditRecord {
         kind: "call".to_owned(),
         tool: "mine_first".to_owned(),
         rule: "x".repeat(1_200_000),
         ..toolgate_store::AuditRecord::default()
     };
-    log.append(&long).unwrap();
+    log.append(&record).unwrap();
     let file = visit.user.path().join("script.js");
     fs::write(&file, "1 + 1").unwrap();
     let script = file.display().to_string();

@@ -204,7 +204,7 @@ fn repeated_data_takes_no_more_memory() {
 #[test]
 fn other_encodings_and_orders_are_found() {
     let letters = |between: &str| {
-        LETTER.chars().map(|letter| format!("{letter}{between}")).collect::<String>()
+        LETTER.chars().map(|letter| format!("{letter}{between}")).collect::<Vec<_>>().concat()
     };
     let codes = |write: fn(u8) -> String| LETTER.bytes().map(write).collect::<Vec<_>>();
     let reversed: String = LETTER.chars().rev().collect();

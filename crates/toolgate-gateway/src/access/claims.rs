@@ -118,13 +118,14 @@ pub(super) fn verify(
         return Err("the names in it are too long");
     }
     // `scope` is the claim of RFC 9068; some issuers use `scp`.
-    let scopes: Vec<Arc<str>> = [claims.scope, claims.scp].iter().flat_map(names).collect();
+    let scopes: Vec<Arc<str>> =
+        [claims.scope, claims.scp].iter().flat_map(|claim| names(claim.as_ref())).collect();
     let has_scopes =
         requirements.scopes.iter().all(|wanted| scopes.iter().any(|scope| **scope == **wanted));
     let facts = CallerFacts {
         subject: claims.sub.as_deref().map(Into::into),
         scopes,
-        groups: names(&claims.groups),
+        groups: names(claims.groups.as_ref()),
         ..CallerFacts::default()
     };
     // The identity is JSON, so that two different identities never have the same text.
@@ -138,7 +139,7 @@ pub(super) fn verify(
 }
 
 /// The names in a claim: a text with blanks between them, or a list.
-fn names(claim: &Option<Value>) -> Vec<Arc<str>> {
+fn names(claim: Option<&Value>) -> Vec<Arc<str>> {
     match claim {
         Some(Value::String(text)) => text.split(' ').map(Into::into).collect(),
         Some(Value::Array(list)) => {

@@ -61,6 +61,7 @@ pub(super) enum RunEnding {
 }
 
 /// One run.
+#[expect(clippy::struct_excessive_bools, reason = "each says whether one thing has happened")]
 pub(super) struct RunDriver<'a> {
     pub(super) worker: Worker,
     pub(super) wire: Wire,

@@ -284,7 +284,7 @@ fn a_disk_that_is_full_before_the_first_line_leaves_a_mark() {
     // The disk has space again, and the first line says what is missing.
     log.append(&record("b")).unwrap();
     let unwritten = AuditProblem::Unwritten { position: line(1), count: 40 };
-    assert_eq!(seen(&log).1, [unwritten.clone()]);
+    assert_eq!(seen(&log).1, std::slice::from_ref(&unwritten));
     assert_eq!(log.unrecorded(), 40);
     log.append(&record("c")).unwrap();
     assert_eq!(seen(&log).1, [unwritten]);

@@ -127,8 +127,8 @@ impl Journal {
 
     /// Writes a line beside the database.
     fn mark(&self, line: &SentLine) -> Result<(), JournalError> {
-        let life = self.life()?;
-        self.sent.append(&life, line).map_err(|source| JournalError::new(&self.path, source))
+        let process = self.life()?;
+        self.sent.append(&process, line).map_err(|source| JournalError::new(&self.path, source))
     }
 
     /// Runs `work` in a transaction that writes.

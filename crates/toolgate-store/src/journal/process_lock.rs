@@ -62,8 +62,8 @@ impl ProcessLocks {
     }
 
     /// The name of our own locked file, if there is one.
-    pub(super) fn own_if_any(&self) -> io::Result<Option<String>> {
-        Ok(self.own.lock().as_ref().map(|own| own.name.clone()))
+    pub(super) fn own_if_any(&self) -> Option<String> {
+        self.own.lock().as_ref().map(|own| own.name.clone())
     }
 
     /// Notes that a run of this process has ended, if that cannot be written to the database.

@@ -82,7 +82,7 @@ impl Journal {
         for id in &gone {
             self.mark(&SentLine::of_run(SentKind::Removed, id, 0))?;
         }
-        let own = self.lives.own_if_any().ok().flatten();
+        let own = self.lives.own_if_any();
         self.sent.sweep(own.as_deref(), |life| self.lives.is_alive(life), unsigned(oldest.max(0)));
         Ok(gone.len())
     }

@@ -61,6 +61,7 @@ pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
     connection.create_scalar_function(c"row_sum", -1, flags, row_sum)
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "SQLite calls functions of this type")]
 fn row_sum(values: &Context<'_>) -> rusqlite::Result<i64> {
     let mut hasher = blake3::Hasher::new();
     let mut add = |kind: u8, bytes: &[u8]| {

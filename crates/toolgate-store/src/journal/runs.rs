@@ -109,7 +109,7 @@ impl Journal {
     /// Writes the ends that could not be written before. They may still not be.
     pub(super) fn write_ends(&self, connection: &mut Connection) {
         let mut unwritten = self.unwritten.lock();
-        let Ok(Some(own)) = self.lives.own_if_any() else { return };
+        let Some(own) = self.lives.own_if_any() else { return };
         let mut write = |end: &UnwrittenEnd| {
             let transaction = connection.transaction()?;
             // Somebody else may have resumed it meanwhile.
@@ -259,10 +259,7 @@ impl Journal {
                             before: row.get(7)?,
                             namespace: row.get(8)?,
                         };
-                        let state = match row.get(10)? {
-                            true => RunState::named(&row.get::<_, String>(6)?),
-                            false => RunState::Damaged,
-                        };
+                        let state = if row.get(10)? { RunState::named(&row.get::<_, String>(6)?) } else { RunState::Damaged };
                         Ok((run, state, row.get(9)?))
                     },
                 )
@@ -397,12 +394,11 @@ impl Journal {
         };
         // Missing calls are shown too.
         let id = &detail.summary.id;
-        let lost = match self.history(id) {
-            Ok(Some(history)) => history.lost,
-            _ => {
-                let (lines, damage) = self.sent.of_run(id);
-                unaccounted(lines, damage, &mut HashMap::new())
-            }
+        let lost = if let Ok(Some(history)) = self.history(id) {
+            history.lost
+        } else {
+            let (lines, damage) = self.sent.of_run(id);
+            unaccounted(lines, damage, &mut HashMap::new())
         };
         let made = detail.summary.created;
         detail.calls.extend(lost.into_iter().map(|lost| RunCall::lost(lost, made)));

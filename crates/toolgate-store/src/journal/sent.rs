@@ -82,6 +82,7 @@ impl SentLog {
     }
 
     /// Appends to the file of this process, which is named `life`.
+    #[expect(clippy::similar_names, reason = "both are terms of the journal")]
     pub(super) fn append(&self, life: &str, line: &SentLine) -> io::Result<()> {
         let mut own = self.own.lock();
         let (file, end) = match &mut *own {

@@ -220,7 +220,9 @@ impl Solver<'_> {
         }
         let mut arguments: Vec<_> = state.arguments.iter().skip(1).copied().collect();
         if method == "apply" {
-            arguments.iter_mut().for_each(|(kind, _)| *kind = ArgumentKind::Spread);
+            for (kind, _) in &mut arguments {
+                *kind = ArgumentKind::Spread;
+            }
         }
         self.call(CallState { arguments, this, callee: node, member: name::NONE, ..state });
     }
@@ -280,6 +282,10 @@ impl Solver<'_> {
         }
     }
 
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one arm for each construct; parts of it would not be clearer"
+    )]
     fn model_other(
         &mut self,
         call: CallId,
@@ -544,6 +550,10 @@ impl Solver<'_> {
     }
 
     /// A function of the engine.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one arm for each construct; parts of it would not be clearer"
+    )]
     pub(super) fn call_builtin(&mut self, call: CallId, path: Name) {
         let Some(known) = self.calls.get_mut(call as usize) else { return };
         let (was_modelled, state) = (known.is_modelled, known.clone());
@@ -799,6 +809,11 @@ impl Solver<'_> {
     }
 
     /// Functions over the elements of their arguments.
+    #[expect(
+        clippy::similar_names,
+        clippy::too_many_lines,
+        reason = "one arm for each built-in function"
+    )]
     fn iterate(&mut self, call: CallId, state: &CallState, path: &str, given: &[Node]) {
         let result = state.result;
         let last = path.rsplit('.').next().unwrap_or(path);

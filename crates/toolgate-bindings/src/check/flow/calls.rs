@@ -436,20 +436,19 @@ impl Solver<'_> {
             self.add(to, Value::Object(value), node);
             return;
         }
-        let bound = match self.methods.get(&(value, receiver)) {
-            Some(bound) => *bound,
-            None => {
-                let this = self.node();
-                self.add(this, Value::Object(receiver), this);
-                if binding == Binding::Class && !is_class {
-                    for parent in self.parents(receiver) {
-                        self.copy(parent, this);
-                    }
+        let bound = if let Some(bound) = self.methods.get(&(value, receiver)) {
+            *bound
+        } else {
+            let this = self.node();
+            self.add(this, Value::Object(receiver), this);
+            if binding == Binding::Class && !is_class {
+                for parent in self.parents(receiver) {
+                    self.copy(parent, this);
                 }
-                let bound = self.object(ObjectKind::Bound { function: value, this });
-                self.methods.insert((value, receiver), bound);
-                bound
             }
+            let bound = self.object(ObjectKind::Bound { function: value, this });
+            self.methods.insert((value, receiver), bound);
+            bound
         };
         self.add(to, Value::Object(bound), node);
     }

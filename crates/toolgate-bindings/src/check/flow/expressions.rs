@@ -38,6 +38,10 @@ impl Fresh {
 
 impl Solver<'_> {
     /// The node with the values of an expression.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one arm for each construct; parts of it would not be clearer"
+    )]
     pub(super) fn expression(&mut self, frame: &mut Frame, expression: &Expression) -> Node {
         match expression {
             Expression::Literal => NOTHING,

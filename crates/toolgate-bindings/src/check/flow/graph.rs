@@ -310,14 +310,14 @@ impl Solver<'_> {
                     | Use::Load(_, other)
                     | Use::LoadAny(other)
                     | Use::Items(other)
-                    | Use::Keys(other) => self.add(other, value, node),
+                    | Use::Keys(other)
+                    | Use::Bind { to: other, .. } => self.add(other, value, node),
                     Use::Choose(other) => self.add(other, Value::Choice(site), node),
                     Use::Spread(target) | Use::Settle(target) => {
                         let any = self.field(target, name::ANY);
                         self.add(any, value, node);
                     }
                     Use::Method(call) => self.call_method(call, node, None),
-                    Use::Bind { to: other, .. } => self.add(other, value, node),
                     Use::Store(..)
                     | Use::LookUp(_)
                     | Use::SpreadFrom(_)

@@ -57,7 +57,7 @@ impl Solver<'_> {
         }
         let line = |offset: u32| {
             let before = text.as_bytes().get(..offset as usize).unwrap_or_default();
-            before.iter().filter(|byte| **byte == b'\n').count() + 1
+            memchr::memchr_iter(b'\n', before).count() + 1
         };
         let mut flow = ProgramFlow::default();
         for site in &self.sites {

@@ -169,7 +169,7 @@ impl Solver<'_> {
                 let falls = first.falls || second.falls;
                 self.join(
                     frame,
-                    [
+                    &[
                         (first.falls || !falls, first_changes),
                         (second.falls || !falls, second_changes),
                     ],
@@ -187,10 +187,10 @@ impl Solver<'_> {
                         let test = self.expression(frame, test);
                         self.flow(test, Use::Choose(frame.condition));
                     }
-                    self.reset(frame, assigned);
+                    Self::reset(frame, assigned);
                     leaves |= self.block(frame, body).leaves;
                 }
-                self.close(frame, assigned);
+                Self::close(frame, assigned);
                 if !leaves {
                     frame.condition = outer;
                 }
@@ -199,7 +199,7 @@ impl Solver<'_> {
             Statement::Labelled { body, assigned } => {
                 self.open(frame, assigned);
                 let ending = self.block(frame, body);
-                self.close(frame, assigned);
+                Self::close(frame, assigned);
                 Ending { falls: true, ..ending }
             }
             Statement::Try(attempt) => self.attempt(frame, attempt),
@@ -248,11 +248,11 @@ impl Solver<'_> {
     /// Ends an expression that may not have been evaluated.
     pub(super) fn join_optional(&mut self, frame: &mut Frame, mark: usize) {
         let changes = frame.undo(mark);
-        self.join(frame, [(true, changes), (true, FxHashMap::default())]);
+        self.join(frame, &[(true, changes), (true, FxHashMap::default())]);
     }
 
     /// Continues after branches, of which only some may have come to their end.
-    fn join(&mut self, frame: &mut Frame, branches: [(bool, FxHashMap<Var, Node>); 2]) {
+    fn join(&mut self, frame: &mut Frame, branches: &[(bool, FxHashMap<Var, Node>); 2]) {
         let ends: Vec<&FxHashMap<Var, Node>> =
             branches.iter().filter(|(falls, _)| *falls).map(|(_, changes)| changes).collect();
         if let [only] = ends.as_slice() {
@@ -306,7 +306,7 @@ impl Solver<'_> {
     }
 
     /// Continues at a place that may follow each assignment of the part.
-    fn reset(&mut self, frame: &mut Frame, assigned: &[Var]) {
+    fn reset(frame: &mut Frame, assigned: &[Var]) {
         let Some(region) = frame.regions.pop() else { return };
         for variable in assigned {
             if let Some(node) = region.get(variable) {
@@ -316,8 +316,8 @@ impl Solver<'_> {
         frame.regions.push(region);
     }
 
-    fn close(&mut self, frame: &mut Frame, assigned: &[Var]) {
-        self.reset(frame, assigned);
+    fn close(frame: &mut Frame, assigned: &[Var]) {
+        Self::reset(frame, assigned);
         frame.regions.pop();
     }
 
@@ -346,7 +346,7 @@ impl Solver<'_> {
         if let Some(update) = update {
             self.expression(frame, update);
         }
-        self.close(frame, assigned);
+        Self::close(frame, assigned);
         if !ending.leaves {
             frame.condition = outer;
         }
@@ -371,7 +371,7 @@ impl Solver<'_> {
             self.copy(caught, outer);
         }
         for (target, body) in handlers {
-            self.reset(frame, assigned);
+            Self::reset(frame, assigned);
             frame.condition = condition;
             self.under(frame, &[caught]);
             self.assign(frame, target, caught);
@@ -382,9 +382,9 @@ impl Solver<'_> {
         if !ending.leaves {
             frame.condition = condition;
         }
-        self.reset(frame, assigned);
+        Self::reset(frame, assigned);
         let last = self.block(frame, finally);
-        self.close(frame, assigned);
+        Self::close(frame, assigned);
         Ending { falls: ending.falls && last.falls, leaves: ending.leaves || last.leaves }
     }
 

@@ -147,6 +147,7 @@ impl Machine {
     }
 
     /// A field; a part of plain data is data, and a list has no fields.
+    #[expect(clippy::unused_self, reason = "like its siblings")]
     fn field(&self, held: &Held, field: usize) -> Held {
         match held {
             Held::Plain(data) => Held::Plain(data.clone()),
@@ -215,7 +216,7 @@ fn typescript(steps: &[Step], into: &mut String, indent: usize) {
                 writeln!(into, "{pad}{} = {value};", v(*a)).unwrap();
             }
             Step::SetField(a, f, b) => {
-                writeln!(into, "{pad}{}.{} = {};", v(*a), FIELDS[*f], v(*b)).unwrap()
+                writeln!(into, "{pad}{}.{} = {};", v(*a), FIELDS[*f], v(*b)).unwrap();
             }
             Step::Append(a, b) => writeln!(into, "{pad}{}.push({});", v(*a), v(*b)).unwrap(),
             Step::If(_, first, second) => {
@@ -258,7 +259,7 @@ fn python(steps: &[Step], into: &mut String, indent: usize) {
                 writeln!(into, "{pad}{} = {value}", v(*a)).unwrap();
             }
             Step::SetField(a, f, b) => {
-                writeln!(into, "{pad}{}['{}'] = {}", v(*a), FIELDS[*f], v(*b)).unwrap()
+                writeln!(into, "{pad}{}['{}'] = {}", v(*a), FIELDS[*f], v(*b)).unwrap();
             }
             Step::Append(a, b) => writeln!(into, "{pad}{}.append({})", v(*a), v(*b)).unwrap(),
             Step::If(_, first, second) => {

@@ -209,7 +209,8 @@ fn write(path: &Path, addition: &PolicyAddition) -> Result<PathBuf, Failure> {
         name.push(end);
         PathBuf::from(name)
     };
-    let copy = (1..).map(|number| beside(format!(".{number}.bak"))).find(|copy| !copy.exists());
+    let copy =
+        (1..10_000).map(|number| beside(format!(".{number}.bak"))).find(|copy| !copy.exists());
     let copy = copy.unwrap_or_else(|| beside(".bak".to_owned()));
     fs::copy(path, &copy).map_err(failed)?;
     let next = beside(".new".to_owned());

@@ -189,7 +189,8 @@ impl Reloader {
         if self.told.as_deref() == Some(why) {
             return;
         }
-        let hints: String = hints.iter().map(|hint| format!("\n  hint: {hint}")).collect();
+        let hints =
+            hints.iter().map(|hint| format!("\n  hint: {hint}")).collect::<Vec<_>>().concat();
         print::note(format!(
             "warning: configuration not reloaded, the old one stays in use: {why}{hints}"
         ));

@@ -121,7 +121,9 @@ fn setup(fixture: &Fixture) -> ServerSetup {
 
 /// A result, as JSON in a text. `{"error": …}` is a failed call.
 fn answer(data: &Value) -> Value {
-    if let (Some(error), Some(1)) = (data["error"].as_str(), data.as_object().map(|it| it.len())) {
+    if let (Some(error), Some(1)) =
+        (data["error"].as_str(), data.as_object().map(serde_json::Map::len))
+    {
         return json!({ "content": [{ "type": "text", "text": error }], "isError": true });
     }
     json!({ "content": [{ "type": "text", "text": data.to_string() }] })

@@ -9,7 +9,7 @@ fn echo(name: &str) -> Fixture {
     Fixture::new(name).with_builtins([Builtin::Echo])
 }
 
-fn ways(ways: Value) -> Value {
+fn ways(ways: &Value) -> Value {
     json!({ "tools": { "echo": { "allowedCallers": ways } } })
 }
 
@@ -17,8 +17,8 @@ fn ways(ways: Value) -> Value {
 async fn a_tool_is_offered_in_the_ways_that_it_can_be_called() {
     let place = Workplace::new(&json!({
         "mcpServers": {
-            "direct": entry_with(&echo("direct"), ways(json!(["direct"]))),
-            "script": entry_with(&echo("script"), ways(json!(["script"]))),
+            "direct": entry_with(&echo("direct"), ways(&json!(["direct"]))),
+            "script": entry_with(&echo("script"), ways(&json!(["script"]))),
             "both": entry(&echo("both")),
         },
         "toolSearch": { "enabled": false },

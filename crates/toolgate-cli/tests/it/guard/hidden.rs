@@ -90,6 +90,7 @@ fn labelled() -> Workplace {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "most of it is what is shown")]
 async fn runs_show_displays_the_data_flow() {
     let place = labelled();
     let script = "const customer = await crm_get({});\n\

@@ -223,9 +223,9 @@ mod tests {
         let texts = |text: &str| -> Vec<String> {
             readings(text).into_iter().map(|reading| reading.text).collect()
         };
-        let hex: String = said.bytes().map(|byte| format!("{byte:02x}")).collect();
-        let percent: String = said.bytes().map(|byte| format!("%{byte:02X}")).collect();
-        let entities: String = said.bytes().map(|byte| format!("&#{byte};")).collect();
+        let hex = said.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
+        let percent = said.bytes().map(|byte| format!("%{byte:02X}")).collect::<Vec<_>>().concat();
+        let entities = said.bytes().map(|byte| format!("&#{byte};")).collect::<Vec<_>>().concat();
         let reversed: String = said.chars().rev().collect();
         let rotated: String = said.chars().map(rotated).collect();
         for text in [BASE64.encode(said), hex, percent, entities, reversed, rotated] {

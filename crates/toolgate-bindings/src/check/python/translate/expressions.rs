@@ -184,17 +184,14 @@ impl<'a> Translator<'a> {
             && name.id == "super"
             && self.resolve("super").is_none()
         {
-            return match self.receivers.last().copied() {
-                Some(receiver) => {
-                    let function = self.function_id();
-                    let known = &mut self.program.variables[receiver as usize];
-                    known.is_captured |= known.owner != function;
-                    Expression::Variable(receiver)
-                }
-                None => {
-                    self.program.is_opaque = true;
-                    Expression::Literal
-                }
+            return if let Some(receiver) = self.receivers.last().copied() {
+                let function = self.function_id();
+                let known = &mut self.program.variables[receiver as usize];
+                known.is_captured |= known.owner != function;
+                Expression::Variable(receiver)
+            } else {
+                self.program.is_opaque = true;
+                Expression::Literal
             };
         }
         let callee = self.expression(&call.func);

@@ -28,7 +28,8 @@ impl<'a> Translator<'a> {
                 targets
             }
             Pattern::MatchSequence(sequence) => {
-                let star = sequence.patterns.iter().position(|it| it.is_match_star());
+                let star =
+                    sequence.patterns.iter().position(ruff_python_ast::Pattern::is_match_star);
                 let mut entries = Vec::new();
                 for (at, pattern) in sequence.patterns.iter().enumerate() {
                     for target in self.captures(pattern) {

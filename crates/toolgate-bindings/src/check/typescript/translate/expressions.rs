@@ -23,6 +23,10 @@ impl Translator<'_, '_> {
         scoping.get_reference(identifier.reference_id.get()?).symbol_id()
     }
 
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one arm for each construct; parts of it would not be clearer"
+    )]
     pub(super) fn expression(&mut self, expression: &Syntax<'_>) -> Expression {
         match expression.get_inner_expression() {
             Syntax::StringLiteral(text) if text.value.len() <= 128 => {

@@ -199,6 +199,10 @@ impl Translator<'_, '_> {
         translated
     }
 
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one arm for each construct; parts of it would not be clearer"
+    )]
     fn statement(&mut self, statement: &Syntaxes<'_>, into: &mut Vec<Statement>) {
         match statement {
             Syntaxes::BlockStatement(block) => {
@@ -291,15 +295,11 @@ impl Translator<'_, '_> {
                 into.push(Statement::Try(Box::new(attempt)));
             }
             Syntaxes::VariableDeclaration(declaration) => self.declaration(declaration, into),
-            Syntaxes::ClassDeclaration(class) => {
-                if !class.declare {
-                    into.push(Statement::Expression(self.class(class)));
-                }
+            Syntaxes::ClassDeclaration(class) if !class.declare => {
+                into.push(Statement::Expression(self.class(class)));
             }
-            Syntaxes::TSEnumDeclaration(declared) => {
-                if !declared.declare {
-                    into.push(Statement::Expression(self.enumeration(declared)));
-                }
+            Syntaxes::TSEnumDeclaration(declared) if !declared.declare => {
+                into.push(Statement::Expression(self.enumeration(declared)));
             }
             Syntaxes::TSNamespaceDeclaration(namespace) => {
                 self.program.is_opaque |= !namespace.declare;
