@@ -35,8 +35,7 @@ async fn flows_come_once_before_the_first_call_and_are_bounded() {
     let cases = [
         ("a call that does not exist", flows(1, "x"), INVALID),
         ("a long variable", flows(0, &"x".repeat(300)), INVALID),
-        // The worker has sent the flows of the script itself.
-        ("twice", flows(0, "x"), LATE),
+        ("twice", flows(0, "x") + &flows(0, "x"), LATE),
         ("after a call", call(0, "echo", "{}") + &flows(0, "x"), LATE),
     ];
     let pool = pool();
