@@ -20,7 +20,7 @@ use toolgate_telemetry::{CallSpan, CallSpanEnd, Telemetry};
 use toolgate_upstream::{CallError, Redactor};
 
 use crate::{
-    approval, authorize::Permit, context::CallContext, error::BrokerError, limits::LimitReached,
+    approval, authorize::Permit, context::CallContext, error::BrokerError, limits::CallLimitReached,
 };
 
 /// Where and how calls are recorded.
@@ -227,7 +227,7 @@ impl CallAudit {
     }
 
     /// Records that a limit has no room for the call.
-    pub(crate) fn limited(&mut self, reached: &LimitReached) {
+    pub(crate) fn limited(&mut self, reached: &CallLimitReached) {
         self.verdict = Some(Verdict::Deny);
         if self.is_recorded() {
             self.record.rule = reached.to_string();

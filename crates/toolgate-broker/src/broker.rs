@@ -23,7 +23,7 @@ use crate::{
     context::{CallContext, RunContext, SessionContext},
     data_flow::{self, CallerMemory, ResultOrigin, SentData},
     error::BrokerError,
-    limits::{CallLimiter, LimitReached, WhenBusy},
+    limits::{CallLimitReached, CallLimiter, WhenBusy},
     validate::{Uncheckable, Validators},
 };
 
@@ -473,7 +473,7 @@ impl Broker {
         let judged = Judged { tool: tool.clone(), policy, context: context.clone(), flow };
         audit.decided(&decision);
         let authorized = self.authorizer.authorize(context, tool, &arguments, &decision, options);
-        let limited = |reached: LimitReached| {
+        let limited = |reached: CallLimitReached| {
             let (tool, reached) = (tool.name.to_string(), Box::new(reached));
             BrokerError::Limited { tool, reached }
         };

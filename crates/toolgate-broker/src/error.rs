@@ -5,7 +5,7 @@ use thiserror::Error;
 use toolgate_store::QuestionReference;
 use toolgate_upstream::{CallError, RequestError};
 
-use crate::limits::LimitReached;
+use crate::limits::CallLimitReached;
 use crate::validate::{InvalidArguments, Uncheckable};
 
 /// Why a call has no result.
@@ -53,7 +53,7 @@ pub enum BrokerError {
         /// The tool's exposed name.
         tool: String,
         /// The limit, and until when it refuses.
-        reached: Box<LimitReached>,
+        reached: Box<CallLimitReached>,
     },
     /// The audit log is required and cannot be written. Nothing was sent.
     #[error(

@@ -36,6 +36,6 @@ pub use context::{
 pub use data_flow::{PriorRead, ResultOrigin};
 pub use error::BrokerError;
 pub use grants::{now, read_grants, write_grant};
-pub use limits::{CallLimiter, LimitKind, LimitReached};
+pub use limits::{CallLimitReached, CallLimiter, LimitKind};
 pub use script_flow::{ScriptFlow, ScriptFlowEdge};
 pub use validate::{InvalidArguments, Uncheckable, Violation};

@@ -58,7 +58,7 @@ pub(crate) struct LimitSlot {
 
 /// Why a call is not made: a limit has no room for it.
 #[derive(Debug, Clone, PartialEq, Error)]
-pub struct LimitReached {
+pub struct CallLimitReached {
     limit: Arc<CallLimit>,
     kind: LimitKind,
     most: u32,
@@ -113,7 +113,7 @@ impl CallLimiter {
         &self,
         limits: &[Arc<CallLimit>],
         caller: &Arc<str>,
-    ) -> Result<(), LimitReached> {
+    ) -> Result<(), CallLimitReached> {
         let times = self.times();
         let mut counts = self.counts.lock();
         for limit in limits {
@@ -136,7 +136,7 @@ impl CallLimiter {
         limits: &[Arc<CallLimit>],
         caller: &Arc<str>,
         when_busy: WhenBusy,
-    ) -> Result<LimitSlot, LimitReached> {
+    ) -> Result<LimitSlot, CallLimitReached> {
         if limits.is_empty() {
             return Ok(LimitSlot::default());
         }
@@ -164,7 +164,7 @@ impl CallLimiter {
         self: &Arc<Self>,
         limits: &[Arc<CallLimit>],
         caller: &Arc<str>,
-    ) -> Result<LimitSlot, (LimitReached, WaitForSlot)> {
+    ) -> Result<LimitSlot, (CallLimitReached, WaitForSlot)> {
         let times = self.times();
         let mut counts = self.counts.lock();
         for limit in limits {
@@ -189,7 +189,7 @@ impl CallLimiter {
     }
 
     /// Counts the call in the file, where other processes count too.
-    async fn count_day(self: &Arc<Self>, slot: LimitSlot) -> Result<LimitSlot, LimitReached> {
+    async fn count_day(self: &Arc<Self>, slot: LimitSlot) -> Result<LimitSlot, CallLimitReached> {
         let daily = slot.counted.iter().filter_map(|(limit, key)| Some((limit.per_day?, key)));
         let daily: Vec<(u32, CountKey)> = daily.map(|(most, key)| (most, key.clone())).collect();
         let Some(file) = self.file.clone().filter(|_| !daily.is_empty()) else { return Ok(slot) };
@@ -247,7 +247,7 @@ impl CallLimiter {
     }
 
     /// Stores until when a limit by the minute refuses, for `toolgate status`.
-    fn note(&self, reached: &LimitReached) {
+    fn note(&self, reached: &CallLimitReached) {
         let (Some(file), Some(until)) = (self.file.clone(), reached.until) else { return };
         let key = CountKey::of(&reached.limit, &reached.caller);
         let is_new = {
@@ -362,11 +362,11 @@ fn reached(
     caller: &Arc<str>,
     until: Option<u64>,
     times: Times,
-) -> LimitReached {
+) -> CallLimitReached {
     let (limit, caller) = (Arc::clone(limit), Arc::clone(caller));
     // If no call is allowed at all, waiting does not help.
     let until = until.filter(|_| most > 0);
-    LimitReached { limit, kind, most, caller, until, now: times.now }
+    CallLimitReached { limit, kind, most, caller, until, now: times.now }
 }
 
 /// The first second of the day after this one.
@@ -434,7 +434,7 @@ impl LimitKind {
     }
 }
 
-impl LimitReached {
+impl CallLimitReached {
     /// The limit.
     pub fn limit(&self) -> &CallLimit {
         &self.limit
@@ -456,7 +456,7 @@ impl LimitReached {
     }
 }
 
-impl fmt::Display for LimitReached {
+impl fmt::Display for CallLimitReached {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { limit, kind, most, .. } = self;
         let calls = if *most == 1 { "call" } else { "calls" };

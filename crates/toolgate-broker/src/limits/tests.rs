@@ -19,7 +19,7 @@ async fn enter(
     limiter: &Arc<CallLimiter>,
     limits: &[Arc<CallLimit>],
     name: &str,
-) -> Result<LimitSlot, LimitReached> {
+) -> Result<LimitSlot, CallLimitReached> {
     limiter.enter(limits, &caller(name), WhenBusy::Refuse).await
 }
 
