@@ -18,8 +18,9 @@ use crate::{failure::Failure, lineage, print, terminal};
 /// The question after what is shown.
 pub(crate) const ALLOW: &str = "Allow this, and nothing else?";
 
-/// Shows the person what would be allowed, and asks; anything but a yes is a failure. If nobody can
-/// be asked, what would be allowed goes to stdout. There is no option that answers for the person.
+/// Shows the person what would be allowed, and asks; every answer except "yes" is a failure. If
+/// nobody can be asked, what would be allowed goes to stdout. There is no option that answers for the
+/// person.
 pub(crate) fn agrees(presence: Presence, shown: &str, question: &str) -> Result<(), Failure> {
     match Person::present(presence) {
         Ok(mut person) => person.agrees(shown, question),

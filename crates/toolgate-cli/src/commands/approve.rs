@@ -114,7 +114,7 @@ fn decide(
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the person allows with a yes.
+/// What an approval allows.
 fn question(call: &WaitingCall, lasts: GrantDuration, extent: &GrantExtent) -> String {
     let lasts = match lasts {
         GrantDuration::Once => return "Allow this call, once?".to_owned(),

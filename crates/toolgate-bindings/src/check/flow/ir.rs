@@ -8,6 +8,36 @@ use rustc_hash::FxHashMap;
 pub(in crate::check) type Name = u32;
 /// A variable.
 pub(in crate::check) type Var = u32;
+
+/// The variables that are assigned in each loop or `try` around the current place.
+#[derive(Default)]
+pub(in crate::check) struct AssignedRegions(Vec<Vec<Var>>);
+
+impl AssignedRegions {
+    /// Begins a loop or a `try`.
+    pub(in crate::check) fn open(&mut self) {
+        self.0.push(Vec::new());
+    }
+
+    /// Notes an assignment, and makes the variable its target.
+    pub(in crate::check) fn assign(&mut self, variable: Var) -> Target {
+        if let Some(region) = self.0.last_mut() {
+            region.push(variable);
+        }
+        Target::Variable(variable)
+    }
+
+    /// Ends the innermost part, and returns what it assigns. Parts around it assign that too.
+    pub(in crate::check) fn close(&mut self) -> Vec<Var> {
+        let mut assigned = self.0.pop().unwrap_or_default();
+        assigned.sort_unstable();
+        assigned.dedup();
+        if let Some(outer) = self.0.last_mut() {
+            outer.extend(&assigned);
+        }
+        assigned
+    }
+}
 /// A function, by its position in [`Program::functions`]. The first one is the script itself.
 pub(in crate::check) type FunctionId = u32;
 

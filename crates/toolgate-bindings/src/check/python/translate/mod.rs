@@ -11,7 +11,8 @@ use ruff_python_ast::{Decorator, Expr, ExprLambda, Parameters, Stmt, StmtFunctio
 
 use super::bindings::{Bindings, global_names};
 use crate::check::flow::ir::{
-    Argument, Binding, Call, Expression, FunctionId, Parameter, Program, Statement, Target, Var,
+    Argument, AssignedRegions, Binding, Call, Expression, FunctionId, Parameter, Program,
+    Statement, Target, Var,
 };
 
 /// The script for the analysis.
@@ -21,7 +22,7 @@ pub(super) fn translate(body: &[Stmt]) -> Program {
         functions: vec![0],
         scopes: Vec::new(),
         receivers: Vec::new(),
-        regions: Vec::new(),
+        regions: AssignedRegions::default(),
     };
     let mut bindings = Bindings::of_body(body);
     bindings.defined.extend(global_names(body));
@@ -42,8 +43,7 @@ struct Translator<'a> {
     scopes: Vec<Scope<'a>>,
     /// The first parameters of the methods around the current place.
     receivers: Vec<Var>,
-    /// The variables that are assigned in each loop or `try` around the current place.
-    regions: Vec<Vec<Var>>,
+    regions: AssignedRegions,
 }
 
 struct Scope<'a> {
@@ -130,10 +130,7 @@ impl<'a> Translator<'a> {
     }
 
     fn assigned_variable(&mut self, variable: Var) -> Target {
-        if let Some(region) = self.regions.last_mut() {
-            region.push(variable);
-        }
-        Target::Variable(variable)
+        self.regions.assign(variable)
     }
 
     /// A variable that the script does not have.
@@ -144,15 +141,9 @@ impl<'a> Translator<'a> {
 
     /// Translates a part, and returns the variables that it assigns.
     fn region<R>(&mut self, translate: impl FnOnce(&mut Self) -> R) -> (R, Vec<Var>) {
-        self.regions.push(Vec::new());
+        self.regions.open();
         let result = translate(self);
-        let mut assigned = self.regions.pop().unwrap_or_default();
-        assigned.sort_unstable();
-        assigned.dedup();
-        if let Some(outer) = self.regions.last_mut() {
-            outer.extend(&assigned);
-        }
-        (result, assigned)
+        (result, self.regions.close())
     }
 
     fn function(&mut self, function: &'a StmtFunctionDef, binding: Binding) -> FunctionId {

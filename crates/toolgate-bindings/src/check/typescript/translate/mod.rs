@@ -15,8 +15,8 @@ use rustc_hash::FxHashMap;
 
 use super::ParsedScript;
 use crate::check::flow::ir::{
-    Expression, FunctionId, Key, Loop, LoopHead, Parameter, Program, Statement, Target, Try, Var,
-    name,
+    AssignedRegions, Expression, FunctionId, Key, Loop, LoopHead, Parameter, Program, Statement,
+    Target, Try, Var, name,
 };
 
 /// The script for the analysis.
@@ -26,7 +26,7 @@ pub(super) fn translate(syntax: &Syntax<'_>, script: &ParsedScript<'_, '_>) -> P
         program: Program::new(false),
         variables: FxHashMap::default(),
         functions: vec![(0, None)],
-        regions: Vec::new(),
+        regions: AssignedRegions::default(),
     };
     let body = translator.statements(&syntax.body);
     translator.program.functions[0].body = body;
@@ -39,8 +39,7 @@ struct Translator<'s, 'a> {
     variables: FxHashMap<SymbolId, Var>,
     /// The functions around the current place, with their scopes.
     functions: Vec<(FunctionId, Option<ScopeId>)>,
-    /// The variables that are assigned in each loop or `try` around the current place.
-    regions: Vec<Vec<Var>>,
+    regions: AssignedRegions,
 }
 
 impl Translator<'_, '_> {
@@ -72,10 +71,7 @@ impl Translator<'_, '_> {
     /// The variable as a target.
     fn assigned(&mut self, symbol: SymbolId) -> Target {
         let variable = self.variable(symbol);
-        if let Some(region) = self.regions.last_mut() {
-            region.push(variable);
-        }
-        Target::Variable(variable)
+        self.regions.assign(variable)
     }
 
     fn declared(&mut self, identifier: &BindingIdentifier<'_>) -> Target {
@@ -84,15 +80,9 @@ impl Translator<'_, '_> {
 
     /// Translates a part, and returns the variables that it assigns.
     fn region<R>(&mut self, translate: impl FnOnce(&mut Self) -> R) -> (R, Vec<Var>) {
-        self.regions.push(Vec::new());
+        self.regions.open();
         let result = translate(self);
-        let mut assigned = self.regions.pop().unwrap_or_default();
-        assigned.sort_unstable();
-        assigned.dedup();
-        if let Some(outer) = self.regions.last_mut() {
-            outer.extend(&assigned);
-        }
-        (result, assigned)
+        (result, self.regions.close())
     }
 
     /// Translates a function, whose body `body` makes.

@@ -167,12 +167,7 @@ impl Translator<'_, '_> {
                 },
                 None => match other.get_expression() {
                     Some(inner) => match self.expression(inner) {
-                        Expression::Variable(variable) => {
-                            if let Some(region) = self.regions.last_mut() {
-                                region.push(variable);
-                            }
-                            Target::Variable(variable)
-                        }
+                        Expression::Variable(variable) => self.regions.assign(variable),
                         Expression::Member(object, key) => Target::Member(object, key),
                         Expression::Free(name) => Target::Free(name),
                         _ => Target::Nothing,
