@@ -8,8 +8,8 @@ use std::{
 };
 
 use toolgate::{
-    ExposureMode, Format, HostConfig, HostConfigError, HostEnvironment, HostSettings, PinFile,
-    PoolSettings, Store, VaultKey,
+    EnvFileError, ExposureMode, Format, HostConfig, HostConfigError, HostEnvironment, HostSettings,
+    PinFile, PoolSettings, Store, VaultKey, env_file_path, parse_file, read_env_file,
 };
 use toolgate_broker::ClientForms;
 use toolgate_config::{
@@ -88,7 +88,9 @@ fn load_as(globals: &Globals, purpose: Purpose) -> Result<Loaded, Failure> {
     let environment = environment();
     let (mut waiting, mut is_folders) = (None, false);
     let (path, configuration) = match &globals.config {
-        Some(path) => (path.clone(), parse(path, &read(path)?, &environment)?),
+        Some(path) => {
+            (path.clone(), parse(path, path, &read(path)?, &environment, &read_env_file)?)
+        }
         None => match folders::configuration_of(Path::new("")) {
             None => own(&environment)?.ok_or_else(nowhere)?,
             Some(path) => {
@@ -100,7 +102,10 @@ fn load_as(globals: &Globals, purpose: Purpose) -> Result<Loaded, Failure> {
                 }
                 if is_trusted || purpose == Purpose::Check {
                     is_folders = true;
-                    let configuration = parse(&path, &file?.text, &environment)?;
+                    let file = file?;
+                    let read = |path: &Path| file.env_file(path);
+                    let configuration =
+                        parse(&path, &file.place(), &file.text, &environment, &read)?;
                     let own = own(&environment)?.map(|(_, own)| own).unwrap_or_default();
                     (path, held(configuration, &own))
                 } else {
@@ -127,7 +132,7 @@ fn own(environment: &HostEnvironment) -> Result<Option<(PathBuf, Configuration)>
     let Some(path) = folders::own_configuration().filter(|path| path.is_file()) else {
         return Ok(None);
     };
-    let configuration = parse(&path, &read(&path)?, environment)?;
+    let configuration = parse(&path, &path, &read(&path)?, environment, &read_env_file)?;
     Ok(Some((path, configuration)))
 }
 
@@ -181,13 +186,17 @@ fn tell_waiting(path: &Path) {
     TOLD.call_once(|| print::note(format!("warning: {}", trust::waiting(path))));
 }
 
+/// `place` is the path of the file at which the paths of env files start.
 fn parse(
     path: &Path,
+    place: &Path,
     text: &str,
     environment: &HostEnvironment,
+    read_env_file: &dyn Fn(&Path) -> Result<String, EnvFileError>,
 ) -> Result<Configuration, HostConfigError> {
     let (format, shown) = (Format::of_file(path), folders::shown(path));
-    let mut read = toolgate_config::parse(text, format, &shown, &*environment.variables)?;
+    let variables = &*environment.variables;
+    let mut read = parse_file(text, format, &shown, Some(place), variables, read_env_file)?;
     let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     read.place_limits(&place.to_string_lossy());
     Ok(read)
@@ -213,7 +222,7 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
 fn environment() -> HostEnvironment {
     HostEnvironment {
         store: store(),
-        variables: Arc::new(|name| env::var(name).ok()),
+        variables: Arc::new(variable),
         vault_key: match env::var("TOOLGATE_VAULT_KEY") {
             Ok(key) if !key.is_empty() => VaultKey::Given(key),
             _ if env::var_os("TOOLGATE_VAULT").is_some_and(|kind| kind == "file") => VaultKey::File,
@@ -221,6 +230,11 @@ fn environment() -> HostEnvironment {
         },
         worker: worker(),
     }
+}
+
+/// The value of an environment variable.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    env::var(name).ok()
 }
 
 fn worker() -> Option<PoolSettings> {
@@ -335,12 +349,20 @@ impl Loaded {
     /// The files that the configuration depends on, whether they exist or not.
     pub(crate) fn files(&self, globals: &Globals) -> Vec<PathBuf> {
         let mut files = vec![self.path.clone(), PinFile::beside(&self.path).path().to_owned()];
+        files.extend(self.env_files());
         if globals.config.is_none() {
             files.extend(folders::OF_FOLDER.map(PathBuf::from));
             files.extend(folders::own_configuration());
             files.extend(trust::record_file());
         }
         files
+    }
+
+    /// The env files of the servers.
+    pub(crate) fn env_files(&self) -> impl Iterator<Item = PathBuf> {
+        let named =
+            self.configuration.servers.iter().filter_map(|it| it.settings.env_file.as_ref());
+        named.map(|written| env_file_path(Some(&self.path), written))
     }
 
     /// The choices for the servers of a namespace.

@@ -1,23 +1,25 @@
 //! Which configurations of folders a person has trusted.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
     path::{Path, PathBuf},
 };
 
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
-use toolgate::Format;
+use toolgate::{EnvFileError, Format, parse_file, read_env_file};
+use toolgate_config::env_file_names;
 use toolgate_store::{ChoiceFile, Consent};
 
 use crate::{failure::Failure, folders, load};
 
-/// A configuration that was found in a folder, as it was when it was read. This text is shown,
-/// trusted and used. The file is not read again.
+/// A configuration that was found in a folder, as it was when it was read, with the env files that it
+/// names. These texts are shown, trusted and used. The files are not read again.
 pub(crate) struct FolderFile {
     pub(crate) path: PathBuf,
     pub(crate) text: String,
+    env_files: BTreeMap<PathBuf, Result<String, EnvFileError>>,
 }
 
 /// The trust in one file.
@@ -29,9 +31,28 @@ pub(crate) struct Trusted {
 }
 
 impl FolderFile {
-    /// Reads the file, once.
+    /// Reads the file and its env files, once.
     pub(crate) fn read(path: PathBuf) -> Result<Self, Failure> {
-        Ok(Self { text: load::read(&path)?, path })
+        let mut file = Self { text: load::read(&path)?, path, env_files: BTreeMap::new() };
+        let (format, place) = (Format::of_file(&file.path), file.place());
+        let env_files = Mutex::new(BTreeMap::new());
+        let read = |path: &Path| {
+            let mut all = env_files.lock();
+            all.entry(path.to_owned()).or_insert_with(|| read_env_file(path)).clone()
+        };
+        // What is wrong with the configuration is said where it is used.
+        let _ = parse_file(&file.text, format, "", Some(&place), &load::variable, &read);
+        file.env_files = env_files.into_inner();
+        Ok(file)
+    }
+
+    pub(crate) fn has_env_files(&self) -> bool {
+        !self.env_files.is_empty()
+    }
+
+    /// The text of an env file, as it was when this file was read.
+    pub(crate) fn env_file(&self, path: &Path) -> Result<String, EnvFileError> {
+        self.env_files.get(path).cloned().unwrap_or(Err(EnvFileError::Missing))
     }
 
     /// Whether a person has trusted this text at this place. If the stored trust cannot be read,
@@ -52,20 +73,38 @@ impl FolderFile {
         Ok(())
     }
 
-    /// Identifies the content.
+    /// Identifies the content, with that of the env files.
     pub(crate) fn fingerprint(&self) -> String {
-        blake3::hash(self.text.as_bytes()).to_hex().to_string()
+        let text = blake3::hash(self.text.as_bytes());
+        if self.env_files.is_empty() {
+            return text.to_hex().to_string();
+        }
+        let mut all = blake3::Hasher::new_derive_key("toolgate: a configuration and its env files");
+        all.update(text.as_bytes());
+        for (path, content) in &self.env_files {
+            all.update(blake3::hash(path.as_os_str().as_encoded_bytes()).as_bytes());
+            match content {
+                Ok(content) => all.update(blake3::hash(content.as_bytes()).as_bytes()),
+                Err(_) => all.update(b"not there"),
+            };
+        }
+        all.finalize().to_hex().to_string()
     }
 
     /// The path of the file: the folder without symbolic links, and the name in it. Relative paths
     /// of a configuration start at that folder, even if the file itself is a link.
-    fn key(&self) -> Result<String, Failure> {
+    pub(crate) fn place(&self) -> PathBuf {
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or_else(|| Path::new("."));
-        let real = folder.canonicalize().map_err(|error| {
-            Failure::usage(format!("cannot find {}: {error}", folders::shown(folder)))
-        })?;
-        let place = real.join(self.path.file_name().unwrap_or_default());
+        let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        real.join(self.path.file_name().unwrap_or_default())
+    }
+
+    fn key(&self) -> Result<String, Failure> {
+        let place = self.place();
+        if !place.is_absolute() {
+            return Err(Failure::usage(format!("cannot find {}", folders::shown(&place))));
+        }
         // Two places that look alike must not share their trust.
         place.into_os_string().into_string().map_err(|_| {
             Failure::usage("the path of the folder is not Unicode, so that it cannot be trusted")
@@ -104,12 +143,35 @@ impl FolderFile {
                  used, and `codeMode.journal` is ignored. Your own configuration decides."
             );
         }
+        self.show_env_files(&mut shown);
         let variables = self.variables();
         if !variables.is_empty() {
             let names = variables.into_iter().collect::<Vec<_>>().join(", ");
             let _ = writeln!(shown, "It uses these of your environment variables: {names}");
         }
         Ok(shown)
+    }
+
+    /// Where the env files are, and which variables they have. No value is shown.
+    fn show_env_files(&self, shown: &mut String) {
+        let place = self.place();
+        let folder = place.parent().unwrap_or(&place);
+        for (path, content) in &self.env_files {
+            let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+            let mut name = folders::shown(path.strip_prefix(folder).unwrap_or(path));
+            if real != *path {
+                let _ = write!(name, " (that is {})", folders::shown(&real));
+            }
+            let place =
+                if real.starts_with(folder) { "" } else { ", which is outside of this folder" };
+            let what = match content.as_deref().map(env_file_names) {
+                Ok(Ok(names)) if names.is_empty() => "no variables".to_owned(),
+                Ok(Ok(names)) => names.join(", "),
+                Ok(Err(error)) => format!("no env file: its {error}"),
+                Err(_) => "not there, or it cannot be read".to_owned(),
+            };
+            let _ = writeln!(shown, "It passes on the variables of {name}{place}: {what}");
+        }
     }
 
     /// The environment variables that the file refers to.
@@ -161,10 +223,11 @@ pub(crate) fn waiting(path: &Path) -> String {
 
 /// What a person or a model is told of a file that a gateway uses, and that has changed since it was
 /// trusted.
-pub(crate) fn changed(path: &Path) -> String {
+pub(crate) fn changed(path: &Path, has_env_files: bool) -> String {
     let file = path.file_name().unwrap_or_default().to_string_lossy();
+    let or = if has_env_files { ", or a file of its `envFile`," } else { "" };
     format!(
-        "`{file}` of this folder has changed and is not trusted as it is now: a person can run \
+        "`{file}` of this folder{or} has changed and is not trusted as it is now: a person can run \
          `toolgate trust` there, which shows what it would run, and asks"
     )
 }

@@ -2,7 +2,7 @@
 //!
 //! `${NAME}` and VS Code's `${env:NAME}` mean the variable. `${NAME:-default}` means the default if
 //! the variable is unset or empty, as in a shell. `${userHome}` and `${pathSeparator}` (`${/}`) of
-//! editors are supported too. Other texts that look like a reference, such as a shell's
+//! editors are supported too, and `${workspaceFolder}` where it is known. Other texts that look like a reference, such as a shell's
 //! `${name%%.*}`, stay unchanged.
 
 use std::path::MAIN_SEPARATOR_STR;
@@ -17,6 +17,7 @@ const MAX_TOTAL_BYTES: usize = 16 * 1024 * 1024;
 /// Expands the values of one file.
 pub(crate) struct Expander<'a> {
     environment: Environment<'a>,
+    workspace_folder: Option<&'a str>,
     remaining: usize,
 }
 
@@ -39,14 +40,15 @@ pub(crate) enum Unexpanded {
 enum Reference<'t> {
     Variable { name: &'t str, default: Option<&'t str> },
     UserHome,
+    WorkspaceFolder,
     PathSeparator,
     Editor,
     Literal,
 }
 
 impl<'a> Expander<'a> {
-    pub(crate) fn new(environment: Environment<'a>) -> Self {
-        Self { environment, remaining: MAX_TOTAL_BYTES }
+    pub(crate) fn new(environment: Environment<'a>, workspace_folder: Option<&'a str>) -> Self {
+        Self { environment, workspace_folder, remaining: MAX_TOTAL_BYTES }
     }
 
     /// The value of a variable that a setting names.
@@ -96,6 +98,10 @@ impl<'a> Expander<'a> {
                 let home = ["HOME", "USERPROFILE"].into_iter().find_map(self.environment);
                 expanded.push_str(&home.ok_or_else(|| Unexpanded::Unset("HOME".to_owned()))?);
             }
+            Reference::WorkspaceFolder => match self.workspace_folder {
+                Some(folder) => expanded.push_str(folder),
+                None => return Err(Unexpanded::Editor(whole.to_owned())),
+            },
             Reference::PathSeparator => expanded.push_str(MAIN_SEPARATOR_STR),
             Reference::Editor => return Err(Unexpanded::Editor(whole.to_owned())),
             Reference::Literal => expanded.push_str(whole),
@@ -104,7 +110,7 @@ impl<'a> Expander<'a> {
     }
 
     /// Checks the size of an expanded value.
-    fn finish(&mut self, value: String) -> Result<String, Unexpanded> {
+    pub(crate) fn finish(&mut self, value: String) -> Result<String, Unexpanded> {
         if value.contains('\0') {
             return Err(Unexpanded::Nul);
         }
@@ -118,9 +124,10 @@ impl<'a> Expander<'a> {
 
 fn classify(inner: &str) -> Reference<'_> {
     const EDITOR_PREFIXES: [&str; 3] = ["input:", "command:", "config:"];
-    const EDITOR_NAMES: [&str; 3] = ["workspaceFolder", "workspaceFolderBasename", "workspaceRoot"];
+    const EDITOR_NAMES: [&str; 2] = ["workspaceFolderBasename", "workspaceRoot"];
     match inner {
         "userHome" => return Reference::UserHome,
+        "workspaceFolder" => return Reference::WorkspaceFolder,
         "pathSeparator" | "/" => return Reference::PathSeparator,
         _ => {}
     }
@@ -162,7 +169,7 @@ mod tests {
     }
 
     fn expand(text: &str) -> Result<String, Unexpanded> {
-        Expander::new(&environment).expand(text)
+        Expander::new(&environment, None).expand(text)
     }
 
     #[test]
@@ -172,6 +179,8 @@ mod tests {
         assert_eq!(expand("${NONE:-fall back}!").unwrap(), "fall back!");
         assert_eq!(expand("${EMPTY:-fall back}|${EMPTY}|${NONE:-}").unwrap(), "fall back||");
         assert_eq!(expand("${userHome}/x").unwrap(), "/home/ada/x");
+        let mut here = Expander::new(&environment, Some("/src/app"));
+        assert_eq!(here.expand("${workspaceFolder}/x").unwrap(), "/src/app/x");
     }
 
     #[test]
@@ -198,7 +207,7 @@ mod tests {
 
     #[test]
     fn expansion_is_limited() {
-        let mut expander = Expander::new(&environment);
+        let mut expander = Expander::new(&environment, None);
         let grown = (0..1_000).take_while(|_| expander.expand("${BIG}").is_ok()).count();
         assert_eq!(grown, MAX_TOTAL_BYTES / 100_000);
     }

@@ -22,10 +22,8 @@ const SERVER_IGNORED: &str = "\
 
 /// The keys of other clients that a server may depend on and that toolgate does not act on, each
 /// with the way out.
-pub(crate) const SERVER_UNSUPPORTED: &[(&str, &str)] = &[
-    ("envFile", "list the variables that the server needs under `env`, as `${NAME}`"),
-    ("headersHelper", "write the headers under `headers`; their values may use `${NAME}`"),
-];
+pub(crate) const SERVER_UNSUPPORTED: &[(&str, &str)] =
+    &[("headersHelper", "write the headers under `headers`; their values may use `${NAME}`")];
 
 /// The keys of other clients' `oauth` that toolgate uses, or that it finds out from the server.
 pub(crate) const OAUTH_FOREIGN: &str = "\

@@ -5,7 +5,8 @@
 //! those of VS Code (`servers`), Windsurf (`serverUrl`), Gemini CLI (`httpUrl`), Codex
 //! (`config.toml`) and Zed (`context_servers`) are understood too.
 //!
-//! This crate is pure: it reads no file and no environment; both are passed as arguments.
+//! This crate is pure: it reads no file and no environment; both are passed as arguments
+//! ([`Surroundings`]).
 //!
 //! ```
 //! use toolgate_config::{Format, Transport, parse};
@@ -36,6 +37,7 @@ mod code_mode;
 mod configuration;
 mod document;
 mod edit;
+mod env_file;
 mod expand;
 mod gateway;
 mod keys;
@@ -59,6 +61,9 @@ pub use approvals::{ApprovalsConfig, Presence};
 pub use code_mode::{CodeModeConfig, JournalConfig};
 pub use configuration::{Configuration, json_schema};
 pub use edit::{PolicyAddition, PolicyEditError, add_to_policy};
+pub use env_file::{
+    EnvFileError, EnvFileSyntaxError, EnvFiles, MAX_ENV_FILE_BYTES, env_file_names,
+};
 pub use gateway::{GatewayConfig, OauthConfig};
 pub use namespace::{ExposureMode, NamespaceConfig};
 pub use problem::{ConfigError, Problem, ProblemSeverity, SourcePosition};
@@ -100,19 +105,39 @@ impl Format {
 /// Looks up an environment variable by its name.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// Reads a configuration.
-///
-/// `source_name` is what messages call the file. `environment` looks up the variables that
-/// `${NAME}` refers to; what it returns appears in no message.
+/// What a configuration refers to outside of its text. Nothing of it appears in a message.
+#[derive(Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// Looks up the variables that `${NAME}` refers to.
+    pub environment: Environment<'a>,
+    /// Reads the files of `envFile`.
+    pub env_files: EnvFiles<'a>,
+    /// What `${workspaceFolder}` means; without it, only an editor knows that.
+    pub workspace_folder: Option<&'a str>,
+}
+
+/// Reads a configuration that has no files beside it. See [`parse_within`].
 pub fn parse(
     text: &str,
     format: Format,
     source_name: &str,
     environment: Environment<'_>,
 ) -> Result<Configuration, ConfigError> {
+    let env_files: EnvFiles<'_> = &|_| Err(EnvFileError::NoAccess);
+    let surroundings = Surroundings { environment, env_files, workspace_folder: None };
+    parse_within(text, format, source_name, &surroundings)
+}
+
+/// Reads a configuration. `source_name` is what messages call the file.
+pub fn parse_within(
+    text: &str,
+    format: Format,
+    source_name: &str,
+    surroundings: &Surroundings<'_>,
+) -> Result<Configuration, ConfigError> {
     let source = position::SourceText::new(text, source_name);
     let root = document::read(&source, format)?;
-    let file = scope::FileReader::new(&source, expand::Expander::new(environment));
+    let file = scope::FileReader::new(&source, *surroundings);
     Ok(configuration::read(&root, format, file))
 }
 

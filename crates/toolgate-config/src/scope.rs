@@ -9,7 +9,7 @@ use crate::expand::{Expander, Unexpanded};
 use crate::keys::{PROTECTING, is_comment, nearest};
 use crate::position::{SourceText, printable};
 use crate::section::{Choice, Section, Setting};
-use crate::{MAX_PROBLEMS, Problem, ProblemSeverity, SourcePosition};
+use crate::{EnvFiles, MAX_PROBLEMS, Problem, ProblemSeverity, SourcePosition, Surroundings};
 
 /// What is wrong with a key that is there twice, where neither of them can be chosen.
 const WRITTEN_TWICE: &str = "is written more than once, which cannot be understood";
@@ -24,6 +24,7 @@ pub(crate) struct Location {
 /// The file that is read, and its problems so far.
 pub(crate) struct FileReader<'c> {
     pub(crate) expander: Expander<'c>,
+    pub(crate) env_files: EnvFiles<'c>,
     source: &'c SourceText<'c>,
     name: Arc<str>,
     problems: Vec<Problem>,
@@ -73,9 +74,10 @@ impl Location {
 }
 
 impl<'c> FileReader<'c> {
-    pub(crate) fn new(source: &'c SourceText<'c>, expander: Expander<'c>) -> Self {
-        let name = source.name().into();
-        Self { expander, source, name, problems: Vec::new(), left_out: 0 }
+    pub(crate) fn new(source: &'c SourceText<'c>, surroundings: Surroundings<'c>) -> Self {
+        let expander = Expander::new(surroundings.environment, surroundings.workspace_folder);
+        let (name, env_files) = (source.name().into(), surroundings.env_files);
+        Self { expander, env_files, source, name, problems: Vec::new(), left_out: 0 }
     }
 
     /// The origin of a rule, for explanations: its path, and `toolgate.json:3:7`.
@@ -319,7 +321,8 @@ impl<'r, 'c> Scope<'r, 'c> {
         self.expanded(at, value, "")
     }
 
-    fn expanded(
+    /// The value, or an error in the scope. `alternative` is a second way out for an unset variable.
+    pub(crate) fn expanded(
         &mut self,
         at: &Location,
         result: Result<String, Unexpanded>,

@@ -1,6 +1,7 @@
 //! One server of the file: its settings beside the transport.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::json;
@@ -35,8 +36,8 @@ pub struct ServerConfig {
 section! {
     /// A server: a `command` that starts it, or the `url` where it runs.
     ///
-    /// `${NAME}` and `${NAME:-default}` in `command`, `args`, `env`, `cwd`, `url` and `headers` stand
-    /// for environment variables.
+    /// `${NAME}` and `${NAME:-default}` in `command`, `args`, `env`, `envFile`, `cwd`, `url` and
+    /// `headers` stand for environment variables.
     pub struct ServerSettings as "Server" keys {
         /// The transport. The default is `stdio` with a `command`, and `http` with a `url`. With
         /// `http`, toolgate also tries the older `sse` if the server does not accept the newer
@@ -59,6 +60,11 @@ section! {
         /// The opposite of `enabled`.
         "disabled" => flag_schema;
     } {
+        /// A file with lines of `NAME=value`: more environment variables for the program. `env` wins
+        /// over it. A relative path starts at the folder of this file.
+        "envFile" => env_file: Option<PathBuf> = None, custom(
+            text_schema, |scope, member| scope.text(member).map(PathBuf::from),
+        );
         /// Whether toolgate uses the server.
         "enabled" => enabled: bool = true, Flag(Wrong::Refused);
         /// How to log in (`toolgate login`). Needed only if the server's authorization server does
@@ -235,7 +241,8 @@ pub(crate) fn read(
     scope.report_replaced();
     read_settings(&mut scope, &mut settings);
     let at = Location { offset: member.key_offset, ..scope.at.clone() };
-    let transport = transport::read(&mut scope, &at, is_gemini);
+    let env_file = settings.env_file.as_deref().and_then(Path::to_str);
+    let transport = transport::read(&mut scope, &at, is_gemini, env_file);
     report_unknown(&mut scope);
     let transport = match (transport, scope.first_error) {
         (Some(transport), None) => Ok(transport),

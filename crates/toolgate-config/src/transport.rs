@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use toolgate_mcp::{HttpDialect, is_base_variable};
 
 use crate::document::{Member, Object, Value};
+use crate::env_file;
 use crate::expand::is_variable_name;
 use crate::keys;
 use crate::position::printable;
@@ -81,8 +82,13 @@ enum DeclaredType {
 }
 
 /// Reads the transport. None, or an error in the scope, means that there is none to use. `at` is
-/// the location of the server's name.
-pub(crate) fn read(scope: &mut Scope<'_, '_>, at: &Location, is_gemini: bool) -> Option<Transport> {
+/// the location of the server's name, and `env_file` the path of its `envFile`.
+pub(crate) fn read(
+    scope: &mut Scope<'_, '_>,
+    at: &Location,
+    is_gemini: bool,
+    env_file: Option<&str>,
+) -> Option<Transport> {
     let object = scope.object;
     let declared = declared_type(scope)?;
     let url = URL_KEYS.iter().find_map(|key| object.get(key));
@@ -98,7 +104,7 @@ pub(crate) fn read(scope: &mut Scope<'_, '_>, at: &Location, is_gemini: bool) ->
             None
         }
         (Some(command), None) => match declared {
-            None | Some((DeclaredType::Stdio, _)) => read_stdio(scope, command),
+            None | Some((DeclaredType::Stdio, _)) => read_stdio(scope, command, env_file),
             Some((_, member)) => {
                 contradiction(scope, member, "a `url`, but there is only a `command`")
             }
@@ -176,7 +182,11 @@ fn report_missing(scope: &mut Scope<'_, '_>, at: &Location) {
 }
 
 /// Reads a process from its `command` and the keys beside it.
-fn read_stdio(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<Transport> {
+fn read_stdio(
+    scope: &mut Scope<'_, '_>,
+    member: &Member<'_>,
+    env_file: Option<&str>,
+) -> Option<Transport> {
     let cwd = scope.object.get("cwd").and_then(|member| scope.text(member)).map(PathBuf::from);
     let (command, args, mut env) = match &member.node.value {
         // Zed keeps the program, its arguments and its variables one level down.
@@ -192,6 +202,9 @@ fn read_stdio(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<Transpor
         }
         _ => (scope.text(member), arguments(scope), values(scope, "env", ValueKind::Variable)),
     };
+    if let Some(path) = env_file {
+        add_env_file(scope, path, &mut env);
+    }
     add_inherited(scope, &mut env);
     let command = command?;
     warn_of_missing_variables(scope, &command, &args, &env);
@@ -242,6 +255,29 @@ fn warn_of_missing_variables(
     }
 }
 
+/// Adds the variables of the env file. Those of `env` stay.
+fn add_env_file(scope: &mut Scope<'_, '_>, path: &str, env: &mut BTreeMap<String, Secret>) {
+    let Some(member) = scope.object.get("envFile") else { return };
+    let text = match (scope.file.env_files)(path) {
+        Ok(text) => text,
+        Err(error) => return scope.error(member, &error.to_string(), error.hint()),
+    };
+    let variables = match env_file::read(&text) {
+        Ok(variables) => variables,
+        Err(error) => {
+            let predicate = format!("names a file that is no env file: its {error}");
+            let hint = "write a line as NAME=value or NAME=\"value\"; a comment begins with #";
+            return scope.error(member, &predicate, hint);
+        }
+    };
+    let at = scope.at.value(member);
+    for (name, value) in variables {
+        let value = scope.file.expander.finish(value);
+        let Some(value) = scope.expanded(&at, value, "") else { return };
+        env.entry(name).or_insert_with(|| Secret::new(value));
+    }
+}
+
 /// Adds our own variables that a server is to get: those of `inheritEnv`, and those that Codex names.
 /// One that is unset is left out.
 fn add_inherited(scope: &mut Scope<'_, '_>, env: &mut BTreeMap<String, Secret>) {
@@ -273,6 +309,10 @@ fn read_http(
     member: &Member<'_>,
     dialect: HttpDialect,
 ) -> Option<Transport> {
+    if let Some(member) = scope.object.get("envFile") {
+        let hint = "remove it; `headers` may use `${NAME}` of toolgate's own variables";
+        scope.warn(member, "is only for servers with a `command`; it is ignored", hint);
+    }
     let headers = all_headers(scope);
     let url = web_url(scope, member, "write the whole URL, such as `https://example.com/mcp`")?;
     Some(Transport::Http { url, headers, dialect })

@@ -30,6 +30,7 @@ use toolgate_store::{
 };
 use toolgate_telemetry::{Telemetry, TelemetryOptions};
 
+use crate::env_files::{parse_file, read_env_file};
 use crate::pins::{PinFile, PinFileError};
 use crate::server::exposed;
 
@@ -142,7 +143,7 @@ impl fmt::Debug for HostConfig {
 }
 
 impl HostConfig {
-    /// Reads a configuration, its skills and its approved definitions.
+    /// Reads a configuration, its env files, its skills and its approved definitions.
     ///
     /// `path` is the file that the text comes from: relative paths start at its folder, messages name
     /// it, and choices and approved definitions are stored for it.
@@ -153,8 +154,9 @@ impl HostConfig {
         environment: HostEnvironment,
     ) -> Result<Self, HostConfigError> {
         let name = path.as_ref().map_or("configuration".into(), |path| path.to_string_lossy());
+        let variables = &*environment.variables;
         let mut configuration =
-            toolgate_config::parse(text, format, &name, &*environment.variables)?;
+            parse_file(text, format, &name, path.as_deref(), variables, &read_env_file)?;
         configuration.place_limits(&name);
         Self::new(configuration, path, environment)
     }
@@ -461,7 +463,7 @@ fn telemetry(settings: Option<&TelemetryConfig>, variables: &Variables) -> Telem
 }
 
 /// A path of the configuration. A relative one starts at the folder of the file.
-fn resolve(file: Option<&Path>, path: &Path) -> PathBuf {
+pub(crate) fn resolve(file: Option<&Path>, path: &Path) -> PathBuf {
     let joined = file.and_then(Path::parent).unwrap_or_else(|| Path::new("")).join(path);
     // Messages show the path, so `.` components go.
     joined.components().filter(|part| *part != Component::CurDir).collect()

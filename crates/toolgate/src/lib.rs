@@ -32,18 +32,20 @@
 //! each namespace, reads a [`HostConfig`] and starts hosts from its settings.
 
 mod builder;
+mod env_files;
 mod host_config;
 mod pins;
 mod server;
 
 pub use builder::HostBuilder;
+pub use env_files::{env_file_path, parse_file, read_env_file};
 pub use host_config::{
     EncoderSetupError, HostConfig, HostConfigError, HostEnvironment, StateFolderError, Variables,
     audit_limits, code_settings,
 };
 pub use pins::{PinFile, PinFileError, PinFileProblem};
 pub use server::AuthorizerError;
-pub use toolgate_config::{Configuration, ExposureMode, Format, Problem};
+pub use toolgate_config::{Configuration, EnvFileError, ExposureMode, Format, Problem};
 pub use toolgate_host::{Host, HostSettings, ServerSetup, Session};
 pub use toolgate_sandbox::PoolSettings;
 pub use toolgate_store::{Store, VaultKey};

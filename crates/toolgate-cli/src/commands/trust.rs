@@ -45,9 +45,10 @@ pub(crate) fn run(arguments: &Trust) -> CommandResult {
         print::line(format!("{path} is trusted, as it is now."));
         return Ok(ExitCode::SUCCESS);
     }
+    let env_files = if file.has_env_files() { ", or of its env files," } else { "" };
     let shown = format!(
         "{says}\nIf you trust it, all of this is used whenever toolgate is started in this folder. Your \
-         own policy holds as well. After any change of the file you are asked again."
+         own policy holds as well. After any change of the file{env_files} you are asked again."
     );
     person::agrees(load::own_presence(), &shown, "Trust this file, as it is shown?")?;
     file.trust()?;
@@ -61,8 +62,8 @@ pub(crate) fn run(arguments: &Trust) -> CommandResult {
 fn list(as_json: bool) -> CommandResult {
     let all = trust::all()?;
     let state = |trusted: &Trusted| {
-        let text = std::fs::read(&trusted.path);
-        match text.map(|text| blake3::hash(&text).to_hex().to_string() == trusted.fingerprint) {
+        let file = FolderFile::read(trusted.path.clone().into());
+        match file.map(|file| file.fingerprint() == trusted.fingerprint) {
             Ok(true) => "trusted",
             Ok(false) => "changed since, so not trusted",
             Err(_) => "not there",

@@ -20,6 +20,8 @@ mod code;
 mod demand;
 mod demo;
 mod embeddings;
+#[cfg(unix)]
+mod env_file;
 mod eras;
 mod escaping;
 mod fixtures;

@@ -24,22 +24,22 @@ fn hostile() -> Value {
 }
 
 /// A user, and a working folder from somebody else.
-struct Visit {
-    user: Workplace,
+pub(crate) struct Visit {
+    pub(crate) user: Workplace,
 }
 
 impl Visit {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let user = Workplace::empty();
         fs::create_dir(user.path().join("repository")).unwrap();
         Self { user }
     }
 
-    fn folder(&self) -> std::path::PathBuf {
+    pub(crate) fn folder(&self) -> std::path::PathBuf {
         self.user.path().join("repository")
     }
 
-    fn with(self, file: &str, content: &Value) -> Self {
+    pub(crate) fn with(self, file: &str, content: &Value) -> Self {
         fs::write(self.folder().join(file), content.to_string()).unwrap();
         self
     }
@@ -58,7 +58,7 @@ impl Visit {
         command
     }
 
-    async fn run(&self, arguments: &[&str]) -> Outcome {
+    pub(crate) async fn run(&self, arguments: &[&str]) -> Outcome {
         let mut command = self.command(arguments);
         let output = command.stdin(std::process::Stdio::null()).output().await.unwrap();
         Outcome {
@@ -69,7 +69,7 @@ impl Visit {
     }
 
     /// Types the answer to the question of `toolgate trust`.
-    async fn trust(&self, answer: &str) -> Outcome {
+    pub(crate) async fn trust(&self, answer: &str) -> Outcome {
         let mut typist = Typist::run_command(self.command(&["trust"]));
         typist.sees(QUESTION).await.types(answer);
         typist.end().await
@@ -81,7 +81,7 @@ impl Visit {
     }
 
     /// `toolgate serve` as a client starts it.
-    async fn serve(&self) -> toolgate_testkit::RawClient {
+    pub(crate) async fn serve(&self) -> toolgate_testkit::RawClient {
         self.serve_in("auto").await.0
     }
 

@@ -83,12 +83,12 @@ fn vs_code() {
     let [github, db, env] = &configuration.servers[..] else { panic!("three servers") };
     insta::assert_snapshot!(transport(github), @"https://api.example/mcp/ []");
     assert!(db.transport.is_err());
-    insta::assert_snapshot!(transport(env), @r#"e ["s3cr3t-t0ken"] []"#);
+    assert!(env.transport.is_err());
     insta::assert_snapshot!(shown(&configuration), @"
     error: toolgate.json:5:67: `servers.db.env.KEY` uses `${input:key}`, which only the editor it was written for knows
       hint: write the value, or `${NAME}` for an environment variable
-    warning: toolgate.json:6:60: `servers.env.envFile` is not supported; it is ignored
-      hint: list the variables that the server needs under `env`, as `${NAME}`
+    error: toolgate.json:6:71: `servers.env.envFile` uses `${workspaceFolder}`, which only the editor it was written for knows
+      hint: write the value, or `${NAME}` for an environment variable
     ");
 
     let settings = format!(r#"{{ "editor.fontSize": 12, "mcp": {text} }}"#);

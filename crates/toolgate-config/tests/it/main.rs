@@ -5,6 +5,7 @@
 mod clients;
 mod demand;
 mod embeddings;
+mod env_file;
 mod gateway;
 mod limits;
 mod policy;

@@ -26,15 +26,18 @@ impl Redactor {
     /// unreadable and protect nothing.
     const SHORTEST_SECRET: usize = 8;
 
-    /// Hides `values`. Of a header such as `Bearer abc…` also hides the credential alone.
+    /// Hides `values`. Of a header such as `Bearer abc…` also hides the credential alone, and of a
+    /// value of several lines each line, because logs have lines.
     pub fn new(values: impl IntoIterator<Item = String>) -> Self {
         let mut secrets: Vec<String> = values
             .into_iter()
             .flat_map(|value| {
                 let credential = value.split_once(' ').map(|(_, rest)| rest.to_owned());
-                [Some(value), credential]
+                let has_lines = value.trim().contains('\n');
+                let lines: Vec<String> = value.lines().map(|line| line.trim().to_owned()).collect();
+                let lines = lines.into_iter().filter(move |_| has_lines);
+                lines.chain([value]).chain(credential)
             })
-            .flatten()
             .filter(|value| value.len() >= Self::SHORTEST_SECRET)
             .collect();
         // The longest first, so that a secret that contains another is hidden whole.
@@ -112,6 +115,13 @@ mod tests {
         let mut value = json!({"a": ["x abcdefgh12", 3]});
         redactor.clean_value(&mut value);
         assert_eq!(value, json!({"a": ["x [hidden]", 3]}));
+    }
+
+    #[test]
+    fn every_line_of_a_secret_is_hidden() {
+        let redactor = Redactor::new(["-----BEGIN KEY-----\r\nabcdefgh12\nshort\n".into()]);
+        assert_eq!(redactor.clean("bad abcdefgh12"), "bad [hidden]");
+        assert_eq!(redactor.clean("too short"), "too short");
     }
 
     #[test]

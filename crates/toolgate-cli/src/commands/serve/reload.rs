@@ -120,7 +120,8 @@ impl Reloader {
     fn check(&self, new: &Loaded) -> Result<(), Failure> {
         let old = &self.loaded;
         if let Some(path) = new.waiting.as_ref().filter(|_| old.is_folders) {
-            return Err(Failure::new(trust::changed(path)));
+            let has_env_files = old.env_files().next().is_some();
+            return Err(Failure::new(trust::changed(path, has_env_files)));
         }
         if old.is_folders && !new.is_folders {
             return Err(Failure::new(format!("{} is gone", folders::shown(&old.path)))
