@@ -19,7 +19,7 @@ use crate::{
     admitted::{Admitted, AdmittedSlots, Judged, Outgoing, ServerQueues},
     audit::{AuditOptions, AuditWriter, CallAudit},
     authorize::{CallAuthorizer, ClientForms, EndpointFingerprints},
-    caller_reads::CallerReads,
+    caller_reads::{CallerReads, KeepTime},
     context::{CallContext, RunContext, SessionContext},
     data_flow::{self, CallerMemory, ResultOrigin, SentData},
     error::BrokerError,
@@ -74,6 +74,8 @@ pub struct BrokerSettings {
     pub telemetry: Telemetry,
     /// What callers have read in other sessions.
     pub callers: CallerReads,
+    /// How long that counts: as the policy says. Brokers that share it share the time of the last one.
+    pub remember: KeepTime,
 }
 
 /// How the arguments for one server's tools are checked.
@@ -127,7 +129,8 @@ impl Broker {
     /// runtime.
     pub fn new(settings: BrokerSettings, observer: &Arc<dyn ServerObserver>) -> Arc<Self> {
         let BrokerSettings { policy, journal, no_journal, endpoints, forms, .. } = settings;
-        let callers = CallerMemory { reads: settings.callers, keep: policy.remember.0 };
+        settings.remember.set(policy.remember.0);
+        let callers = CallerMemory { reads: settings.callers, keep: settings.remember };
         let authorizer = CallAuthorizer::new(policy, journal, no_journal, endpoints, forms);
         Arc::new(Self {
             catalog: settings.catalog,
@@ -160,6 +163,7 @@ impl Broker {
             audit.guard(redactors);
         }
         *self.validation.write() = validation;
+        self.callers.keep.set(policy.remember.0);
         self.authorizer.reload(policy);
     }
 

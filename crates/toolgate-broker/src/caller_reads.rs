@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
 use crate::data_flow::SharedResults;
 
@@ -20,18 +20,22 @@ use crate::data_flow::SharedResults;
 #[derive(Clone, Default)]
 pub struct CallerReads(Arc<Mutex<HashMap<Arc<str>, Vec<SessionReads>>>>);
 
+/// How long the results of a session count after its end. Zero keeps sessions apart. All clones share
+/// the time, so that a new policy also holds for the sessions of the old one.
+#[derive(Debug, Clone, Default)]
+pub struct KeepTime(Arc<RwLock<Duration>>);
+
 /// The labelled results of one session.
 struct SessionReads {
     session: Arc<str>,
     results: SharedResults,
+    keep: KeepTime,
     ended: Option<EndedSession>,
 }
 
 #[derive(Clone, Copy)]
 struct EndedSession {
     at: Instant,
-    /// Until then the results count.
-    until: Instant,
     /// How many hashes of contents are stored.
     hashes: usize,
 }
@@ -41,7 +45,6 @@ pub(crate) struct ReadsRegistration {
     callers: CallerReads,
     caller: Arc<str>,
     session: Arc<str>,
-    keep: Duration,
 }
 
 /// The most sessions that have ended and still count. Of more, the oldest are forgotten.
@@ -59,12 +62,12 @@ impl CallerReads {
         caller: &Arc<str>,
         session: &Arc<str>,
         results: &SharedResults,
-        keep: Duration,
+        keep: &KeepTime,
     ) -> ReadsRegistration {
-        let (session, results) = (Arc::clone(session), results.clone());
-        let entry = SessionReads { session: Arc::clone(&session), results, ended: None };
+        let (session, results, keep) = (Arc::clone(session), results.clone(), keep.clone());
+        let entry = SessionReads { session: Arc::clone(&session), results, keep, ended: None };
         self.0.lock().entry(Arc::clone(caller)).or_default().push(entry);
-        ReadsRegistration { callers: self.clone(), caller: Arc::clone(caller), session, keep }
+        ReadsRegistration { callers: self.clone(), caller: Arc::clone(caller), session }
     }
 
     /// The results of the other sessions of a caller.
@@ -76,8 +79,10 @@ impl CallerReads {
     ) -> Vec<SharedResults> {
         let mut callers = self.0.lock();
         let Some(sessions) = callers.get_mut(caller) else { return Vec::new() };
-        sessions.retain(|known| known.counts(now));
+        sessions.retain(|known| !known.is_over(now));
         let others = sessions.iter().filter(|known| known.session != *session);
+        // A session that still lasts may count again later.
+        let others = others.filter(|known| !known.keep.get().is_zero());
         let others = others.map(|known| known.results.clone()).collect();
         if sessions.is_empty() {
             callers.remove(caller);
@@ -89,11 +94,10 @@ impl CallerReads {
         let mut callers = self.0.lock();
         let sessions = callers.get_mut(&registration.caller).into_iter().flatten();
         for known in sessions.filter(|known| known.session == registration.session) {
-            let (until, hashes) = (now + registration.keep, known.results.hashes());
-            known.ended = Some(EndedSession { at: now, until, hashes });
+            known.ended = Some(EndedSession { at: now, hashes: known.results.hashes() });
         }
         callers.retain(|_, sessions| {
-            sessions.retain(|known| known.counts(now));
+            sessions.retain(|known| !known.is_over(now));
             !sessions.is_empty()
         });
         limit(&mut callers);
@@ -128,9 +132,20 @@ fn limit(callers: &mut HashMap<Arc<str>, Vec<SessionReads>>) {
     }
 }
 
+impl KeepTime {
+    pub(crate) fn set(&self, time: Duration) {
+        *self.0.write() = time;
+    }
+
+    fn get(&self) -> Duration {
+        *self.0.read()
+    }
+}
+
 impl SessionReads {
-    fn counts(&self, now: Instant) -> bool {
-        self.ended.is_none_or(|end| now < end.until)
+    /// Whether it has ended, and the time is over in which its results count.
+    fn is_over(&self, now: Instant) -> bool {
+        self.ended.is_some_and(|end| now.saturating_duration_since(end.at) >= self.keep.get())
     }
 }
 
@@ -152,6 +167,10 @@ mod tests {
 
     const HOUR: Duration = Duration::from_hours(1);
 
+    fn keep(time: Duration) -> KeepTime {
+        KeepTime(Arc::new(RwLock::new(time)))
+    }
+
     fn name(text: &str) -> Arc<str> {
         text.into()
     }
@@ -161,7 +180,7 @@ mod tests {
         let callers = CallerReads::default();
         let results = SharedResults::default();
         let (ada, bob) = (name("ada"), name("bob"));
-        let first = callers.register(&ada, &name("s_1"), &results, HOUR);
+        let first = callers.register(&ada, &name("s_1"), &results, &keep(HOUR));
         let now = Instant::now();
         assert_eq!(callers.others(&ada, &name("s_2"), now).len(), 1, "while it lasts");
         assert_eq!(callers.others(&ada, &name("s_1"), now).len(), 0, "a session is no other one");
@@ -174,11 +193,29 @@ mod tests {
     }
 
     #[test]
+    fn a_new_time_holds_for_the_sessions_of_the_old_one() {
+        let (callers, time) = (CallerReads::default(), keep(Duration::ZERO));
+        let ada = name("ada");
+        let first = callers.register(&ada, &name("s_1"), &SharedResults::default(), &time);
+        let others = |after| callers.others(&ada, &name("s_2"), Instant::now() + after).len();
+        assert_eq!(others(Duration::ZERO), 0, "sessions are apart");
+        time.set(HOUR);
+        assert_eq!(others(Duration::ZERO), 1, "what was read before counts");
+        drop(first);
+        assert_eq!(others(HOUR / 2), 1);
+        time.set(2 * HOUR);
+        assert_eq!(others(HOUR + HOUR / 2), 1, "a longer time");
+        time.set(HOUR / 4);
+        assert_eq!(others(HOUR / 2), 0, "a shorter time");
+        assert!(callers.0.lock().is_empty(), "nothing is left");
+    }
+
+    #[test]
     fn ended_sessions_are_bounded() {
-        let callers = CallerReads::default();
+        let (callers, time) = (CallerReads::default(), keep(HOUR));
         for number in 0..ENDED + 50 {
             let (caller, session) = (name(&format!("c{number}")), name(&format!("s{number}")));
-            drop(callers.register(&caller, &session, &SharedResults::default(), HOUR));
+            drop(callers.register(&caller, &session, &SharedResults::default(), &time));
         }
         let kept = callers.0.lock().values().map(Vec::len).sum::<usize>();
         assert!(kept <= ENDED, "{kept}");
@@ -186,12 +223,12 @@ mod tests {
 
     #[test]
     fn the_contents_of_many_sessions_are_reduced_to_their_tools() {
-        let callers = CallerReads::default();
+        let (callers, time) = (CallerReads::default(), keep(HOUR));
         let all: Vec<SharedResults> = (0..WITH_CONTENTS + 3)
             .map(|number| {
                 let results = SharedResults::with_a_result(number);
                 let session = name(&format!("s{number}"));
-                drop(callers.register(&name("ada"), &session, &results, HOUR));
+                drop(callers.register(&name("ada"), &session, &results, &time));
                 results
             })
             .collect();

@@ -6,7 +6,7 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::{Arc, OnceLock},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use parking_lot::Mutex;
@@ -18,7 +18,7 @@ use toolgate_mcp::meta;
 use toolgate_policy::{Contact, Evidence, Flow, FlowMode, ScriptWay, ToolPolicy};
 
 use crate::{
-    caller_reads::{CallerReads, ReadsRegistration},
+    caller_reads::{CallerReads, KeepTime, ReadsRegistration},
     context::CallContext,
     script_flow::ScriptFlow,
 };
@@ -46,7 +46,7 @@ pub(crate) struct SentData<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct CallerMemory {
     pub(crate) reads: CallerReads,
-    pub(crate) keep: Duration,
+    pub(crate) keep: KeepTime,
 }
 
 /// A tool whose results were read before a run began or resumed. A run can resume in another
@@ -247,12 +247,10 @@ pub(crate) fn learn(
         return;
     }
     let session = &context.session;
-    if !callers.keep.is_zero() {
-        session.data.registration.get_or_init(|| {
-            let (caller, results) = (&session.caller().identity, &session.data.results);
-            callers.reads.register(caller, session.id(), results, callers.keep)
-        });
-    }
+    session.data.registration.get_or_init(|| {
+        let (caller, results) = (&session.caller().identity, &session.data.results);
+        callers.reads.register(caller, session.id(), results, &callers.keep)
+    });
     let run = context.run.as_ref();
     if let Some((run, call)) = run {
         let mut results = run.data.results.lock();

@@ -28,7 +28,7 @@ pub use approval::{ApprovalPrompt, ApprovalRequest, GrantDuration, GrantExtent, 
 pub use audit::AuditOptions;
 pub use authorize::{ClientForms, EndpointFingerprints};
 pub use broker::{Broker, BrokerSettings, SharedCatalog, ValidationSettings};
-pub use caller_reads::CallerReads;
+pub use caller_reads::{CallerReads, KeepTime};
 pub use context::{
     CallContext, CallJournal, CallJournalError, Caller, CallerLocation, MadeBy, Pause, RunContext,
     SessionContext, new_id,

@@ -66,13 +66,11 @@ pub(crate) fn load_to_check(globals: &Globals) -> Result<Loaded, Failure> {
     load_as(globals, Purpose::Check)
 }
 
-/// [`load`] for a gateway that runs already.
-pub(crate) fn load_again(globals: &Globals) -> Result<Loaded, Failure> {
+/// [`load`] for a gateway that runs already, with the configuration `before`.
+pub(crate) fn load_again(globals: &Globals, before: &Loaded) -> Result<Loaded, Failure> {
     let loaded = load_as(globals, Purpose::Reload)?;
-    if let Some(telemetry) = TELEMETRY.get() {
-        loaded.config.share_telemetry(telemetry.clone());
-    }
-    Ok(loaded)
+    let config = loaded.config.continuing(&before.config);
+    Ok(Loaded { config, ..loaded })
 }
 
 /// What a configuration is read for.

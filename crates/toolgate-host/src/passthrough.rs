@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use parking_lot::RwLock;
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use toolgate_broker::{Broker, SharedCatalog};
+use toolgate_broker::{Broker, KeepTime, SharedCatalog};
 use toolgate_catalog::{Catalog, Definition, ServerName, Tool};
 use toolgate_policy::{CallPath, CallerFacts, Flow, Policy, Verdict};
 
@@ -21,6 +21,9 @@ pub struct PassthroughGuard {
     /// Replaced as a whole by a reload.
     in_force: RwLock<Arc<GuardInForce>>,
     reloads: watch::Sender<u64>,
+    /// Each reload makes another broker. They share the time, so that it also holds for the sessions of
+    /// the old ones.
+    remember: KeepTime,
 }
 
 /// What decides now.
@@ -31,14 +34,15 @@ struct GuardInForce {
 }
 
 impl GuardInForce {
-    fn new(settings: &HostSettings, server: &ServerName) -> Self {
+    fn new(settings: &HostSettings, server: &ServerName, remember: &KeepTime) -> Self {
         let judges = settings.lock.is_some() || !settings.policy.is_idle();
         let journal = settings.store.as_ref().filter(|_| judges).map(open_journal);
         let entry = settings.servers.iter().find(|setup| setup.spec.name == *server);
         let catalog = Catalog::new(entry.map(|setup| setup.entry.clone()));
         let (lock, pin) = (settings.lock.clone(), settings.pin.clone());
         let filter = ToolFilter::new(Policy::new(settings.policy.clone()), lock, pin, [server]);
-        let settings = settings.broker_settings(SharedCatalog::new(catalog), journal);
+        let mut settings = settings.broker_settings(SharedCatalog::new(catalog), journal);
+        settings.remember = remember.clone();
         Self { broker: Broker::without_servers(settings), filter, judges }
     }
 }
@@ -47,14 +51,15 @@ impl PassthroughGuard {
     /// A guard for one server, with the settings of all servers. Touches the disk if there is a
     /// policy. Must be called inside a tokio runtime.
     pub fn new(settings: &HostSettings, server: &ServerName) -> Self {
-        let in_force = GuardInForce::new(settings, server);
+        let remember = KeepTime::default();
+        let in_force = GuardInForce::new(settings, server, &remember);
         let in_force = RwLock::new(Arc::new(in_force));
-        Self { server: server.clone(), in_force, reloads: watch::Sender::new(0) }
+        Self { server: server.clone(), in_force, reloads: watch::Sender::new(0), remember }
     }
 
     /// Replaces the policy. Sessions stay. Touches the disk.
     pub fn reload(&self, settings: &HostSettings) {
-        let new = Arc::new(GuardInForce::new(settings, &self.server));
+        let new = Arc::new(GuardInForce::new(settings, &self.server, &self.remember));
         let before = std::mem::replace(&mut *self.in_force.write(), new);
         self.reloads.send_modify(|count| *count += 1);
         before.broker.flush();

@@ -5,7 +5,7 @@ use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 use thiserror::Error;
 use toolgate_broker::{
     AuditOptions, BrokerSettings, CallLimiter, CallerReads, ClientForms, EndpointFingerprints,
-    SharedCatalog, ValidationSettings,
+    KeepTime, SharedCatalog, ValidationSettings,
 };
 use toolgate_catalog::{CatalogServer, ExposureSettings};
 use toolgate_policy::{PolicySettings, definitions::Lock};
@@ -197,6 +197,7 @@ impl HostSettings {
             script_calls: self.code.as_ref().map_or(1, |code| code.max_parallel_calls),
             telemetry: self.telemetry.clone(),
             callers: self.callers.clone(),
+            remember: KeepTime::default(),
         }
     }
 }

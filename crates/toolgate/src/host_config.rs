@@ -208,9 +208,14 @@ impl HostConfig {
         is_known.then_some(()).ok_or_else(|| HostConfigError::UnknownNamespace(name.to_owned()))
     }
 
-    /// Uses this telemetry instead of starting one, for a process that has one already.
-    pub fn share_telemetry(&self, telemetry: Telemetry) {
-        let _ = self.telemetry.set(telemetry);
+    /// Continues an earlier configuration of this process: uses its telemetry, its counts of calls, and
+    /// what it knows of callers.
+    #[must_use]
+    pub fn continuing(mut self, before: &Self) -> Self {
+        self.callers = before.callers.clone();
+        self.telemetry = before.telemetry().into();
+        self.limiter = before.limiter().into();
+        self
     }
 
     /// The state folder, if it can be written. A folder that cannot be written is not used at all.

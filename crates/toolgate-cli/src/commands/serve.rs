@@ -8,12 +8,13 @@ use std::{
 };
 
 use futures::future::join_all;
+use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use toolgate_gateway::{
-    AggregateFactory, HttpSettings, NamespaceRoute, PassthroughFactory, ServiceFactory,
+    AggregateFactory, HttpSettings, NamespaceRoute, PassthroughFactory, RouteTable, ServiceFactory,
 };
-use toolgate_host::{Host, PassthroughGuard};
+use toolgate_host::{Host, HostSettings, PassthroughGuard};
 
 use crate::{
     access,
@@ -44,54 +45,53 @@ pub(crate) async fn run(globals: &Globals, arguments: &Serve) -> CommandResult {
         }
         None => None,
     };
-    let Served { source, mut hosts, guard } = source(&loaded, arguments)?;
+    let Served { source, hosts, passthrough } = source(&loaded, arguments)?;
     if let Some(line) = loaded.first_policy() {
         print::note(line);
     }
     let stop = CancellationToken::new();
     tokio::spawn(stop_on_signal(stop.clone()));
-    let watch = |loaded: Loaded, hosts: &[(Option<String>, Host)]| {
-        let (globals, hosts, guard) = (globals.clone(), hosts.to_vec(), guard.clone());
-        let reloader = Reloader { globals, mode: arguments.mode, loaded, hosts, guard, told: None };
+    let watch = |loaded: Loaded, routes: Option<ServedPaths>| {
+        let (globals, mode) = (globals.clone(), arguments.mode);
+        let (hosts, passthrough) = (hosts.clone(), passthrough.clone());
+        let reloader = Reloader { globals, mode, loaded, hosts, routes, passthrough, told: None };
         tokio::spawn(stop.clone().run_until_cancelled_owned(reloader.run()))
     };
     let watching;
     if let Some((listener, address, access)) = listener {
         let mut settings = HttpSettings::new(source);
         access::apply(&loaded.configuration.gateway, access, &mut settings);
-        if hosts.is_empty() {
+        if passthrough.is_some() {
             settings.limits.sessions = settings.limits.sessions.min(PASSTHROUGH_SESSIONS);
         }
         print::note(format!("toolgate listens on http://{address}/mcp"));
         // With `--namespace` nothing else is served.
-        if !hosts.is_empty() && globals.namespace.is_none() {
+        let serves_all = passthrough.is_none() && globals.namespace.is_none();
+        let routes =
+            serves_all.then(|| ServedPaths { table: settings.namespaces.clone(), address });
+        if let Some(routes) = &routes {
             for (name, host_settings) in loaded.namespaces(arguments.mode) {
-                let host = Host::start(host_settings);
-                let path = format!("/mcp/{name}");
-                print::note(format!("  namespace {name}: http://{address}{path}"));
-                let source = Arc::new(AggregateFactory::new(host.clone()));
-                settings.namespaces.push(NamespaceRoute { path, factory: source });
-                hosts.push((Some(name), host));
+                routes.serve(&name, host_settings, &hosts);
             }
         }
         if !address.ip().is_loopback() {
             print::note("  hint: it speaks plain HTTP; put a proxy with TLS in front of it");
         }
-        watching = watch(loaded, &hosts);
+        watching = watch(loaded, routes);
         toolgate_gateway::serve_http(listener, settings, stop.clone()).await;
     } else {
         if io::stdin().is_terminal() {
             explain(&loaded, arguments);
         }
-        watching = watch(loaded, &hosts);
+        watching = watch(loaded, None);
         toolgate_gateway::serve_stdio(source, stop.clone()).await;
     }
     // No server is added to a host that shuts down.
     stop.cancel();
     let _ = watching.await;
-    join_all(hosts.iter().map(|(_, host)| host.shutdown())).await;
-    if let Some(guard) = guard {
-        let _ = tokio::task::spawn_blocking(move || guard.broker().flush()).await;
+    join_all(hosts.all().iter().map(|(_, host)| host.shutdown())).await;
+    if let Some(factory) = passthrough {
+        let _ = tokio::task::spawn_blocking(move || factory.guard().broker().flush()).await;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -99,10 +99,45 @@ pub(crate) async fn run(globals: &Globals, arguments: &Serve) -> CommandResult {
 /// The served factory, and what must be shut down.
 struct Served {
     source: Arc<dyn ServiceFactory>,
-    /// The hosts, by namespace.
-    hosts: Vec<(Option<String>, Host)>,
-    /// The guard of a server that is passed through.
-    guard: Option<Arc<PassthroughGuard>>,
+    hosts: ServedHosts,
+    /// The server that is passed through.
+    passthrough: Option<Arc<PassthroughFactory>>,
+}
+
+/// The hosts that are served, by namespace. All clones share them: a reload may add some.
+#[derive(Clone, Default)]
+struct ServedHosts(Arc<Mutex<Vec<(Option<String>, Host)>>>);
+
+/// The paths of an HTTP endpoint.
+struct ServedPaths {
+    table: RouteTable,
+    address: SocketAddr,
+}
+
+impl ServedHosts {
+    fn all(&self) -> Vec<(Option<String>, Host)> {
+        self.0.lock().clone()
+    }
+
+    fn has(&self, namespace: &str) -> bool {
+        self.0.lock().iter().any(|(name, _)| name.as_deref() == Some(namespace))
+    }
+
+    fn push(&self, namespace: Option<String>, host: Host) {
+        self.0.lock().push((namespace, host));
+    }
+}
+
+impl ServedPaths {
+    /// Starts the host of a namespace, and serves it.
+    fn serve(&self, name: &str, settings: HostSettings, hosts: &ServedHosts) {
+        let host = Host::start(settings);
+        let path = format!("/mcp/{name}");
+        print::note(format!("  namespace {name}: http://{}{path}", self.address));
+        let factory = Arc::new(AggregateFactory::new(host.clone()));
+        hosts.push(Some(name.to_owned()), host);
+        self.table.push(NamespaceRoute { path, factory });
+    }
 }
 
 /// The served factory: all servers of a host, or one server in pass-through. The policy applies to
@@ -113,8 +148,9 @@ fn source(loaded: &Loaded, arguments: &Serve) -> Result<Served, Failure> {
         let host = Host::start(settings);
         host.code().warm_up();
         let source = Arc::new(AggregateFactory::new(host.clone()));
-        let hosts = vec![(loaded.namespace.clone(), host)];
-        return Ok(Served { source, hosts, guard: None });
+        let hosts = ServedHosts::default();
+        hosts.push(loaded.namespace.clone(), host);
+        return Ok(Served { source, hosts, passthrough: None });
     };
     let Some(setup) = settings.servers.iter().find(|setup| setup.spec.name.as_str() == *name)
     else {
@@ -125,8 +161,9 @@ fn source(loaded: &Loaded, arguments: &Serve) -> Result<Served, Failure> {
         return Err(failure.hint_if(hint).meaning(name, names));
     };
     let guard = Arc::new(PassthroughGuard::new(&settings, &setup.spec.name));
-    let source = PassthroughFactory::new(setup.spec.clone()).guarded_by(Arc::clone(&guard));
-    Ok(Served { source: Arc::new(source), hosts: Vec::new(), guard: Some(guard) })
+    let factory = Arc::new(PassthroughFactory::new(setup.spec.clone()).guarded_by(guard));
+    let source = Arc::clone(&factory) as Arc<dyn ServiceFactory>;
+    Ok(Served { source, hosts: ServedHosts::default(), passthrough: Some(factory) })
 }
 
 /// Listens on an address. Returns the real one, since port 0 stands for a free port.

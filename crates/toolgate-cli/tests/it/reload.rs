@@ -206,6 +206,9 @@ async fn a_broken_file_changes_nothing_until_it_is_corrected() {
     let found = call(&mut client, "search_tools", search(&["echo"])).await;
     assert!(text(&found).contains("has changed and is not in use"), "{found}");
     assert!(text(&found).contains("toolgate.json:1:"), "{found}");
+    let hint = "correct the file; `toolgate config check` shows the place";
+    assert!(text(&found).contains(&format!("Hint: {hint}.")), "{found}");
+    assert!(client.stderr_line().await.unwrap().contains(&format!("hint: {hint}")));
     assert!(!text(&found).contains("hunter2"), "{found}");
     // An entry that costs a server is a broken file, too.
     let typo = json!({ "kit": entry(&kit()), "notes": { "comand": "x" } });
@@ -213,6 +216,9 @@ async fn a_broken_file_changes_nothing_until_it_is_corrected() {
     let said = told(&mut client).await;
     assert!(said.contains("not reloaded") && said.contains("`mcpServers.notes.comand`"), "{said}");
     assert!(client.stderr_line().await.unwrap().contains("hint: rename `comand`"));
+    let found = call(&mut client, "search_tools", search(&["echo"])).await;
+    assert!(text(&found).contains("Hint: rename `comand` to `command`."), "{found}");
+    assert!(text(&found).contains("toolgate.json:1:"), "{found}");
     let fixed = json!({ "kit": entry(&kit()), "notes": entry(&notes()) });
     place.rewrite(&with(&fixed).to_string());
     assert_eq!(told(&mut client).await, "configuration reloaded: +notes");
@@ -276,8 +282,7 @@ async fn what_needs_a_restart_is_said() {
     );
     assert_eq!(
         told(&mut client).await,
-        "configuration reloaded: namespaces changed; toolSearch changed; needs a restart: audit, \
-         namespace few"
+        "configuration reloaded: namespaces changed; toolSearch changed; needs a restart: audit"
     );
 }
 
@@ -296,6 +301,86 @@ async fn a_passed_through_server_gets_the_new_policy() {
     assert!(!names(&list(&mut client).await).contains(&"add"));
     let refused = client.call("add", json!({ "a": 1, "b": 2 })).await.unwrap();
     assert_eq!(refused["error"]["message"], "there is no tool `add`", "{refused}");
+}
+
+#[tokio::test]
+async fn new_sessions_of_a_passed_through_server_get_its_new_settings() {
+    let config = |value: &str| {
+        let server = entry_with(&kit(), json!({ "env": { "GREETING": value } }));
+        with(&json!({ "kit": server })).to_string()
+    };
+    let place = Workplace::with_text(&config("one"));
+    let mut gateway = place.serve_http(&["--passthrough", "kit"]).await;
+    let seen = async |client: &crate::http::HttpClient| {
+        let mut result = client.call("environment", json!({ "names": ["GREETING"] })).await;
+        result["structuredContent"]["variables"]["GREETING"].take()
+    };
+    let before = gateway.client();
+    assert_eq!(seen(&before).await, "one");
+    place.rewrite(&config("two"));
+    assert_eq!(
+        gateway.says("configuration").await,
+        "configuration reloaded: kit changed, for new sessions"
+    );
+    assert_eq!(seen(&before).await, "one", "a session stays");
+    assert_eq!(seen(&gateway.client()).await, "two");
+    gateway.stop().await;
+}
+
+#[tokio::test]
+async fn a_limit_of_a_passed_through_server_counts_on_after_a_reload() {
+    let config = |policy: &str| {
+        json!({
+            "mcpServers": { "kit": entry(&kit()) }, "policy": policy,
+            "limits": [{ "tool": "kit_add", "perMinute": 2 }],
+        })
+        .to_string()
+    };
+    let place = Workplace::with_text(&config("allow"));
+    let mut client = place.connect(&["--passthrough", "kit"]).await;
+    let sum = json!({ "a": 1, "b": 2 });
+    call(&mut client, "add", sum.clone()).await;
+    place.rewrite(&config("ask-destructive"));
+    assert_eq!(told(&mut client).await, "configuration reloaded: policy changed");
+    call(&mut client, "add", sum.clone()).await;
+    let refused = client.call("add", sum).await.unwrap().to_string();
+    assert!(refused.contains("2 calls a minute"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_namespace_that_is_new_is_served_without_a_restart() {
+    let config = |namespaces: Value| {
+        json!({
+            "mcpServers": { "kit": entry(&kit()), "notes": entry(&notes()) },
+            "limits": [{ "tool": "kit_add", "perMinute": 2 }],
+            "namespaces": namespaces,
+        })
+        .to_string()
+    };
+    let few = json!({ "servers": ["kit"], "mode": "direct" });
+    let place = Workplace::with_text(&config(json!({ "few": few })));
+    let mut gateway = place.serve_http(&[]).await;
+    let sum = json!({ "a": 1, "b": 2 });
+    gateway.client_of("few").call("kit_add", sum.clone()).await;
+    place.rewrite(&config(json!({ "few": few, "more": few })));
+    assert_eq!(gateway.says("configuration").await, "configuration reloaded: namespaces changed");
+    let address = gateway.says("namespace more").await;
+    assert!(address.ends_with("/mcp/more"), "{address}");
+    let more = gateway.client_of("more");
+    let tools = more.list().await;
+    assert!(names(&tools).contains(&"kit_add") && !names(&tools).contains(&"notes_find_notes"));
+    // A limit of the file holds for all namespaces together.
+    more.call("kit_add", sum.clone()).await;
+    let third = more.call("kit_add", sum).await.to_string();
+    assert!(third.contains("2 calls a minute"), "{third}");
+    // It goes, and comes back.
+    place.rewrite(&config(json!({ "few": few })));
+    gateway.says("configuration reloaded: namespaces changed").await;
+    assert!(!names(&gateway.client_of("more").list().await).contains(&"kit_echo"));
+    place.rewrite(&config(json!({ "few": few, "more": few })));
+    gateway.says("configuration reloaded: namespaces changed").await;
+    gateway.client_of("more").call("kit_echo", json!({ "message": "back" })).await;
+    gateway.stop().await;
 }
 
 #[tokio::test]

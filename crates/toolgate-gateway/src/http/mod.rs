@@ -12,7 +12,7 @@ mod sessions;
 mod settings;
 mod streams;
 
-use std::{collections::HashMap, convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
+use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
     Json, Router,
@@ -47,17 +47,14 @@ use crate::{
 };
 
 pub(crate) use self::error::HttpError;
-pub use self::settings::{HttpLimits, HttpSettings, NamespaceRoute};
+pub use self::settings::{HttpLimits, HttpSettings, NamespaceRoute, RouteTable};
 
 /// The state that all requests share.
 #[derive(Debug)]
 pub(crate) struct HttpState {
     origin_policy: OriginPolicy,
     access: AccessControl,
-    /// By their paths.
-    endpoints: HashMap<String, Arc<ServedEndpoint>>,
-    /// The paths, the default first.
-    paths: Vec<String>,
+    endpoints: RouteTable,
     limits: HttpLimits,
     sessions: Arc<SessionTable>,
     parked: ParkedRequests,
@@ -71,6 +68,13 @@ pub(crate) struct ServedEndpoint {
     path: Arc<str>,
     factory: Arc<dyn ServiceFactory>,
     clients: ModernClients,
+}
+
+impl ServedEndpoint {
+    fn new(route: NamespaceRoute) -> Self {
+        let NamespaceRoute { path, factory } = route;
+        Self { path: path.into(), factory, clients: ModernClients::default() }
+    }
 }
 
 /// The endpoint and the caller of an HTTP request.
@@ -104,15 +108,7 @@ pub async fn serve_http(listener: TcpListener, settings: HttpSettings, stop: Can
             allowed_origins,
         },
         access,
-        paths: namespaces.iter().map(|route| route.path.clone()).collect(),
-        endpoints: namespaces
-            .into_iter()
-            .map(|NamespaceRoute { path, factory }| {
-                let clients = ModernClients::default();
-                let endpoint = ServedEndpoint { path: path.as_str().into(), factory, clients };
-                (path, Arc::new(endpoint))
-            })
-            .collect(),
+        endpoints: namespaces,
         sessions: SessionTable::new(
             limits.sessions,
             limits.sessions_per_caller,
@@ -139,7 +135,7 @@ pub async fn serve_http(listener: TcpListener, settings: HttpSettings, stop: Can
     tokio::join!(server.sessions.end(), async {
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, server.responding.wait()).await;
     });
-    join_all(server.endpoints.values().map(|endpoint| endpoint.clients.end())).await;
+    join_all(server.endpoints.all().iter().map(|endpoint| endpoint.clients.end())).await;
     connections.close();
     let _ = tokio::time::timeout(CLOSE_TIMEOUT, connections.wait()).await;
 }
@@ -205,7 +201,7 @@ async fn clean_up(server: &HttpState) {
         ticks.tick().await;
         server.sessions.remove_idle();
         server.parked.remove_expired();
-        for endpoint in server.endpoints.values() {
+        for endpoint in server.endpoints.all() {
             endpoint.clients.remove_idle(limits.session_idle);
         }
     }
@@ -226,7 +222,7 @@ async fn handle(
         if let Some(response) = origin::preflight(&parts) {
             return Ok(response);
         }
-        let Some(endpoint) = server.endpoints.get(parts.uri.path()).cloned() else {
+        let Some(endpoint) = server.endpoints.get(parts.uri.path()) else {
             let message = "nothing is served at this path; the endpoint is /mcp, or /mcp/NAME for a \
                            namespace";
             return Err(HttpError::new(StatusCode::NOT_FOUND, message));
@@ -260,7 +256,7 @@ async fn describe_resource(State(server): State<Arc<HttpState>>, request: HttpRe
     if let Err(error) = server.origin_policy.check(&parts) {
         return error.into_response();
     }
-    let metadata = server.access.resource_metadata(parts.uri.path(), &server.paths);
+    let metadata = server.access.resource_metadata(parts.uri.path(), &server.endpoints.paths());
     let response = match (parts.method.clone(), metadata) {
         (_, None) => StatusCode::NOT_FOUND.into_response(),
         (Method::GET | Method::HEAD, Some(document)) => Json(document).into_response(),

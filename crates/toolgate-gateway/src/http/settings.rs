@@ -2,6 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
+use parking_lot::RwLock;
+
+use super::ServedEndpoint;
 use crate::{
     access::{AccessControl, CredentialRequirement},
     service::ServiceFactory,
@@ -11,7 +14,7 @@ use crate::{
 #[derive(Debug)]
 pub struct HttpSettings {
     /// The paths that are served, the default first.
-    pub namespaces: Vec<NamespaceRoute>,
+    pub namespaces: RouteTable,
     /// Limits on what clients may use.
     pub limits: HttpLimits,
     /// Accepted values of `Host` besides those of loopback, with or without a port.
@@ -29,6 +32,33 @@ pub struct NamespaceRoute {
     pub path: String,
     /// Creates the services of the clients at this path.
     pub factory: Arc<dyn ServiceFactory>,
+}
+
+/// The paths that are served. All clones share them, so that paths can be added while clients are
+/// served.
+#[derive(Debug, Clone, Default)]
+pub struct RouteTable(Arc<RwLock<Vec<Arc<ServedEndpoint>>>>);
+
+impl RouteTable {
+    /// Serves one more path. A path that is served already stays as it is.
+    pub fn push(&self, route: NamespaceRoute) {
+        let mut served = self.0.write();
+        if served.iter().all(|known| *known.path != *route.path) {
+            served.push(Arc::new(ServedEndpoint::new(route)));
+        }
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Option<Arc<ServedEndpoint>> {
+        self.0.read().iter().find(|known| *known.path == *path).cloned()
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<ServedEndpoint>> {
+        self.0.read().clone()
+    }
+
+    pub(crate) fn paths(&self) -> Vec<String> {
+        self.0.read().iter().map(|known| known.path.to_string()).collect()
+    }
 }
 
 /// Limits on what clients may use.
@@ -65,8 +95,10 @@ pub struct HttpLimits {
 impl HttpSettings {
     /// Serves `/mcp` for clients on this machine.
     pub fn new(factory: Arc<dyn ServiceFactory>) -> Self {
+        let namespaces = RouteTable::default();
+        namespaces.push(NamespaceRoute { path: "/mcp".to_owned(), factory });
         Self {
-            namespaces: vec![NamespaceRoute { path: "/mcp".to_owned(), factory }],
+            namespaces,
             limits: HttpLimits::default(),
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),

@@ -11,7 +11,7 @@ mod tools;
 use std::{collections::VecDeque, sync::Arc};
 
 use futures::future::{BoxFuture, try_join_all};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -36,7 +36,8 @@ use crate::{
 /// the same capabilities share one.
 #[derive(Debug)]
 pub struct PassthroughFactory {
-    server: Arc<dyn ServerConnector>,
+    /// Replaced by a reload. Sessions keep the connection that they have.
+    server: RwLock<Arc<dyn ServerConnector>>,
     guard: Arc<PassthroughGuard>,
 }
 
@@ -75,13 +76,28 @@ impl PassthroughFactory {
     pub fn new(server: ServerSpec) -> Self {
         let settings = HostSettings::new(vec![ServerSetup::new(server.clone())]);
         let guard = Arc::new(PassthroughGuard::new(&settings, &server.name));
-        Self { server: Arc::new(server), guard }
+        Self { server: RwLock::new(Arc::new(server)), guard }
     }
 
     /// Applies the policy to requests and records them. Allowed requests are passed on unchanged.
     #[must_use]
     pub fn guarded_by(self, guard: Arc<PassthroughGuard>) -> Self {
         Self { guard, ..self }
+    }
+
+    /// Decides on requests and records them.
+    pub fn guard(&self) -> &PassthroughGuard {
+        &self.guard
+    }
+
+    /// Replaces the policy, and the settings of the server for the sessions that begin later. A server
+    /// that is not in the new settings stays as it is. Touches the disk.
+    pub fn reload(&self, settings: &HostSettings) {
+        let mut servers = settings.servers.iter();
+        if let Some(setup) = servers.find(|setup| setup.spec.name == *self.guard.server()) {
+            *self.server.write() = Arc::new(setup.spec.clone());
+        }
+        self.guard.reload(settings);
     }
 }
 
@@ -98,7 +114,8 @@ impl ServiceFactory for PassthroughFactory {
                 modern_capabilities: client.capabilities,
             };
             let handler = Arc::clone(&router) as _;
-            let connection = self.server.connect(client.era, introduced, handler).await?;
+            let server = Arc::clone(&self.server.read());
+            let connection = server.connect(client.era, introduced, handler).await?;
             let changes = router.list_changes.subscribe();
             let guard = Arc::clone(&self.guard);
             let tools = ToolList::new(Arc::clone(&connection), Arc::clone(&guard), changes);

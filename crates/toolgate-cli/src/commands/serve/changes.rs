@@ -1,6 +1,6 @@
 //! What differs between two versions of a configuration.
 
-use std::{collections::BTreeSet, fmt};
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use toolgate_catalog::ServerName;
 use toolgate_config::{Configuration, ServerConfig, ToolSearchConfig};
@@ -16,8 +16,14 @@ pub(super) struct Changes {
     policy: bool,
     /// Other sections that take effect at once, or for new sessions.
     sections: Vec<&'static str>,
-    /// What takes effect after a restart.
-    pub(super) restart: Vec<String>,
+    /// Whether the audit log is written in another way.
+    audit: bool,
+    /// The namespaces that are new.
+    pub(super) namespaces: Vec<String>,
+    /// What takes effect after a restart, whatever is served.
+    restart: Vec<&'static str>,
+    /// What of a host takes effect after a restart.
+    host_restart: Vec<&'static str>,
 }
 
 impl Changes {
@@ -36,23 +42,30 @@ impl Changes {
         changes.removed = usable(old).filter(is_gone).map(|it| it.name.clone()).collect();
         // A namespace that is new has no policy that could have changed.
         let both = |name: &str| [old, new].iter().all(|it| has_namespace(it, name));
-        changes.policy = policies(old, &both) != policies(new, &both);
+        // So has a server.
+        let stays = |name: &ServerName| [old, new].iter().all(|it| has_server(it, name));
+        changes.policy = policies(old, &both, &stays) != policies(new, &both, &stays);
         let namespaces = |configuration: &Configuration| {
             let namespaces = configuration.namespaces.iter();
             let parts = namespaces.map(|it| (it.name.clone(), it.servers.clone(), it.exclusive));
             parts.collect::<Vec<_>>()
         };
         let searches = |configuration| searches(configuration, &both, Clone::clone);
-        let sections = [
+        changes.sections = named([
             ("namespaces", namespaces(old) != namespaces(new)),
             ("toolSearch", searches(old) != searches(new)),
             ("codeMode", old.code_mode != new.code_mode),
             ("registry", old.registry != new.registry),
             ("skills", old.skills != new.skills),
-        ];
-        let differ = sections.into_iter().filter(|(_, differs)| *differs);
-        changes.sections = differ.map(|(name, _)| name).collect();
-        changes.restart = restart(old, new, &both);
+        ]);
+        changes.audit = old.audit != new.audit;
+        let added = new.namespaces.iter().filter(|it| !both(&it.name));
+        changes.namespaces = added.map(|it| it.name.clone()).collect();
+        changes.restart = named([
+            ("gateway", old.gateway != new.gateway),
+            ("telemetry", old.telemetry != new.telemetry),
+        ]);
+        changes.host_restart = host_restart(old, new, &both);
         changes
     }
 
@@ -61,14 +74,33 @@ impl Changes {
         *self == Self::default()
     }
 
-    /// Whether the policy differs.
-    pub(super) fn has_policy(&self) -> bool {
-        self.policy
+    /// What the differences mean for one server that is passed through.
+    pub(super) fn of_server(&self, server: &str) -> String {
+        let mut parts = Vec::new();
+        if self.policy {
+            parts.push("policy changed".to_owned());
+        }
+        if self.audit {
+            parts.push("audit changed".to_owned());
+        }
+        // Each session is a connection to the server.
+        if self.changed.contains(server) {
+            parts.push(format!("{server} changed, for new sessions"));
+        }
+        if self.removed.iter().any(|name| name == server) {
+            parts.push(format!("{server} is gone from the file, and stays until a restart"));
+        }
+        self.push_restart(self.restart.clone(), &mut parts);
+        if parts.is_empty() {
+            parts.push(format!("nothing changed for {server}"));
+        }
+        parts.join("; ")
     }
 
-    /// Whether a server was added, removed or changed.
-    pub(super) fn concerns(&self, server: &str) -> bool {
-        self.removed.iter().any(|name| name == server) || self.changed.contains(server)
+    fn push_restart(&self, restart: Vec<&str>, parts: &mut Vec<String>) {
+        if !restart.is_empty() {
+            parts.push(format!("needs a restart: {}", restart.join(", ")));
+        }
     }
 }
 
@@ -87,9 +119,10 @@ impl fmt::Display for Changes {
             parts.push("policy changed".to_owned());
         }
         parts.extend(self.sections.iter().map(|section| format!("{section} changed")));
-        if !self.restart.is_empty() {
-            parts.push(format!("needs a restart: {}", self.restart.join(", ")));
-        }
+        let mut restart = self.restart.clone();
+        restart.extend(self.audit.then_some("audit"));
+        restart.extend(&self.host_restart);
+        self.push_restart(restart, &mut parts);
         if parts.is_empty() {
             parts.push("nothing changed".to_owned());
         }
@@ -120,11 +153,29 @@ fn has_namespace(configuration: &Configuration, name: &str) -> bool {
     configuration.namespaces.iter().any(|it| it.name == name)
 }
 
-/// The policies of the file and of these namespaces. Where they are written does not matter.
-fn policies(configuration: &Configuration, of: &impl Fn(&str) -> bool) -> Vec<PolicySettings> {
+fn has_server(configuration: &Configuration, name: &ServerName) -> bool {
+    usable(configuration).any(|it| it.name == name.as_str())
+}
+
+/// The policies of the file and of these namespaces, for these servers. Where they are written does not
+/// matter.
+fn policies(
+    configuration: &Configuration,
+    of: &impl Fn(&str) -> bool,
+    stays: &impl Fn(&ServerName) -> bool,
+) -> Vec<PolicySettings> {
     let namespaces = configuration.namespaces.iter().filter(|it| of(&it.name)).map(|it| &it.policy);
     let all = std::iter::once(&configuration.policy).chain(namespaces);
-    all.map(PolicySettings::without_positions).collect()
+    all.map(|policy| effective(policy, stays)).collect()
+}
+
+/// What a policy says about these servers, without a policy above it that says the same.
+fn effective(policy: &PolicySettings, stays: &impl Fn(&ServerName) -> bool) -> PolicySettings {
+    let mut plain = policy.without_positions();
+    plain.servers.retain(|name, _| stays(name));
+    let above = plain.above.take().map(|above| effective(&above, stays));
+    plain.above = above.filter(|above| *above != plain).map(Arc::new);
+    plain
 }
 
 fn searches<'c, T>(
@@ -137,8 +188,12 @@ fn searches<'c, T>(
     std::iter::once(&configuration.tool_search).chain(searches).map(part).collect()
 }
 
-/// What differs and cannot change while the gateway runs.
-fn restart(old: &Configuration, new: &Configuration, both: &impl Fn(&str) -> bool) -> Vec<String> {
+/// What differs and cannot change while a host runs.
+fn host_restart(
+    old: &Configuration,
+    new: &Configuration,
+    both: &impl Fn(&str) -> bool,
+) -> Vec<&'static str> {
     let ranking = |configuration| {
         searches(configuration, both, |it| (it.strategy, it.usage_memory, it.embeddings.clone()))
     };
@@ -146,18 +201,15 @@ fn restart(old: &Configuration, new: &Configuration, both: &impl Fn(&str) -> boo
         let code = &configuration.code_mode;
         (code.warm_workers, code.max_runs, code.max_parallel_calls)
     };
-    let sections = [
-        ("gateway", old.gateway != new.gateway),
-        ("audit", old.audit != new.audit),
-        ("telemetry", old.telemetry != new.telemetry),
+    named([
         ("strategy, usageMemory and embeddings of toolSearch", ranking(old) != ranking(new)),
         ("workers and parallel calls of codeMode", workers(old) != workers(new)),
-    ];
-    let differ = sections.into_iter().filter(|(_, differs)| *differs);
-    let mut restart: Vec<String> = differ.map(|(name, _)| name.to_owned()).collect();
-    let added = new.namespaces.iter().map(|it| &it.name).filter(|name| !both(name));
-    restart.extend(added.map(|name| format!("namespace {name}")));
-    restart
+    ])
+}
+
+/// The names of what differs.
+fn named<const COUNT: usize>(sections: [(&'static str, bool); COUNT]) -> Vec<&'static str> {
+    sections.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
 }
 
 #[cfg(test)]
@@ -187,8 +239,7 @@ mod tests {
             "namespaces": { "n": { "servers": ["a"] } } }"#;
         assert_eq!(
             between(old, new),
-            "+c, -b, ~a; policy changed; namespaces changed; toolSearch changed; needs a restart: \
-             gateway, namespace n"
+            "+c, -b, ~a; policy changed; namespaces changed; toolSearch changed; needs a restart: gateway"
         );
     }
 
@@ -205,6 +256,49 @@ mod tests {
             "policy changed"
         );
         assert!(between(old, new).contains("policy changed"));
+    }
+
+    #[test]
+    fn a_server_with_labels_comes_without_another_policy() {
+        let old = r#"{ "mcpServers": { "a": { "command": "x" } } }"#;
+        let new = r#"{ "mcpServers": { "a": { "command": "x" },
+            "b": { "command": "y", "labels": ["private"] } } }"#;
+        assert_eq!(between(old, new), "+b");
+        assert_eq!(between(new, old), "-b");
+    }
+
+    #[test]
+    fn no_policy_under_no_policy_is_no_change() {
+        let parse = |text| toolgate_config::parse(text, Format::Jsonc, "f", &|_| None).unwrap();
+        let own = parse(r#"{ "mcpServers": { "a": { "command": "x" } } }"#);
+        let held = |text: &str| {
+            let mut folders = parse(text);
+            folders.policy = folders.policy.under(&own.policy);
+            folders
+        };
+        let folders = held(r#"{ "mcpServers": { "a": { "command": "x" } } }"#);
+        assert_ne!(folders.policy, own.policy);
+        assert_eq!(Changes::between(&own, &folders).to_string(), "nothing changed");
+        assert_eq!(Changes::between(&folders, &own).to_string(), "nothing changed");
+        let strict = held(r#"{ "mcpServers": { "a": { "command": "x" } }, "policy": "ask" }"#);
+        assert_eq!(Changes::between(&own, &strict).to_string(), "policy changed");
+    }
+
+    #[test]
+    fn what_is_said_of_a_server_that_is_passed_through() {
+        let parse = |text| toolgate_config::parse(text, Format::Jsonc, "f", &|_| None).unwrap();
+        let said = |old: &str, new: &str| Changes::between(&parse(old), &parse(new)).of_server("a");
+        let old = r#"{ "mcpServers": { "a": { "command": "x" }, "b": { "command": "x" } } }"#;
+        let changed = r#"{ "mcpServers": { "a": { "command": "y" } }, "policy": "ask",
+            "audit": false, "gateway": { "maxSessions": 9 }, "codeMode": { "warmWorkers": 3 } }"#;
+        assert_eq!(
+            said(old, changed),
+            "policy changed; audit changed; a changed, for new sessions; needs a restart: gateway"
+        );
+        let other = r#"{ "mcpServers": { "a": { "command": "x" } } }"#;
+        assert_eq!(said(old, other), "nothing changed for a");
+        let gone = r#"{ "mcpServers": { "b": { "command": "x" } } }"#;
+        assert_eq!(said(old, gone), "a is gone from the file, and stays until a restart");
     }
 
     #[test]

@@ -11,10 +11,10 @@ use std::{
 
 use tokio::time::MissedTickBehavior;
 use toolgate_config::{ExposureMode, Problem, ProblemSeverity};
-use toolgate_host::{Host, PassthroughGuard};
+use toolgate_gateway::PassthroughFactory;
 use toolgate_store::FileStamp;
 
-use super::changes::Changes;
+use super::{ServedHosts, ServedPaths, changes::Changes};
 use crate::{
     cli::Globals,
     failure::Failure,
@@ -36,10 +36,12 @@ pub(super) struct Reloader {
     pub(super) mode: Option<ExposureMode>,
     /// What is in use.
     pub(super) loaded: Loaded,
-    /// The hosts, by namespace.
-    pub(super) hosts: Vec<(Option<String>, Host)>,
-    /// The guard of a server that is passed through.
-    pub(super) guard: Option<Arc<PassthroughGuard>>,
+    /// The hosts.
+    pub(super) hosts: ServedHosts,
+    /// The paths of an HTTP endpoint that serves all namespaces.
+    pub(super) routes: Option<ServedPaths>,
+    /// The server that is passed through.
+    pub(super) passthrough: Option<Arc<PassthroughFactory>>,
     /// Why the file of now is not in use, as it was last told.
     pub(super) told: Option<String>,
 }
@@ -82,7 +84,7 @@ impl Reloader {
     }
 
     async fn reload(&mut self) {
-        let new = match load::load_again(&self.globals) {
+        let new = match load::load_again(&self.globals, &self.loaded) {
             Ok(new) => new,
             Err(failure) => return self.keep(failure.first_line(), failure.hints()),
         };
@@ -110,6 +112,7 @@ impl Reloader {
         if !changes.is_empty() || moved || was_broken {
             print::note(format!("configuration reloaded{from}: {}", self.said(&changes)));
         }
+        self.serve_namespaces(&new, &changes);
         for problem in fresh(&new, &self.loaded, ProblemSeverity::Warning) {
             print::note(problem);
         }
@@ -134,7 +137,7 @@ impl Reloader {
     }
 
     async fn apply(&self, new: &Loaded, changes: &Changes) {
-        for (namespace, host) in &self.hosts {
+        for (namespace, host) in &self.hosts.all() {
             let mut settings = new.settings_of(namespace.as_deref(), self.mode);
             if let Some(name) =
                 namespace.as_deref().filter(|name| new.check_namespace(name).is_err())
@@ -145,43 +148,38 @@ impl Reloader {
             }
             host.reload(settings, &changes.changed).await;
         }
-        if let Some(guard) = &self.guard {
-            let (guard, settings) = (Arc::clone(guard), new.settings(self.mode));
-            let _ = tokio::task::spawn_blocking(move || guard.reload(&settings)).await;
+        self.reload_passthrough(new).await;
+    }
+
+    async fn reload_passthrough(&self, new: &Loaded) {
+        if let Some(factory) = &self.passthrough {
+            let (factory, settings) = (Arc::clone(factory), new.settings(self.mode));
+            let _ = tokio::task::spawn_blocking(move || factory.reload(&settings)).await;
+        }
+    }
+
+    /// Serves the namespaces that are new.
+    fn serve_namespaces(&self, new: &Loaded, changes: &Changes) {
+        let Some(paths) = &self.routes else { return };
+        for name in changes.namespaces.iter().filter(|name| !self.hosts.has(name)) {
+            paths.serve(name, new.settings_of(Some(name), self.mode), &self.hosts);
         }
     }
 
     /// Uses other approved definitions.
     async fn use_pins(&self, new: &Loaded) {
-        for (namespace, host) in &self.hosts {
+        for (namespace, host) in &self.hosts.all() {
             let settings = new.settings_of(namespace.as_deref(), self.mode);
             host.set_pins(settings.lock, settings.pin);
         }
-        if let Some(guard) = &self.guard {
-            let (guard, settings) = (Arc::clone(guard), new.settings(self.mode));
-            let _ = tokio::task::spawn_blocking(move || guard.reload(&settings)).await;
-        }
+        self.reload_passthrough(new).await;
     }
 
     /// What is said of changes.
     fn said(&self, changes: &Changes) -> String {
-        match &self.guard {
+        match &self.passthrough {
             None => changes.to_string(),
-            // Each session is a connection to the server.
-            Some(guard) => {
-                let server = guard.server();
-                let policy =
-                    if changes.has_policy() { "policy changed" } else { "policy unchanged" };
-                let mut restart = changes.restart.clone();
-                if changes.concerns(server.as_str()) {
-                    restart.insert(0, format!("server {server}"));
-                }
-                if restart.is_empty() {
-                    policy.to_owned()
-                } else {
-                    format!("{policy}; needs a restart: {}", restart.join(", "))
-                }
-            }
+            Some(factory) => changes.of_server(factory.guard().server().as_str()),
         }
     }
 
@@ -190,15 +188,17 @@ impl Reloader {
         if self.told.as_deref() == Some(why) {
             return;
         }
-        let hints =
-            hints.iter().map(|hint| format!("\n  hint: {hint}")).collect::<Vec<_>>().concat();
+        let correct = ["correct the file; `toolgate config check` shows the place".to_owned()];
+        let hints = if hints.is_empty() { &correct } else { hints };
+        let lines: String = hints.iter().map(|hint| format!("\n  hint: {hint}")).collect();
         print::note(format!(
-            "warning: configuration not reloaded, the old one stays in use: {why}{hints}"
+            "warning: configuration not reloaded, the old one stays in use: {why}{lines}"
         ));
         let notice = format!(
-            "The configuration of toolgate has changed and is not in use, the old one is: {why}."
+            "The configuration of toolgate has changed and is not in use, the old one is: {why}. Hint: {}.",
+            hints.join("; ")
         );
-        for (_, host) in &self.hosts {
+        for (_, host) in &self.hosts.all() {
             host.set_notices(vec![notice.clone()]);
         }
         self.told = Some(why.to_owned());

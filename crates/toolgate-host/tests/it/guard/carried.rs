@@ -1,10 +1,10 @@
 //! Data that leaves in `_meta`, and data that a caller read in another session.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use toolgate_broker::{Caller, SessionContext};
-use toolgate_host::{Host, Session};
+use toolgate_host::{Host, HostSettings, Session};
 use toolgate_policy::{FlowMode, PolicySettings, RememberTime};
 use toolgate_upstream::{CallOptions, InputHandler};
 
@@ -120,5 +120,32 @@ async fn sessions_are_separate_if_nothing_is_remembered() {
     fixture.call(&first, None, "crm_get", json!({})).await;
     let again = session_of(&fixture.host, "laptop");
     assert!(!fixture.call(&again, None, "mail_send", private_mail()).await.1);
+    fixture.end().await;
+}
+
+#[tokio::test]
+async fn the_time_to_remember_follows_a_reload() {
+    let policy = |time: Duration| PolicySettings {
+        remember: RememberTime(time),
+        ..labelled(FlowMode::Content)
+    };
+    let fixture = GuardFixture::new(policy(Duration::ZERO)).await;
+    let reload = async |time: Duration| {
+        let settings = HostSettings { policy: policy(time), ..(*fixture.host.settings()).clone() };
+        fixture.host.reload(settings, &BTreeSet::new()).await;
+    };
+    let is_stopped = async || {
+        let again = session_of(&fixture.host, "laptop");
+        fixture.call(&again, None, "mail_send", private_mail()).await.1
+    };
+    let first = session_of(&fixture.host, "laptop");
+    fixture.call(&first, None, "crm_get", json!({})).await;
+    assert!(!is_stopped().await, "sessions are separate");
+    reload(Duration::from_hours(1)).await;
+    assert!(is_stopped().await, "what was read before the reload counts");
+    drop(first);
+    assert!(is_stopped().await, "also after the end of the session");
+    reload(Duration::ZERO).await;
+    assert!(!is_stopped().await, "sessions are separate again");
     fixture.end().await;
 }
