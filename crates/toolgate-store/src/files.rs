@@ -52,18 +52,77 @@ pub(crate) fn read_bounded(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 
 /// Replaces `path` by `content` in one step: a reader sees the old file or the new one.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<(), StoreError> {
+    replace_with(path, content, |_| Ok(()))
+}
+
+fn replace_with(
+    path: &Path,
+    content: &[u8],
+    finish: impl FnOnce(&fs::File) -> io::Result<()>,
+) -> Result<(), StoreError> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     if let Some(folder) = path.parent() {
         make_folder(folder)?;
     }
     let unique = COUNTER.fetch_add(1, Ordering::Relaxed);
     let temporary = path.with_extension(format!("{}-{unique}.tmp", std::process::id()));
-    let written = write_private(&temporary, content).and_then(|()| fs::rename(&temporary, path));
+    let written = write_private(&temporary, content)
+        .and_then(|file| finish(&file))
+        .and_then(|()| fs::rename(&temporary, path));
     written.map_err(|error| {
         // The rest of a failed attempt is useless. If it cannot be removed, it does no harm.
         let _ = fs::remove_file(&temporary);
         StoreError::new(path, error)
     })
+}
+
+/// Like [`replace`], and returns once the new content is on the disk. The old one is there until then.
+pub(crate) fn replace_durably(path: &Path, content: &[u8]) -> Result<(), StoreError> {
+    let failed = |error| StoreError::new(path, error);
+    replace_with(path, content, |file| sync(file, path))?;
+    path.parent().map_or(Ok(()), sync_folder).map_err(failed)
+}
+
+/// Returns once what was written to a file is on the disk.
+pub(crate) fn sync(file: &fs::File, path: &Path) -> io::Result<()> {
+    #[cfg(test)]
+    synced::note(path);
+    #[cfg(not(test))]
+    let _ = path;
+    file.sync_data()
+}
+
+/// Returns once the names of the files in a folder are on the disk.
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+    #[cfg(test)]
+    synced::note(path);
+    if cfg!(unix) {
+        return fs::File::open(path)?.sync_all();
+    }
+    Ok(())
+}
+
+/// Which files and folders were synced, in order.
+#[cfg(test)]
+pub(crate) mod synced {
+    use std::path::{Path, PathBuf};
+
+    use parking_lot::Mutex;
+
+    static SYNCED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+    pub(super) fn note(path: &Path) {
+        SYNCED.lock().push(path.to_owned());
+    }
+
+    /// Those in a folder, relative to it. They are forgotten.
+    pub(crate) fn take(folder: &Path) -> Vec<PathBuf> {
+        let mut synced = SYNCED.lock();
+        let within = synced.iter().filter_map(|path| path.strip_prefix(folder).ok());
+        let within = within.map(Path::to_owned).collect();
+        synced.retain(|path| !path.starts_with(folder));
+        within
+    }
 }
 
 /// A file name that is safe everywhere, readable, and different for different names.
@@ -85,7 +144,8 @@ pub(crate) fn private_options() -> fs::OpenOptions {
     options
 }
 
-fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
+fn write_private(path: &Path, content: &[u8]) -> io::Result<fs::File> {
     let mut file = private_options().write(true).create(true).truncate(true).open(path)?;
-    file.write_all(content)
+    file.write_all(content)?;
+    Ok(file)
 }

@@ -145,7 +145,13 @@ async fn trust_covers_the_content_of_env_files_and_shows_names_alone() {
     let shown = visit.run(&["trust"]).await.stdout;
     assert!(!shown.contains("hunter2"), "{shown}");
     let lines: Vec<&str> = shown.lines().filter(|line| line.starts_with("It passes")).collect();
-    insta::assert_snapshot!(lines.join("\n"), @"");
+    insta::assert_snapshot!(lines.join("\n"), @"
+    It passes on the variables of ../own.env (that is ~/own.env), which is outside of this folder: TOKEN
+    It passes on the variables of .env: COMMAND, GREETING, KEY, PEM
+    It passes on the variables of broken.env: no env file: its line 1 is not `NAME=value`
+    It passes on the variables of link.env (that is ~/own.env), which is outside of this folder: TOKEN
+    It passes on the variables of none.env: not there, or it cannot be read
+    ");
     let trusted = visit.trust("y\n").await;
     assert_eq!(trusted.code, Some(0), "{trusted:?}");
     assert!(!format!("{trusted:?}").contains("hunter2"), "{trusted:?}");

@@ -7,8 +7,12 @@
 use std::{
     collections::{HashMap, HashSet},
     fs::{self, File},
-    io::{self, Write},
+    io::{self, Write as _},
     path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::UNIX_EPOCH,
 };
 
@@ -20,7 +24,17 @@ use crate::files;
 #[derive(Debug)]
 pub(super) struct SentLog {
     folder: PathBuf,
-    own: Mutex<Option<(File, u64)>>,
+    own: Mutex<Option<OwnFile>>,
+    /// Whether the file of this process is known to be on the disk by its name.
+    is_named: AtomicBool,
+}
+
+/// The file of this process.
+#[derive(Debug)]
+struct OwnFile {
+    file: Arc<File>,
+    path: PathBuf,
+    end: u64,
 }
 
 /// The content of a line.
@@ -78,30 +92,44 @@ pub(super) fn call_key(name: &str, arguments: &str) -> String {
 
 impl SentLog {
     pub(super) fn new(folder: PathBuf) -> Self {
-        Self { folder, own: Mutex::default() }
+        Self { folder, own: Mutex::default(), is_named: AtomicBool::new(false) }
     }
 
     /// Appends to the file of this process, which is named `life`.
     #[expect(clippy::similar_names, reason = "both are terms of the journal")]
     pub(super) fn append(&self, life: &str, line: &SentLine) -> io::Result<()> {
         let mut own = self.own.lock();
-        let (file, end) = match &mut *own {
+        let OwnFile { file, end, .. } = match &mut *own {
             Some(own) => own,
             none => {
                 files::make_folder(&self.folder).map_err(io::Error::other)?;
                 let path = self.folder.join(life);
-                let file = files::private_options().append(true).create(true).open(path)?;
+                let file = files::private_options().append(true).create(true).open(&path)?;
                 let end = file.metadata()?.len();
-                none.insert((file, end))
+                none.insert(OwnFile { file: Arc::new(file), path, end })
             }
         };
         let text = line.text();
-        if let Err(error) = file.write_all(text.as_bytes()) {
+        if let Err(error) = file.as_ref().write_all(text.as_bytes()) {
             // Half a line would damage the next one too.
             file.set_len(*end)?;
             return Err(error);
         }
         *end += text.len() as u64;
+        Ok(())
+    }
+
+    /// Returns once the lines of this process are on the disk. Lines can be appended meanwhile.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        let own = self.own.lock().as_ref().map(|own| (Arc::clone(&own.file), own.path.clone()));
+        let Some((file, path)) = own else { return Ok(()) };
+        files::sync(&file, &path)?;
+        if !self.is_named.load(Ordering::Acquire) {
+            // The folder of the journal has the names of its database too.
+            files::sync_folder(&self.folder)?;
+            self.folder.parent().map_or(Ok(()), files::sync_folder)?;
+            self.is_named.store(true, Ordering::Release);
+        }
         Ok(())
     }
 
@@ -201,7 +229,7 @@ impl SentLog {
             // A file that cannot be replaced now is replaced the next time.
             if text.is_empty() && !is_own {
                 let _ = fs::remove_file(&path);
-            } else if files::replace(&path, &text).is_ok() && is_own {
+            } else if files::replace_durably(&path, &text).is_ok() && is_own {
                 *open = None;
             }
         }

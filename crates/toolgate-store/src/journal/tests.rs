@@ -208,3 +208,46 @@ fn a_file_that_is_no_journal_is_an_error_and_stays() {
     assert!(error.contains("journal.db") && error.contains("not a database"), "{error}");
     assert!(std::fs::read_to_string(&path).unwrap().starts_with("this is"));
 }
+
+#[test]
+fn what_says_that_a_call_was_sent_is_on_the_disk_before_it_is_sent() {
+    let (folder, journal) = journal();
+    let state = folder.path().join("state");
+    let synced = || {
+        let mut synced = files::synced::take(&state);
+        synced.sort();
+        synced
+    };
+    journal.begin_run(&run("r1")).unwrap();
+    let decision = |once| CallDecision {
+        verdict: "allow",
+        rule: "default",
+        sent: true,
+        once,
+        flow: None,
+        origin: None,
+    };
+    let made = |number, once| {
+        let call = NewCall { decision: Some(decision(once)), ..call(number, "a_tool", "{}") };
+        journal.call_made("r1", &call).unwrap();
+    };
+    made(0, false);
+    assert!(synced().is_empty(), "a call that may be repeated needs no sync");
+    made(1, true);
+    journal.sync().unwrap();
+    let own = Path::new("journal.sent").join(journal.life().unwrap());
+    let (log, sent) = (PathBuf::from("journal.db-wal"), PathBuf::from("journal.sent"));
+    // The first time also by name: the state folder is the empty path.
+    assert_eq!(synced(), [PathBuf::new(), log.clone(), sent, own.clone()]);
+    made(2, true);
+    journal.sync().unwrap();
+    assert_eq!(synced(), [log, own.clone()]);
+    // A file that replaces the list is on the disk before it does.
+    journal.end_run("r1", RunState::Done, "", None).unwrap();
+    journal.begin_run(&run("r2")).unwrap();
+    made(3, true);
+    journal.sync().unwrap();
+    synced();
+    journal.prune(Retention { runs: 0, ..Retention::default() }).unwrap();
+    assert!(synced().contains(&own));
+}
