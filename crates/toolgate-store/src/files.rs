@@ -102,29 +102,6 @@ pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Which files and folders were synced, in order.
-#[cfg(test)]
-pub(crate) mod synced {
-    use std::path::{Path, PathBuf};
-
-    use parking_lot::Mutex;
-
-    static SYNCED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
-
-    pub(super) fn note(path: &Path) {
-        SYNCED.lock().push(path.to_owned());
-    }
-
-    /// Those in a folder, relative to it. They are forgotten.
-    pub(crate) fn take(folder: &Path) -> Vec<PathBuf> {
-        let mut synced = SYNCED.lock();
-        let within = synced.iter().filter_map(|path| path.strip_prefix(folder).ok());
-        let within = within.map(Path::to_owned).collect();
-        synced.retain(|path| !path.starts_with(folder));
-        within
-    }
-}
-
 /// A file name that is safe everywhere, readable, and different for different names.
 pub(crate) fn slug(name: &str) -> String {
     let readable: String = name
@@ -148,4 +125,27 @@ fn write_private(path: &Path, content: &[u8]) -> io::Result<fs::File> {
     let mut file = private_options().write(true).create(true).truncate(true).open(path)?;
     file.write_all(content)?;
     Ok(file)
+}
+
+/// Which files and folders were synced, in order.
+#[cfg(test)]
+pub(crate) mod synced {
+    use std::path::{Path, PathBuf};
+
+    use parking_lot::Mutex;
+
+    static SYNCED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+    pub(super) fn note(path: &Path) {
+        SYNCED.lock().push(path.to_owned());
+    }
+
+    /// Those in a folder, relative to it. They are forgotten.
+    pub(crate) fn take(folder: &Path) -> Vec<PathBuf> {
+        let mut synced = SYNCED.lock();
+        let within = synced.iter().filter_map(|path| path.strip_prefix(folder).ok());
+        let within = within.map(Path::to_owned).collect();
+        synced.retain(|path| !path.starts_with(folder));
+        within
+    }
 }
