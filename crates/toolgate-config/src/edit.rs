@@ -6,6 +6,9 @@ use jsonc_parser::{
 };
 use serde_json::Value;
 use thiserror::Error;
+use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, value};
+
+use crate::Format;
 
 /// What is added to the policy of a configuration.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -19,19 +22,30 @@ pub struct PolicyAddition {
 /// Why a text was not changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PolicyEditError {
-    /// The text is not JSON with comments.
-    #[error("the file is no JSON object")]
+    /// The text is not JSON with comments, or not TOML.
+    #[error("the file cannot be read")]
     NotAnObject,
     /// The value at this path is something else than it has to be.
     #[error("`{0}` is not what it has to be")]
     Unexpected(&'static str),
 }
 
-/// Adds labels and rules to the policy of a JSON text.
+/// Adds labels and rules to the policy of a text.
 ///
 /// A policy of one word becomes an object with the same default. Without a policy, the default stays
 /// what it is without one.
-pub fn add_to_policy(text: &str, addition: &PolicyAddition) -> Result<String, PolicyEditError> {
+pub fn add_to_policy(
+    text: &str,
+    format: Format,
+    addition: &PolicyAddition,
+) -> Result<String, PolicyEditError> {
+    match format {
+        Format::Jsonc => add_to_json(text, addition),
+        Format::Toml => add_to_toml(text, addition),
+    }
+}
+
+fn add_to_json(text: &str, addition: &PolicyAddition) -> Result<String, PolicyEditError> {
     let root = CstRootNode::parse(text, &ParseOptions::default())
         .map_err(|_| PolicyEditError::NotAnObject)?;
     let object = root.object_value().ok_or(PolicyEditError::NotAnObject)?;
@@ -39,12 +53,8 @@ pub fn add_to_policy(text: &str, addition: &PolicyAddition) -> Result<String, Po
         Some(member) => match member.to_serde_value() {
             Some(Value::Object(_)) => member.object_value(),
             word @ (Some(Value::String(_) | Value::Null) | None) => {
-                let word = match word.as_ref().and_then(Value::as_str) {
-                    Some("off") => "allow",
-                    Some(word) => word,
-                    None => WITHOUT,
-                };
-                member.set_value(only_default(word));
+                let word = word.as_ref().and_then(Value::as_str);
+                member.set_value(only_default(default_of(word)));
                 member.object_value()
             }
             Some(_) => None,
@@ -89,6 +99,75 @@ fn add_labels(
     Ok(())
 }
 
+/// The default of a policy that is one word, or not there.
+fn default_of(word: Option<&str>) -> &str {
+    match word {
+        Some("off") => "allow",
+        Some(word) => word,
+        None => WITHOUT,
+    }
+}
+
+fn add_to_toml(text: &str, addition: &PolicyAddition) -> Result<String, PolicyEditError> {
+    let mut document: DocumentMut = text.parse().map_err(|_| PolicyEditError::NotAnObject)?;
+    let item = document.entry("policy").or_insert(Item::None);
+    if item.is_none() || item.is_str() {
+        let mut policy = Table::new();
+        policy.insert("default", value(default_of(item.as_str())));
+        *item = Item::Table(policy);
+    }
+    let policy = as_table(item).ok_or(PolicyEditError::Unexpected("policy"))?;
+    if !addition.labels.is_empty() {
+        let item = policy.entry("labels").or_insert_with(|| Item::Table(Table::new()));
+        let all = as_table(item).ok_or(PolicyEditError::Unexpected("policy.labels"))?;
+        for (name, labels) in &addition.labels {
+            all.insert(name, value(labels.iter().copied().collect::<Array>()));
+        }
+    }
+    if addition.rules.is_empty() {
+        return Ok(document.to_string());
+    }
+    let none = || Item::ArrayOfTables(ArrayOfTables::new());
+    let rules = policy.entry("rules").or_insert_with(none);
+    for rule in addition.rules.iter().filter_map(Value::as_object) {
+        let fields = rule.iter().map(|(key, field)| (key.as_str(), toml_value(field)));
+        match rules {
+            Item::ArrayOfTables(rules) => rules.push(fields.collect::<InlineTable>().into_table()),
+            Item::Value(toml_edit::Value::Array(rules)) => {
+                rules.push(fields.collect::<InlineTable>());
+            }
+            _ => return Err(PolicyEditError::Unexpected("policy.rules")),
+        }
+    }
+    Ok(document.to_string())
+}
+
+/// The table of an item. One in a single line becomes one of several lines.
+fn as_table(item: &mut Item) -> Option<&mut Table> {
+    if let Some(inline) = item.as_inline_table() {
+        *item = Item::Table(inline.clone().into_table());
+    }
+    item.as_table_mut()
+}
+
+fn toml_value(value: &Value) -> toml_edit::Value {
+    match value {
+        Value::Bool(value) => (*value).into(),
+        Value::Number(number) => match number.as_i64() {
+            Some(whole) => whole.into(),
+            None => number.as_f64().unwrap_or_default().into(),
+        },
+        Value::String(text) => text.into(),
+        Value::Array(items) => items.iter().map(toml_value).collect::<Array>().into(),
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(key, field)| (key.as_str(), toml_value(field)));
+            fields.collect::<InlineTable>().into()
+        }
+        // TOML has no such value.
+        Value::Null => "".into(),
+    }
+}
+
 fn only_default(word: &str) -> CstInputValue {
     CstInputValue::Object(vec![("default".to_owned(), CstInputValue::String(word.to_owned()))])
 }
@@ -126,13 +205,43 @@ mod tests {
         let text = "{\n  // mine\n  \"mcpServers\": { \"crm\": { \"command\": \"x\" } }, // here\n  \
                     \"policy\": {\n    \"default\": \"ask\", /* why */\n    \"labels\": { \"a/b\": \
                     [\"egress\"] },\n  },\n}\n";
-        insta::assert_snapshot!(add_to_policy(text, &addition()).unwrap());
+        insta::assert_snapshot!(add_to_policy(text, Format::Jsonc, &addition()).unwrap());
+    }
+
+    #[test]
+    fn comments_and_order_of_toml_stay() {
+        let text = "# mine\nmodel = \"o9\" # here\n\n[mcp_servers.crm]\ncommand = \"x\"\n";
+        let added = |text: &str| add_to_policy(text, Format::Toml, &addition()).unwrap();
+        insta::assert_snapshot!(added(text));
+        let inline =
+            "policy = { default = \"ask\", rules = [{ tool = \"a\", verdict = \"deny\" }] }\n";
+        insta::assert_snapshot!(added(&format!("{inline}{text}")));
+        for (policy, mode) in [
+            ("", Mode::AskDestructive),
+            ("policy = \"off\"\n", Mode::Allow),
+            ("policy = \"deny-writes\"\n", Mode::DenyWrites),
+            (inline, Mode::Ask),
+            ("[policy]\ndefault = \"deny\"\n[policy.labels]\n\"a/b\" = [\"egress\"]\n", Mode::Deny),
+        ] {
+            let text = if policy.starts_with('[') {
+                format!("{text}\n{policy}")
+            } else {
+                format!("{policy}{text}")
+            };
+            let read = crate::parse(&added(&text), Format::Toml, "config.toml", &|_| None).unwrap();
+            assert_eq!(read.policy.mode, mode, "{policy}");
+            assert!(!read.policy.labels.is_empty() && !read.policy.rules.is_empty(), "{policy}");
+            assert!(read.problems.is_empty(), "{:?}", read.problems);
+        }
+        for text in ["policy = 1", "policy = {", "[policy]\nlabels = 1", "[policy]\nrules = 1"] {
+            assert!(add_to_policy(text, Format::Toml, &addition()).is_err(), "{text}");
+        }
     }
 
     #[test]
     fn a_word_becomes_an_object_with_the_same_default() {
         let changed = |text: &str| {
-            let text = add_to_policy(text, &addition()).unwrap();
+            let text = add_to_policy(text, Format::Jsonc, &addition()).unwrap();
             crate::parse(&text, crate::Format::Jsonc, "toolgate.json", &|_| None)
                 .unwrap()
                 .policy
@@ -151,7 +260,7 @@ mod tests {
     #[test]
     fn what_cannot_be_understood_is_not_changed() {
         for text in ["[]", "{", "{ \"policy\": [] }", "{ \"policy\": { \"labels\": [] } }"] {
-            assert!(add_to_policy(text, &addition()).is_err(), "{text}");
+            assert!(add_to_policy(text, Format::Jsonc, &addition()).is_err(), "{text}");
         }
     }
 }

@@ -11,8 +11,9 @@ use toolgate_catalog::Definition;
 
 use crate::{Annotations, Claims, Hint, Label, Trust, Verdict};
 use words::{
-    BROWSER, CHANGES, CODE, COMPUTES, Kind, MANAGES, MESSAGES, OUTSIDE, PUBLIC, QUIET, READS, RUNS,
-    SENDS, STRANGERS, WordSet, Words, words,
+    BROWSER, CHANGES, CODE, COMPUTES, DIAGNOSES, Kind, MANAGES, MESSAGES, NAVIGATES, OUTSIDE,
+    PLATFORMS, PUBLIC, QUIET, READS, RUNS, SENDS, SETTINGS, STRANGERS, WRITTEN, WRITTEN_TEXTS,
+    WordSet, Words, words,
 };
 
 /// What is proposed for one tool.
@@ -226,18 +227,51 @@ impl Facts {
         }
         let is_own_log =
             self.name.any(&["log"]).is_some() && self.description.any(&["commit"]).is_some();
-        if !self.reads() || self.name.any(QUIET).is_some() || is_own_log {
+        if self.name.any(QUIET).is_some() || is_own_log {
             return None;
         }
-        if let Some(word) = self.name.any(STRANGERS) {
-            return Some(format!("it returns what other people write (`{word}`)"));
+        // Folders, types and members of what strangers write are the user's own.
+        let is_setting = self.name.head().is_some_and(|head| SETTINGS.contains(&head));
+        let written = |word: &str| format!("it returns what other people write (`{word}`)");
+        let of_page = || "it returns what a page has, which anybody can write".to_owned();
+        if self.reads() {
+            if let Some(word) = self.name.any(STRANGERS) {
+                return (!is_setting).then(|| written(word));
+            }
+            if self.is_in_browser() {
+                return Some(of_page());
+            }
+            if ["owner", "repo"].iter().all(|it| self.properties.any(&[it]).is_some()) {
+                return Some("it returns what the contributors of a repository write".to_owned());
+            }
         }
-        if self.is_in_browser() {
-            return Some("it returns what a page has, which anybody can write".to_owned());
+        if is_setting {
+            return None;
         }
-        let is_hosted =
-            self.properties.any(&["owner"]).is_some() && self.properties.any(&["repo"]).is_some();
-        is_hosted.then(|| "it returns what the contributors of a repository write".to_owned())
+        if self.is_in_browser() && self.name.any(NAVIGATES).is_some() {
+            return Some(of_page());
+        }
+        if self.name.any(DIAGNOSES).is_some() {
+            return Some("it shows logs and events, which may quote strangers".to_owned());
+        }
+        if !self.reads() {
+            return None;
+        }
+        if let Some(place) = self.server.any(PLATFORMS) {
+            return Some(format!("it reads from `{place}`, where other people write"));
+        }
+        let word = self.name.any(WRITTEN).or_else(|| self.description.first(8).any(WRITTEN_TEXTS));
+        if let Some(word) = word {
+            return Some(written(word));
+        }
+        let meets = &["calendar", "meeting", "invitation", "attendee"];
+        if self.name.any(&["event"]).is_some() && self.near(meets).is_some() {
+            return Some("it returns meetings, to which other people invite".to_owned());
+        }
+        let tells = |set| self.name.any(set).or_else(|| self.description.first(NEAR).any(set));
+        let is_documented = tells(&["doc", "docs", "documentation", "readme"]).is_some();
+        let word = tells(&["library", "package"]).filter(|_| is_documented)?;
+        Some(format!("it returns what the authors of any {word} write"))
     }
 
     fn egress(&self) -> Option<String> {
@@ -347,6 +381,38 @@ mod tests {
         let told: Vec<String> =
             tools.iter().map(|(server, tool)| suggested(server, tool)).collect();
         insta::assert_snapshot!(told.join("\n--\n"));
+    }
+
+    #[test]
+    fn what_other_people_write_is_untrusted() {
+        let is_untrusted = |server: &str, name: &str, description: &str| {
+            let tool = json!({ "name": name, "description": description, "inputSchema": {} });
+            suggested(server, &tool).contains("untrusted")
+        };
+        for (server, name, description) in [
+            ("github", "search_users", "Search for users"),
+            ("slack", "history", "Read a channel"),
+            ("desk", "search", "Search tickets of customers"),
+            ("shop", "list_submissions", "List what visitors sent"),
+            ("cloud", "troubleshoot_service", "Find out why a service fails"),
+            ("plan", "list_events", "List events of a calendar"),
+            ("browser", "navigate_back", "Go back"),
+            ("libraries", "get_docs", "Fetch documentation of a package"),
+            ("mail", "list_mail_folder_messages", "List messages"),
+        ] {
+            assert!(is_untrusted(server, name, description), "{server}/{name}");
+        }
+        for (server, name, description) in [
+            ("jira", "list_issue_types", "List types"),
+            ("mail", "list_mail_folders", "List folders"),
+            ("github", "get_me", "Get the user"),
+            ("github", "create_branch", "Create a branch"),
+            ("cloud", "list_events", "List events of a cluster"),
+            ("crm", "create_ticket", "Create a ticket"),
+            ("browser", "resize", "Resize the window"),
+        ] {
+            assert!(!is_untrusted(server, name, description), "{server}/{name}");
+        }
     }
 
     #[test]

@@ -257,6 +257,138 @@ pub(super) const STRANGERS: WordSet = &[
 /// Settings and numbers, which nobody outside writes.
 pub(super) const QUIET: WordSet =
     &["quota", "count", "setting", "config", "status", "template", "schema", "field", "column"];
+/// Settings, and what the user's own people make. The last word of a name counts.
+pub(super) const SETTINGS: WordSet = &[
+    "type",
+    "label",
+    "priority",
+    "tag",
+    "permission",
+    "role",
+    "property",
+    "team",
+    "member",
+    "project",
+    "organization",
+    "organisation",
+    "workspace",
+    "owner",
+    "folder",
+    "board",
+    "sprint",
+    "cycle",
+    "milestone",
+    "branch",
+    "release",
+    "dsn",
+    "token",
+    "key",
+    "webhook",
+    "rule",
+    "tip",
+    "limit",
+    "plan",
+    "feature",
+    "flag",
+    "definition",
+    "category",
+    "transition",
+    "watcher",
+    "sla",
+    "date",
+    "metric",
+    "dashboard",
+    "me",
+    "whoami",
+    "account",
+    "profile",
+];
+/// Services where people outside write.
+pub(super) const PLATFORMS: WordSet = &[
+    "github",
+    "gitlab",
+    "bitbucket",
+    "gitea",
+    "reddit",
+    "twitter",
+    "bluesky",
+    "mastodon",
+    "facebook",
+    "instagram",
+    "linkedin",
+    "youtube",
+    "tiktok",
+    "wikipedia",
+    "hackernews",
+    "stackoverflow",
+    "discourse",
+    "medium",
+    "slack",
+    "discord",
+    "telegram",
+    "whatsapp",
+    "signal",
+    "gmail",
+    "outlook",
+    "imap",
+    "mail",
+    "zendesk",
+    "intercom",
+    "freshdesk",
+    "helpscout",
+    "front",
+    "hubspot",
+    "salesforce",
+    "pipedrive",
+    "sentry",
+    "bugsnag",
+    "rollbar",
+    "jira",
+    "trello",
+    "asana",
+    "youtrack",
+];
+/// More of what people outside write, in a name.
+pub(super) const WRITTEN: WordSet = &[
+    "feedback",
+    "submission",
+    "attachment",
+    "mention",
+    "notification",
+    "discussion",
+    "answer",
+    "post",
+    "engagement",
+    "exception",
+    "crash",
+];
+/// The same at the beginning of a description, where a word means less.
+pub(super) const WRITTEN_TEXTS: WordSet = &[
+    "comment",
+    "email",
+    "message",
+    "inbox",
+    "conversation",
+    "issue",
+    "ticket",
+    "tweet",
+    "post",
+    "forum",
+    "thread",
+    "article",
+    "feed",
+    "transcript",
+    "feedback",
+    "reply",
+    "webpage",
+    "website",
+    "attachment",
+];
+/// Tools that look for the cause of a problem.
+pub(super) const DIAGNOSES: WordSet =
+    &["troubleshoot", "troubleshooting", "diagnose", "diagnostic", "diagnosis", "debug"];
+/// Tools that show another page.
+pub(super) const NAVIGATES: WordSet = &["navigate", "back", "forward", "reload", "goto"];
 pub(super) const RUNS: WordSet = &[
     "exec", "execute", "eval", "evaluate", "shell", "command", "bash", "terminal", "repl", "code",
     "script", "run",
@@ -323,6 +455,12 @@ impl Words {
         self.0.iter().map(String::as_str).find(|word| set.contains(word))
     }
 
+    /// The last word of what a name is about: `type` in `list_issue_types_by_project`.
+    pub(super) fn head(&self) -> Option<&str> {
+        const ENDS: WordSet = &["by", "from", "for", "of", "in", "with", "on", "to"];
+        self.0.iter().map(String::as_str).take_while(|word| !ENDS.contains(word)).last()
+    }
+
     /// The first words.
     pub(super) fn first(&self, count: usize) -> First<'_> {
         First(&self.0[..self.0.len().min(count)])
@@ -369,7 +507,7 @@ fn stem(word: &str) -> Option<String> {
     }
     let length = word.len();
     let ends = |ends: &[&str]| ends.iter().any(|end| word.ends_with(end));
-    Some(if ["news", "dns", "sms", "aws"].contains(&word) {
+    Some(if ["news", "hackernews", "dns", "sms", "aws"].contains(&word) {
         word.to_owned()
     } else if length > 4 && ends(&["ies"]) {
         format!("{}y", &word[..length - 3])
@@ -392,5 +530,14 @@ mod tests {
         assert_eq!(split("get_issueComments"), "get issue comment");
         assert_eq!(split("API-listItems2"), "api list items2");
         assert_eq!(split("queries boxes classes news"), "query box class news");
+    }
+
+    #[test]
+    fn the_last_word_says_what_a_name_is_about() {
+        let head = |text: &str| words(text).head().map(str::to_owned);
+        assert_eq!(head("list_mail_folders").as_deref(), Some("folder"));
+        assert_eq!(head("list_mail_folder_messages").as_deref(), Some("message"));
+        assert_eq!(head("getIssueTypesByProject").as_deref(), Some("type"));
+        assert_eq!(head("by"), None);
     }
 }

@@ -145,10 +145,6 @@ fn addition<'s>(
 fn accept(loaded: &Loaded, found: &BTreeMap<ServerName, ServerSuggestions>) -> CommandResult {
     let path = fs::canonicalize(&loaded.path).unwrap_or_else(|_| loaded.path.clone());
     let file = folders::shown(&loaded.path);
-    if Format::of_file(&path) != Format::Jsonc {
-        return Err(Failure::usage(format!("{file} is no JSON, and only JSON is written"))
-            .hint("copy what `toolgate policy suggest` prints"));
-    }
     let mut person = OpenTerminal::open()?;
     let mut accepted = Vec::new();
     for (server, tools) in found {
@@ -190,11 +186,11 @@ fn accept(loaded: &Loaded, found: &BTreeMap<ServerName, ServerSuggestions>) -> C
 fn write(path: &Path, addition: &PolicyAddition) -> Result<PathBuf, Failure> {
     let shown = folders::shown(path);
     let old = load::read(path)?;
-    let new = add_to_policy(&old, addition)
+    let format = Format::of_file(path);
+    let new = add_to_policy(&old, format, addition)
         .map_err(|error| Failure::usage(format!("{shown} was not changed: {error}")))?;
     let problems = |text: &str| {
-        let read =
-            toolgate_config::parse(text, Format::Jsonc, &shown, &|name| std::env::var(name).ok());
+        let read = toolgate_config::parse(text, format, &shown, &load::variable);
         read.map(|read| read.problems.len())
     };
     // What is written must be understood as well as what was there.
