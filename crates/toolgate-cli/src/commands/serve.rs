@@ -52,7 +52,8 @@ pub(crate) async fn run(globals: &Globals, arguments: &Serve) -> CommandResult {
     tokio::spawn(stop_on_signal(stop.clone()));
     let watch = |loaded: Loaded, hosts: &[(Option<String>, Host)]| {
         let (globals, hosts, guard) = (globals.clone(), hosts.to_vec(), guard.clone());
-        let reloader = Reloader { globals, mode: arguments.mode, loaded, hosts, guard, told: None };
+        let reloader =
+            Reloader { globals, mode: arguments.mode, loaded, hosts, guard, reported: None };
         tokio::spawn(stop.clone().run_until_cancelled_owned(reloader.run()))
     };
     let watching;

@@ -134,7 +134,8 @@ async fn an_idle_server_is_stopped_and_started_again() {
     })
     .await;
     assert_eq!(count(&mut gateway).await, 1, "it is another process");
-    assert_eq!(starts(&log), 2);
+    // On a busy machine it may have been idle once more.
+    assert!(starts(&log) >= 2);
 }
 
 #[tokio::test]
