@@ -226,7 +226,7 @@ impl CallAudit {
         }
     }
 
-    /// Records that a limit has no room for the call.
+    /// Records that a limit does not allow the call.
     pub(crate) fn limited(&mut self, reached: &CallLimitReached) {
         self.verdict = Some(Verdict::Deny);
         if self.is_recorded() {

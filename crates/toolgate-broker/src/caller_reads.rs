@@ -5,7 +5,7 @@
 //! lasts and for a time after its end. Other callers never get to know of them.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     fmt,
     sync::Arc,
     time::{Duration, Instant},
@@ -13,31 +13,25 @@ use std::{
 
 use parking_lot::{Mutex, RwLock};
 
-use crate::data_flow::SharedResults;
+use crate::data_flow::{PriorRead, SharedResults};
 
 /// What callers have read. All clones share their content, so that the hosts of one gateway know
 /// the same callers.
 #[derive(Clone, Default)]
-pub struct CallerReads(Arc<Mutex<HashMap<Arc<str>, Vec<SessionReads>>>>);
+pub struct CallerReads(Arc<Mutex<Callers>>);
 
 /// How long the results of a session count after its end. Zero keeps sessions apart. All clones share
 /// the time, so that a new policy also holds for the sessions of the old one.
 #[derive(Debug, Clone, Default)]
 pub struct KeepTime(Arc<RwLock<Duration>>);
 
-/// The labelled results of one session.
-struct SessionReads {
-    session: Arc<str>,
-    results: SharedResults,
-    keep: KeepTime,
-    ended: Option<EndedSession>,
-}
-
-#[derive(Clone, Copy)]
-struct EndedSession {
-    at: Instant,
-    /// How many hashes of contents are stored.
-    hashes: usize,
+/// What other sessions of a caller have read.
+#[derive(Default)]
+pub(crate) struct OtherReads {
+    /// The results of sessions whose contents are known.
+    pub(crate) results: Vec<SharedResults>,
+    /// The tools whose results older sessions have read.
+    pub(crate) older: Vec<PriorRead>,
 }
 
 /// Keeps the results of a session until a time after it is dropped.
@@ -47,13 +41,53 @@ pub(crate) struct ReadsRegistration {
     session: Arc<str>,
 }
 
-/// The most sessions that have ended and still count. Of more, the oldest are forgotten.
+#[derive(Default)]
+struct Callers {
+    callers: HashMap<Arc<str>, SessionsOfCaller>,
+    /// The sessions that have ended, the first one first. A session may be reduced already.
+    ended: VecDeque<(Arc<str>, Arc<str>)>,
+    /// How many hashes of contents the ended sessions store.
+    hashes: usize,
+}
+
+#[derive(Default)]
+struct SessionsOfCaller {
+    live: HashMap<Arc<str>, LiveSession>,
+    /// The latest sessions that have ended, the first one first.
+    ended: VecDeque<EndedSession>,
+    /// One entry a tool, for the sessions whose contents are forgotten.
+    older: Vec<(PriorRead, SessionEnd)>,
+}
+
+struct LiveSession {
+    results: SharedResults,
+    keep: KeepTime,
+}
+
+/// When a session ended, and how long it counts.
+#[derive(Clone)]
+struct SessionEnd {
+    at: Instant,
+    keep: KeepTime,
+}
+
+struct EndedSession {
+    session: Arc<str>,
+    results: SharedResults,
+    end: SessionEnd,
+    /// How many hashes of contents are stored.
+    hashes: usize,
+}
+
+/// The most ended sessions of all callers whose contents are stored.
 const ENDED: usize = 4_096;
 /// Of so many ended sessions of one caller the contents are stored. Of older ones only the tools and
 /// their labels are known, so that any argument may contain their data.
 const WITH_CONTENTS: usize = 16;
 /// The most hashes of contents that all ended sessions store, at about 40 bytes each.
 const HASHES: usize = 1_000_000;
+/// The most callers. Of more, those without an open session are forgotten.
+const CALLERS: usize = 16_384;
 
 impl CallerReads {
     /// Lets the results of a session count for all sessions of its caller.
@@ -64,71 +98,131 @@ impl CallerReads {
         results: &SharedResults,
         keep: &KeepTime,
     ) -> ReadsRegistration {
-        let (session, results, keep) = (Arc::clone(session), results.clone(), keep.clone());
-        let entry = SessionReads { session: Arc::clone(&session), results, keep, ended: None };
-        self.0.lock().entry(Arc::clone(caller)).or_default().push(entry);
-        ReadsRegistration { callers: self.clone(), caller: Arc::clone(caller), session }
+        let mut known = self.0.lock();
+        let sessions = known.callers.entry(Arc::clone(caller)).or_default();
+        let live = LiveSession { results: results.clone(), keep: keep.clone() };
+        sessions.live.insert(Arc::clone(session), live);
+        let (caller, session) = (Arc::clone(caller), Arc::clone(session));
+        ReadsRegistration { callers: self.clone(), caller, session }
     }
 
-    /// The results of the other sessions of a caller.
-    pub(crate) fn others(
-        &self,
-        caller: &Arc<str>,
-        session: &Arc<str>,
-        now: Instant,
-    ) -> Vec<SharedResults> {
-        let mut callers = self.0.lock();
-        let Some(sessions) = callers.get_mut(caller) else { return Vec::new() };
-        sessions.retain(|known| !known.is_over(now));
-        let others = sessions.iter().filter(|known| known.session != *session);
-        // A session that still lasts may count again later.
-        let others = others.filter(|known| !known.keep.get().is_zero());
-        let others = others.map(|known| known.results.clone()).collect();
+    /// What the other sessions of a caller have read.
+    pub(crate) fn others(&self, caller: &Arc<str>, session: &Arc<str>, now: Instant) -> OtherReads {
+        let mut known = self.0.lock();
+        let known = &mut *known;
+        let Some(sessions) = known.callers.get_mut(caller) else { return OtherReads::default() };
+        known.hashes -= sessions.expire(now);
+        // A session that lasts may count again after another reload.
+        let counts = |live: &LiveSession| !live.keep.get().is_zero();
+        let live = sessions.live.iter().filter(|(id, live)| *id != session && counts(live));
+        let live = live.map(|(_, live)| live.results.clone());
+        let ended = sessions.ended.iter().map(|ended| ended.results.clone());
+        let others = OtherReads {
+            results: live.chain(ended).collect(),
+            older: sessions.older.iter().map(|(read, _)| read.clone()).collect(),
+        };
         if sessions.is_empty() {
-            callers.remove(caller);
+            known.callers.remove(caller);
         }
         others
     }
 
     fn end(&self, registration: &ReadsRegistration, now: Instant) {
-        let mut callers = self.0.lock();
-        let sessions = callers.get_mut(&registration.caller).into_iter().flatten();
-        for known in sessions.filter(|known| known.session == registration.session) {
-            known.ended = Some(EndedSession { at: now, hashes: known.results.hashes() });
+        let mut known = self.0.lock();
+        let known = &mut *known;
+        let ReadsRegistration { caller, session, .. } = registration;
+        let Some(sessions) = known.callers.get_mut(caller) else { return };
+        known.hashes -= sessions.expire(now);
+        let ended = sessions.live.remove(session);
+        if let Some(LiveSession { results, keep }) = ended.filter(|it| !it.keep.get().is_zero()) {
+            let (session, hashes) = (Arc::clone(session), results.hashes());
+            let end = SessionEnd { at: now, keep };
+            known.hashes += hashes;
+            known.ended.push_back((Arc::clone(caller), Arc::clone(&session)));
+            sessions.ended.push_back(EndedSession { session, results, end, hashes });
+            if sessions.ended.len() > WITH_CONTENTS {
+                known.hashes -= sessions.reduce(0);
+            }
         }
-        callers.retain(|_, sessions| {
-            sessions.retain(|known| !known.is_over(now));
-            !sessions.is_empty()
-        });
-        limit(&mut callers);
+        if sessions.is_empty() {
+            known.callers.remove(caller);
+        }
+        known.limit(now);
     }
 }
 
-/// Forgets the contents of old sessions, and of very many sessions all.
-fn limit(callers: &mut HashMap<Arc<str>, Vec<SessionReads>>) {
-    let mut ended: Vec<(Arc<str>, &mut SessionReads, EndedSession)> = callers
-        .iter_mut()
-        .flat_map(|(caller, sessions)| sessions.iter_mut().map(move |known| (caller, known)))
-        .filter_map(|(caller, known)| known.ended.map(|end| (Arc::clone(caller), known, end)))
-        .collect();
-    ended.sort_by_key(|(.., end)| std::cmp::Reverse(end.at));
-    let oldest = ended.get(ENDED).map(|(.., end)| end.at);
-    let (mut hashes, mut of_caller) = (0, HashMap::<Arc<str>, usize>::new());
-    for (caller, known, end) in ended {
-        let count = of_caller.entry(caller).or_default();
-        *count += 1;
-        hashes += end.hashes;
-        if end.hashes > 0 && (*count > WITH_CONTENTS || hashes > HASHES) {
-            hashes -= end.hashes;
-            known.results.forget_contents();
-            known.ended = Some(EndedSession { hashes: 0, ..end });
+impl Callers {
+    /// Forgets the contents of the oldest sessions, and of very many callers all.
+    fn limit(&mut self, now: Instant) {
+        while self.ended.len() > ENDED || self.hashes > HASHES {
+            let Some((caller, session)) = self.ended.pop_front() else { break };
+            let Some(sessions) = self.callers.get_mut(&caller) else { continue };
+            if let Some(at) = sessions.ended.iter().position(|ended| ended.session == session) {
+                self.hashes -= sessions.reduce(at);
+            }
+        }
+        if self.callers.len() > CALLERS {
+            self.callers.retain(|_, sessions| {
+                self.hashes -= sessions.expire(now);
+                !sessions.is_empty()
+            });
+        }
+        if self.callers.len() > CALLERS {
+            // A quarter at once, so that the next callers cost nothing.
+            let mut without: Vec<(Option<Instant>, Arc<str>)> = self
+                .callers
+                .iter()
+                .filter(|(_, sessions)| sessions.live.is_empty())
+                .map(|(caller, sessions)| (sessions.until(), Arc::clone(caller)))
+                .collect();
+            without.sort();
+            for (_, caller) in without.into_iter().take(CALLERS / 4) {
+                let sessions = self.callers.remove(&caller).unwrap_or_default();
+                self.hashes -= sessions.ended.iter().map(|ended| ended.hashes).sum::<usize>();
+            }
         }
     }
-    if let Some(oldest) = oldest {
-        let stays = |known: &SessionReads| known.ended.is_none_or(|end| end.at > oldest);
-        for sessions in callers.values_mut() {
-            sessions.retain(stays);
+}
+
+impl SessionsOfCaller {
+    /// Removes what counts no longer. Returns how many hashes of contents that frees.
+    fn expire(&mut self, now: Instant) -> usize {
+        let mut freed = 0;
+        self.ended.retain(|ended| {
+            let counts = now < ended.end.until();
+            freed += if counts { 0 } else { ended.hashes };
+            counts
+        });
+        self.older.retain(|(_, end)| now < end.until());
+        freed
+    }
+
+    /// Forgets the contents of an ended session. The tools and their labels stay known. Returns how
+    /// many hashes of contents that frees.
+    fn reduce(&mut self, at: usize) -> usize {
+        let Some(ended) = self.ended.remove(at) else { return 0 };
+        for read in ended.results.read(&ended.session) {
+            match self
+                .older
+                .iter_mut()
+                .find(|(known, _)| (&known.tool, known.labels) == (&read.tool, read.labels))
+            {
+                Some((_, end)) if end.until() >= ended.end.until() => {}
+                Some((_, end)) => *end = ended.end.clone(),
+                None => self.older.push((read, ended.end.clone())),
+            }
         }
+        ended.hashes
+    }
+
+    /// Until when something of this counts, if no session is open.
+    fn until(&self) -> Option<Instant> {
+        let older = self.older.iter().map(|(_, end)| end.until());
+        self.ended.iter().map(|ended| ended.end.until()).chain(older).max()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.live.is_empty() && self.ended.is_empty() && self.older.is_empty()
     }
 }
 
@@ -142,10 +236,10 @@ impl KeepTime {
     }
 }
 
-impl SessionReads {
-    /// Whether it has ended, and the time is over in which its results count.
-    fn is_over(&self, now: Instant) -> bool {
-        self.ended.is_some_and(|end| now.saturating_duration_since(end.at) >= self.keep.get())
+impl SessionEnd {
+    /// Until then the results count.
+    fn until(&self) -> Instant {
+        self.at + self.keep.get()
     }
 }
 
@@ -175,66 +269,96 @@ mod tests {
         text.into()
     }
 
+    /// How many sessions with known contents, and how many tools of older ones, `ada` has read.
+    fn read_by(callers: &CallerReads, caller: &str, now: Instant) -> (usize, usize) {
+        let others = callers.others(&name(caller), &name("another session"), now);
+        (others.results.len(), others.older.len())
+    }
+
+    fn end_session(callers: &CallerReads, caller: &str, number: usize) -> SharedResults {
+        let results = SharedResults::with_a_result(number);
+        drop(callers.register(&name(caller), &name(&format!("s{number}")), &results, &keep(HOUR)));
+        results
+    }
+
     #[test]
     fn what_a_caller_read_counts_for_a_time_and_for_that_caller_alone() {
         let callers = CallerReads::default();
         let results = SharedResults::default();
-        let (ada, bob) = (name("ada"), name("bob"));
-        let first = callers.register(&ada, &name("s_1"), &results, &keep(HOUR));
+        let (ada, bob) = ("ada", "bob");
+        let first = callers.register(&name(ada), &name("s_1"), &results, &keep(HOUR));
         let now = Instant::now();
-        assert_eq!(callers.others(&ada, &name("s_2"), now).len(), 1, "while it lasts");
-        assert_eq!(callers.others(&ada, &name("s_1"), now).len(), 0, "a session is no other one");
-        assert_eq!(callers.others(&bob, &name("s_2"), now).len(), 0);
+        assert_eq!(read_by(&callers, ada, now), (1, 0), "while it lasts");
+        let own = callers.others(&name(ada), &name("s_1"), now);
+        assert_eq!(own.results.len(), 0, "a session is no other one");
+        assert_eq!(read_by(&callers, bob, now), (0, 0));
         drop(first);
-        assert_eq!(callers.others(&ada, &name("s_2"), now + HOUR / 2).len(), 1);
-        assert_eq!(callers.others(&bob, &name("s_2"), now + HOUR / 2).len(), 0);
-        assert_eq!(callers.others(&ada, &name("s_2"), now + 2 * HOUR).len(), 0);
-        assert!(callers.0.lock().is_empty(), "nothing is left");
+        assert_eq!(read_by(&callers, ada, now + HOUR / 2), (1, 0));
+        assert_eq!(read_by(&callers, bob, now + HOUR / 2), (0, 0));
+        assert_eq!(read_by(&callers, ada, now + 2 * HOUR), (0, 0));
+        assert!(callers.0.lock().callers.is_empty(), "nothing is left");
     }
 
     #[test]
     fn a_new_time_holds_for_the_sessions_of_the_old_one() {
         let (callers, time) = (CallerReads::default(), keep(Duration::ZERO));
-        let ada = name("ada");
-        let first = callers.register(&ada, &name("s_1"), &SharedResults::default(), &time);
-        let others = |after| callers.others(&ada, &name("s_2"), Instant::now() + after).len();
-        assert_eq!(others(Duration::ZERO), 0, "sessions are apart");
+        let register = |session: &str| {
+            callers.register(&name("ada"), &name(session), &SharedResults::default(), &time)
+        };
+        let (first, second) = (register("s_1"), register("s_2"));
+        let sessions = |after| read_by(&callers, "ada", Instant::now() + after).0;
+        assert_eq!(sessions(Duration::ZERO), 0, "sessions are apart");
+        drop(second);
         time.set(HOUR);
-        assert_eq!(others(Duration::ZERO), 1, "what was read before counts");
+        assert_eq!(sessions(Duration::ZERO), 1, "what an open session has read counts");
         drop(first);
-        assert_eq!(others(HOUR / 2), 1);
+        assert_eq!(sessions(HOUR / 2), 1);
         time.set(2 * HOUR);
-        assert_eq!(others(HOUR + HOUR / 2), 1, "a longer time");
+        assert_eq!(sessions(HOUR + HOUR / 2), 1, "a longer time");
         time.set(HOUR / 4);
-        assert_eq!(others(HOUR / 2), 0, "a shorter time");
-        assert!(callers.0.lock().is_empty(), "nothing is left");
-    }
-
-    #[test]
-    fn ended_sessions_are_bounded() {
-        let (callers, time) = (CallerReads::default(), keep(HOUR));
-        for number in 0..ENDED + 50 {
-            let (caller, session) = (name(&format!("c{number}")), name(&format!("s{number}")));
-            drop(callers.register(&caller, &session, &SharedResults::default(), &time));
-        }
-        let kept = callers.0.lock().values().map(Vec::len).sum::<usize>();
-        assert!(kept <= ENDED, "{kept}");
+        assert_eq!(sessions(HOUR / 2), 0, "a shorter time");
+        assert!(callers.0.lock().callers.is_empty(), "nothing is left");
     }
 
     #[test]
     fn the_contents_of_many_sessions_are_reduced_to_their_tools() {
-        let (callers, time) = (CallerReads::default(), keep(HOUR));
-        let all: Vec<SharedResults> = (0..WITH_CONTENTS + 3)
-            .map(|number| {
-                let results = SharedResults::with_a_result(number);
-                let session = name(&format!("s{number}"));
-                drop(callers.register(&name("ada"), &session, &results, &time));
-                results
-            })
-            .collect();
-        let with = all.iter().filter(|results| results.hashes() > 0).count();
-        assert_eq!(with, WITH_CONTENTS);
+        let callers = CallerReads::default();
+        for number in 0..WITH_CONTENTS + 3 {
+            end_session(&callers, "ada", number);
+        }
         let now = Instant::now();
-        assert_eq!(callers.others(&name("ada"), &name("s"), now).len(), WITH_CONTENTS + 3);
+        assert_eq!(read_by(&callers, "ada", now), (WITH_CONTENTS, 1));
+        assert_eq!(read_by(&callers, "ada", now + 2 * HOUR), (0, 0));
+        assert_eq!(callers.0.lock().hashes, 0, "what has expired is not counted");
+    }
+
+    /// Many sessions of others, and of the caller itself, do not make it forget.
+    #[test]
+    fn ended_sessions_are_bounded_and_no_caller_forgets() {
+        let callers = CallerReads::default();
+        end_session(&callers, "ada", 0);
+        for number in 1..=ENDED {
+            end_session(&callers, &format!("c{}", number % 500), number);
+        }
+        assert_eq!(callers.0.lock().ended.len(), ENDED);
+        assert_eq!(read_by(&callers, "ada", Instant::now()), (0, 1));
+        let with_contents = |sessions: &SessionsOfCaller| sessions.ended.len();
+        let stored: usize = callers.0.lock().callers.values().map(with_contents).sum();
+        assert!(stored <= ENDED, "{stored}");
+    }
+
+    #[test]
+    fn the_number_of_callers_is_bounded() {
+        let callers = CallerReads::default();
+        let results = SharedResults::default();
+        let open = callers.register(&name("open"), &name("s"), &results, &keep(HOUR));
+        for number in 0..=CALLERS {
+            let caller = name(&format!("c{number}"));
+            drop(callers.register(&caller, &name("s"), &results, &keep(HOUR)));
+        }
+        let known = callers.0.lock().callers.len();
+        assert!(known <= CALLERS, "{known}");
+        assert_eq!(read_by(&callers, "open", Instant::now()), (1, 0));
+        drop(open);
     }
 }

@@ -147,13 +147,20 @@ pub(crate) fn flow(
             results.find(tool, values, mode, |_| true, &mut evidence);
         }
         let others = run.data.before.iter().filter(|it| it.session != *context.session.id());
-        evidence.extend(others.map(PriorRead::evidence));
+        evidence.extend(others.map(|read| read.evidence(Contact::Carried)));
     }
     // The run itself judges its own results, because it knows what its script says.
     let other = |past: &PastResult| run.is_none_or(|run| past.run.as_ref() != Some(run.id()));
     let (caller, id) = (&context.session.caller().identity, context.session.id());
     let mut elsewhere = Vec::new();
-    for results in callers.reads.others(caller, id, Instant::now()) {
+    let others = callers.reads.others(caller, id, Instant::now());
+    for read in &others.older {
+        elsewhere.push(read.evidence(Contact::Carried));
+        if context.is_chosen_after_reading() && read.labels.contains(Label::Untrusted) {
+            elsewhere.push(read.evidence(Contact::Steered));
+        }
+    }
+    for results in others.results {
         let mut results = results.0.lock();
         results.find(tool, values, mode, other, &mut elsewhere);
         if context.is_chosen_after_reading() {
@@ -294,18 +301,7 @@ impl RunDataFlow {
 impl SessionDataFlow {
     /// The tools whose labelled results the session with this id has read.
     pub(crate) fn read(&self, session: &Arc<str>) -> Vec<PriorRead> {
-        let mut read: Vec<PriorRead> = Vec::new();
-        for past in &self.results.0.lock().touched {
-            match read.iter_mut().find(|known| known.tool == past.tool) {
-                Some(known) => known.labels = known.labels.union(past.labels),
-                None => read.push(PriorRead {
-                    session: Arc::clone(session),
-                    tool: past.tool.clone(),
-                    labels: past.labels,
-                }),
-            }
-        }
-        read
+        self.results.read(session)
     }
 
     /// Remembers a text that was made from data another session has read.
@@ -325,9 +321,20 @@ impl SharedResults {
         self.0.lock().memory.hashes()
     }
 
-    /// Forgets the contents. The tools and their labels stay known.
-    pub(crate) fn forget_contents(&self) {
-        self.0.lock().memory.forget();
+    /// The tools whose results the session with this id has read.
+    pub(crate) fn read(&self, session: &Arc<str>) -> Vec<PriorRead> {
+        let mut read: Vec<PriorRead> = Vec::new();
+        for past in &self.0.lock().touched {
+            match read.iter_mut().find(|known| known.tool == past.tool) {
+                Some(known) => known.labels = known.labels.union(past.labels),
+                None => read.push(PriorRead {
+                    session: Arc::clone(session),
+                    tool: past.tool.clone(),
+                    labels: past.labels,
+                }),
+            }
+        }
+        read
     }
 
     #[cfg(test)]
@@ -343,9 +350,9 @@ impl SharedResults {
 
 impl PriorRead {
     /// Evidence without a content: it is no longer known, so any argument may contain it.
-    fn evidence(&self) -> Evidence {
+    fn evidence(&self, contact: Contact) -> Evidence {
         let Self { tool, labels, .. } = self;
-        let (tool, contact, argument) = (tool.clone(), Contact::Carried, None);
+        let (tool, argument) = (tool.clone(), None);
         Evidence { tool, call: 0, run_call: None, labels: *labels, contact, argument, way: None }
     }
 }

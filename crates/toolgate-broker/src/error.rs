@@ -47,7 +47,7 @@ pub enum BrokerError {
         /// The tool's exposed name.
         tool: String,
     },
-    /// A limit has no room for the call. Nothing was sent.
+    /// A limit does not allow the call now. Nothing was sent.
     #[error("`{tool}` was not called: {reached}")]
     Limited {
         /// The tool's exposed name.

@@ -1,4 +1,4 @@
-//! Counts calls, and refuses those that a limit has no room for.
+//! Counts calls, and refuses those beyond a limit.
 
 mod window;
 
@@ -56,14 +56,14 @@ pub(crate) struct LimitSlot {
     day: i64,
 }
 
-/// Why a call is not made: a limit has no room for it.
+/// Why a call is not made: a limit is reached.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub struct CallLimitReached {
     limit: Arc<CallLimit>,
     kind: LimitKind,
     most: u32,
     caller: Arc<str>,
-    /// When there is room again, in seconds since 1970; `None` if that depends on other calls.
+    /// When a call is allowed again, in seconds since 1970; `None` if that depends on other calls.
     until: Option<u64>,
     now: u64,
 }
@@ -108,7 +108,7 @@ impl CallLimiter {
         })
     }
 
-    /// Whether there is room for a call now. Counts nothing.
+    /// Whether the limits allow a call now. Counts nothing.
     pub(crate) fn check(
         &self,
         limits: &[Arc<CallLimit>],
@@ -130,7 +130,7 @@ impl CallLimiter {
         Ok(())
     }
 
-    /// Counts a call, or says which limit has no room for it. Then nothing is counted.
+    /// Counts a call, or says which limit is reached. Then nothing is counted.
     pub(crate) async fn enter(
         self: &Arc<Self>,
         limits: &[Arc<CallLimit>],
@@ -327,7 +327,7 @@ fn entry<'c>(
     (key.clone(), counts.entry(key).or_default())
 }
 
-/// The part of a limit that has no room, and until when.
+/// The part of a limit that is reached, and until when.
 fn full(
     limit: &CallLimit,
     count: &mut CallCount,

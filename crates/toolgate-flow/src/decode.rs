@@ -18,7 +18,7 @@ const SHORTEST_REORDERED: usize = 12;
 
 /// Takes encodings off, within bounds.
 struct Decoder<'s, S> {
-    room: usize,
+    budget: usize,
     complete: bool,
     seen: &'s mut S,
 }
@@ -26,8 +26,8 @@ struct Decoder<'s, S> {
 /// Calls `seen` with the text and each text that is encoded in it. Returns false if there were too
 /// many.
 pub(crate) fn views<S: FnMut(&str, Via)>(text: &str, seen: &mut S) -> bool {
-    let room = text.len().saturating_mul(SHARE);
-    let mut decoder = Decoder { room, complete: true, seen };
+    let budget = text.len().saturating_mul(SHARE);
+    let mut decoder = Decoder { budget, complete: true, seen };
     for hidden in invisible(text) {
         decoder.found(&hidden, Via::Plain, Via::Invisible, DEEPEST, true);
     }
@@ -40,11 +40,11 @@ pub(crate) fn views<S: FnMut(&str, Via)>(text: &str, seen: &mut S) -> bool {
 impl<S: FnMut(&str, Via)> Decoder<'_, S> {
     /// Tells of a text that was found in another one, and looks into it.
     fn found(&mut self, decoded: &str, outer: Via, via: Via, depth: usize, reorders: bool) {
-        let Some(left) = self.room.checked_sub(decoded.len()) else {
+        let Some(left) = self.budget.checked_sub(decoded.len()) else {
             self.complete = false;
             return;
         };
-        self.room = left;
+        self.budget = left;
         let via = if outer == Via::Plain { via } else { outer };
         let decoded = plain(decoded);
         (self.seen)(&decoded, via);
@@ -261,7 +261,7 @@ mod tests {
         let mut bytes = 0;
         views(&text, &mut |view, _| bytes += view.len());
         assert!(bytes <= text.len() * (SHARE + 1));
-        // What there is no room for is said.
+        // Text beyond the budget is reported.
         let many = format!("{} ", written("%")).repeat(20);
         let complete = views(&STANDARD.encode(STANDARD.encode(many)), &mut |_, _| ());
         assert!(complete);

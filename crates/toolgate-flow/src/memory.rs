@@ -171,12 +171,6 @@ impl Memory {
         self.seen.len() + self.known.len()
     }
 
-    /// Forgets all results. From then on every trace is incomplete.
-    pub fn forget(&mut self) {
-        let (limits, touched) = (self.limits, self.touched);
-        *self = Self { touched, forgotten: true, ..Self::with_limits(limits) };
-    }
-
     /// Stores text that the caller wrote itself, such as a script. It is no match where it occurs in arguments, even if a
     /// result repeats it.
     pub fn knows(&mut self, text: &str) {

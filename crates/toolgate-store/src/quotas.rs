@@ -30,7 +30,7 @@ pub struct QuotaError {
     source: Box<dyn std::error::Error + Send + Sync>,
 }
 
-/// A count that a call needs room in.
+/// A count that a call adds to.
 #[derive(Debug, Clone, Copy)]
 pub struct QuotaRequest<'a> {
     /// The limit.
@@ -46,7 +46,7 @@ pub struct QuotaRequest<'a> {
 pub enum QuotaOutcome {
     /// It is counted. These are the counts after it, in the order of the requests.
     Counted(Vec<u32>),
-    /// The request with this position has no room. Nothing is counted.
+    /// The count with this position is at its limit. Nothing is counted.
     Full(usize),
 }
 
@@ -78,7 +78,7 @@ impl QuotaFile {
         Self { path, connection: std::sync::Arc::default() }
     }
 
-    /// Counts a call of this day in all counts, if all have room for it. Touches the disk.
+    /// Counts a call of this day in all counts, if none is at its limit. Touches the disk.
     pub fn count(
         &self,
         day: i64,

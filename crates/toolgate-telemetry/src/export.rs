@@ -27,7 +27,7 @@ use url::Url;
 pub(crate) struct Tally {
     ended: AtomicU64,
     delivered: AtomicU64,
-    told: AtomicBool,
+    reported: AtomicBool,
 }
 
 /// Sends to one URL, only with configured headers. The exporters run on their own threads, and the
@@ -68,7 +68,7 @@ impl Tally {
 
     /// Reported once, because an unreachable collector would fill the log.
     fn tell(&self, url: &Url, why: &str) {
-        if !self.told.swap(true, Ordering::Relaxed) {
+        if !self.reported.swap(true, Ordering::Relaxed) {
             let host = url.host_str().unwrap_or_default();
             let port = url.port_or_known_default().unwrap_or_default();
             tracing::warn!("telemetry does not reach {host}:{port} and is lost: {why}");

@@ -35,7 +35,7 @@ impl MinuteWindow {
         }
     }
 
-    /// How long a call has to wait; `None` if there is room for it now.
+    /// How long a call has to wait; `None` if it is allowed now.
     pub(super) fn wait(&mut self, now: Duration, most: u32) -> Option<Duration> {
         self.advance(now);
         let mut used: u64 = self.counts.iter().map(|count| u64::from(*count)).sum();
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_that_it_names_is_the_time_when_there_is_room() {
+    fn the_time_that_it_names_is_the_time_when_a_call_is_allowed() {
         let mut window = MinuteWindow::default();
         let at = |seconds: u64| Duration::from_secs(seconds);
         window.add(at(3));

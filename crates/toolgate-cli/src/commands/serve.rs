@@ -54,7 +54,8 @@ pub(crate) async fn run(globals: &Globals, arguments: &Serve) -> CommandResult {
     let watch = |loaded: Loaded, routes: Option<ServedPaths>| {
         let (globals, mode) = (globals.clone(), arguments.mode);
         let (hosts, passthrough) = (hosts.clone(), passthrough.clone());
-        let reloader = Reloader { globals, mode, loaded, hosts, routes, passthrough, told: None };
+        let reloader =
+            Reloader { globals, mode, loaded, hosts, routes, passthrough, reported: None };
         tokio::spawn(stop.clone().run_until_cancelled_owned(reloader.run()))
     };
     let watching;

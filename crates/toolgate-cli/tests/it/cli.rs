@@ -25,7 +25,7 @@ fn troubled() -> Workplace {
     Workplace::new(&json!({ "mcpServers": {
         "notes": entry(&notes()),
         "dead": entry(&kit().with_faults(Faults { exit_at_start: Some(dead), ..Faults::default() })),
-        "mute": entry_with(&kit().with_faults(mute), json!({ "connectTimeoutSeconds": 1 })),
+        "mute": entry_with(&kit().with_faults(mute), json!({ "connectTimeoutSeconds": 5 })),
         "missing": { "command": "no-such-command-anywhere" },
         "odd": entry(&odd()),
         "off": { "command": "whatever", "disabled": true },
@@ -83,7 +83,7 @@ async fn status_of_servers_that_fail() {
      server   state   tools  loaded  deferred  protocol    remarks
      notes    ready       4       4         0  2025-11-25
      dead     failed      0       0         0              the process ended before it answered (exit status: 3): Error: no licence; see `toolgate logs dead`
-     mute     failed      0       0         0              no answer to tools/list within 1 s; raise `connectTimeoutSeconds` of the server, or see `toolgate logs mute`
+     mute     failed      0       0         0              no answer to tools/list within 5 s; raise `connectTimeoutSeconds` of the server, or see `toolgate logs mute`
      missing  failed      0       0         0              the command `no-such-command-anywhere` was not found; install it, or write its full path as `command`
      odd      ready       5       5         0  2025-11-25  tool `#2` is left out: `name` is missing or not a non-empty string of at most 512 bytes
                                                            tool `#3` is left out: `name` is missing or not a non-empty string of at most 512 bytes
@@ -114,7 +114,7 @@ async fn status_for_a_program() {
     assert_eq!(servers[1]["state"], "failed");
     assert!(servers[1]["reason"].as_str().unwrap().contains("Error: no licence"));
     assert_eq!(servers[1]["action"], "see `toolgate logs dead`");
-    assert!(servers[2]["reason"].as_str().unwrap().contains("within 1 s"), "{}", servers[2]);
+    assert!(servers[2]["reason"].as_str().unwrap().contains("within 5 s"), "{}", servers[2]);
     assert_eq!(servers[4]["state"], "ready");
     assert!(!servers[4]["problems"].as_array().unwrap().is_empty());
     assert!(status["reason"].as_str().unwrap().contains("fit into"), "{}", status["reason"]);

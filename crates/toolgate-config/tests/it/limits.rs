@@ -68,7 +68,7 @@ fn servers_beyond_the_limit_are_left_out() {
 
 #[test]
 fn problems_beyond_the_limit_are_counted() {
-    let keys: Vec<String> = (0..100_000).map(|index| format!("\"k{index}\": 1")).collect();
+    let keys: Vec<String> = (0..20_000).map(|index| format!("\"k{index}\": 1")).collect();
     let text = format!(
         "{{ \"mcpServers\": {{ \"a\": {{ {} }}, \"b\": 5, \"c\": {{}} }} }}",
         keys.join(",")
@@ -76,7 +76,7 @@ fn problems_beyond_the_limit_are_counted() {
     let configuration = read(&text);
     assert_eq!(configuration.problems.len(), MAX_PROBLEMS);
     insta::assert_snapshot!(configuration.problems[MAX_PROBLEMS - 1], @"
-    warning: toolgate.json:1:1: 99904 more problems are not shown
+    warning: toolgate.json:1:1: 19904 more problems are not shown
       hint: fix the ones above first
     ");
     // A server beyond the limit still knows what is wrong with it.

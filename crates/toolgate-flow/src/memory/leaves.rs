@@ -15,31 +15,31 @@ const DEEPEST: usize = 64;
 
 /// Calls `seen` with every string, number and long key of a value. Returns false if a limit was reached.
 pub(super) fn leaves(value: &Value, bytes: usize, seen: &mut impl FnMut(Leaf<'_>)) -> bool {
-    let mut room = bytes;
-    walk(value, &mut String::new(), DEEPEST, &mut room, seen)
+    let mut budget = bytes;
+    walk(value, &mut String::new(), DEEPEST, &mut budget, seen)
 }
 
 fn walk(
     value: &Value,
     pointer: &mut String,
     depth: usize,
-    room: &mut usize,
+    budget: &mut usize,
     seen: &mut impl FnMut(Leaf<'_>),
 ) -> bool {
-    if depth == 0 || *room == 0 {
+    if depth == 0 || *budget == 0 {
         return false;
     }
     match value {
         Value::Null | Value::Bool(_) => true,
         Value::Number(number) => {
             let text = number.to_string();
-            *room = room.saturating_sub(text.len());
+            *budget = budget.saturating_sub(text.len());
             seen(Leaf { pointer: pointer.clone(), text: text.into() });
             true
         }
         Value::String(text) => {
-            let looked = cut(text, *room);
-            *room -= looked.len();
+            let looked = cut(text, *budget);
+            *budget -= looked.len();
             // JSON in a string is searched as JSON: the text of a result often is JSON.
             let inner = looked
                 .trim_start()
@@ -57,7 +57,7 @@ fn walk(
                 let length = pointer.len();
                 pointer.push('/');
                 pointer.push_str(&index.to_string());
-                complete &= walk(item, pointer, depth - 1, room, seen);
+                complete &= walk(item, pointer, depth - 1, budget, seen);
                 pointer.truncate(length);
             }
             complete
@@ -71,10 +71,10 @@ fn walk(
                 pointer.push_str(cut(&escaped, LONGEST_KEY));
                 // A key can carry data too.
                 if key.len() >= PIECE {
-                    *room = room.saturating_sub(key.len());
-                    seen(Leaf { pointer: pointer.clone(), text: cut(key, *room).into() });
+                    *budget = budget.saturating_sub(key.len());
+                    seen(Leaf { pointer: pointer.clone(), text: cut(key, *budget).into() });
                 }
-                complete &= walk(item, pointer, depth - 1, room, seen);
+                complete &= walk(item, pointer, depth - 1, budget, seen);
                 pointer.truncate(length);
             }
             complete
@@ -92,12 +92,12 @@ fn join(
     value: &Value,
     pointer: &mut String,
     depth: usize,
-    room: &mut usize,
+    budget: &mut usize,
     seen: &mut impl FnMut(Leaf<'_>),
 ) {
     let length = pointer.len();
     match value {
-        _ if depth == 0 || *room == 0 => {}
+        _ if depth == 0 || *budget == 0 => {}
         Value::Array(items) => {
             let is_small = |item: &Value| match item {
                 Value::String(text) => text.len() < PIECE,
@@ -115,15 +115,15 @@ fn join(
                         }
                     }
                 }
-                let looked = cut(&text, *room);
-                *room -= looked.len();
+                let looked = cut(&text, *budget);
+                *budget -= looked.len();
                 seen(Leaf { pointer: pointer.clone(), text: looked.into() });
                 return;
             }
             for (index, item) in items.iter().enumerate() {
                 pointer.push('/');
                 pointer.push_str(&index.to_string());
-                join(item, pointer, depth - 1, room, seen);
+                join(item, pointer, depth - 1, budget, seen);
                 pointer.truncate(length);
             }
         }
@@ -132,7 +132,7 @@ fn join(
                 pointer.push('/');
                 let escaped = key.replace('~', "~0").replace('/', "~1");
                 pointer.push_str(cut(&escaped, LONGEST_KEY));
-                join(item, pointer, depth - 1, room, seen);
+                join(item, pointer, depth - 1, budget, seen);
                 pointer.truncate(length);
             }
         }

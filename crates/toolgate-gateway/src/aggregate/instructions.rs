@@ -13,8 +13,8 @@ const MAX_DESCRIPTION_CHARACTERS: usize = 80;
 pub(crate) fn instructions(session: &Session) -> String {
     let host = session.host();
     let mut text = String::from(
-        "This server stands in front of others. Where search_tools is listed, most of their tools \
-         are not: search_tools finds them by what they do, get_tool_details shows their \
+        "This server gives access to other servers. Where search_tools is listed, most of their \
+         tools are not: search_tools finds them by what they do, get_tool_details shows their \
          parameters, ",
     );
     let only_scripts = host.settings().exposure.mode == RequestedMode::Code;

@@ -120,8 +120,8 @@ impl ServiceFactory for PassthroughFactory {
             let guard = Arc::clone(&self.guard);
             let tools = ToolList::new(Arc::clone(&connection), Arc::clone(&guard), changes);
             let telling = CancellationToken::new();
-            let told = tell_of_reloads(guard.reloads(), Arc::clone(&router));
-            tokio::spawn(telling.clone().run_until_cancelled_owned(told));
+            let notifier = tell_of_reloads(guard.reloads(), Arc::clone(&router));
+            tokio::spawn(telling.clone().run_until_cancelled_owned(notifier));
             let service = PassthroughService {
                 _telling: telling.drop_guard(),
                 connection,

@@ -100,7 +100,7 @@ fn description(tool: MetaTool, kind: ExposureKind) -> &'static str {
         }
         (MetaTool::Disable, _) => {
             "Disconnect a server that is no longer needed. Its calls are refused from now on; its \
-             tools are gone with the next conversation."
+             tools are not listed in new conversations."
         }
         (MetaTool::LoadSkill, _) => {
             "Read the instructions of a skill, and connect the servers that it needs."

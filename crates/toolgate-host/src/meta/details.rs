@@ -81,7 +81,7 @@ pub(super) async fn details(session: &Session, request: &DetailsRequest) -> Valu
             let size = definition.len();
             let _ = write!(
                 text,
-                "{name}: its definition ({size} bytes) has no room here; ask for it alone."
+                "{name}: its definition ({size} bytes) is too long here; ask for it alone."
             );
             tools.push(json!({ "name": name, "error": "too large", "bytes": size }));
             continue;

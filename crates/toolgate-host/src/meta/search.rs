@@ -229,7 +229,7 @@ impl SearchReport<'_> {
                 let _ = write!(self.text, "\n  {text}");
                 row["inputSchema"] = schema;
             } else {
-                let _ = write!(self.text, "\n  (its schema has no room here: get_tool_details)");
+                let _ = write!(self.text, "\n  (its schema is too long here: get_tool_details)");
             }
         }
         self.text.push('\n');

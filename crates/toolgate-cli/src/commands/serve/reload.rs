@@ -42,8 +42,8 @@ pub(super) struct Reloader {
     pub(super) routes: Option<ServedPaths>,
     /// The server that is passed through.
     pub(super) passthrough: Option<Arc<PassthroughFactory>>,
-    /// Why the file of now is not in use, as it was last told.
-    pub(super) told: Option<String>,
+    /// Why the file of now is not in use, as it was last reported.
+    pub(super) reported: Option<String>,
 }
 
 /// What the files are at one moment.
@@ -95,7 +95,7 @@ impl Reloader {
         let moved = new.path != self.loaded.path;
         let (same_pins, same_waiting) =
             (new.lock == self.loaded.lock, new.waiting == self.loaded.waiting);
-        let was_broken = self.told.take().is_some();
+        let was_broken = self.reported.take().is_some();
         if let Some(path) = new.waiting.as_ref().filter(|_| !same_waiting) {
             print::note(format!("warning: {}", trust::waiting(path)));
         }
@@ -185,7 +185,7 @@ impl Reloader {
 
     /// Keeps what is in use, and says why: on stderr, and to a model that searches.
     fn keep(&mut self, why: &str, hints: &[String]) {
-        if self.told.as_deref() == Some(why) {
+        if self.reported.as_deref() == Some(why) {
             return;
         }
         let correct = ["correct the file; `toolgate config check` shows the place".to_owned()];
@@ -201,7 +201,7 @@ impl Reloader {
         for (_, host) in &self.hosts.all() {
             host.set_notices(vec![notice.clone()]);
         }
-        self.told = Some(why.to_owned());
+        self.reported = Some(why.to_owned());
     }
 }
 

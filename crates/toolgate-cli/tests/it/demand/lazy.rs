@@ -130,11 +130,12 @@ async fn an_idle_server_is_stopped_and_started_again() {
     assert_eq!(count(&mut gateway).await, 1);
     until("the end of the process", async || {
         let logs = workplace.run(&["logs", "c"]).await.stdout;
-        logs.contains("it was idle").then_some(())
+        // On a busy machine it may be idle between its connection and the first call, too.
+        (logs.matches("it was idle").count() == starts(&log)).then_some(())
     })
     .await;
     assert_eq!(count(&mut gateway).await, 1, "it is another process");
-    assert_eq!(starts(&log), 2);
+    assert!(starts(&log) >= 2);
 }
 
 #[tokio::test]

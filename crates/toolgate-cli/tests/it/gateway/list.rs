@@ -64,7 +64,7 @@ async fn the_handshake_is_the_same_each_time() {
     let result = &answers[0]["result"];
     assert_eq!(result["serverInfo"]["name"], "toolgate");
     assert_eq!(result["capabilities"]["tools"]["listChanged"], true);
-    insta::assert_snapshot!(result["instructions"].as_str().unwrap(), @"This server stands in front of others. Where search_tools is listed, most of their tools are not: search_tools finds them by what they do, get_tool_details shows their parameters, call_tool calls them. For several calls in a row, run_code runs a script that makes them. Servers: notes, weather, kit.");
+    insta::assert_snapshot!(result["instructions"].as_str().unwrap(), @"This server gives access to other servers. Where search_tools is listed, most of their tools are not: search_tools finds them by what they do, get_tool_details shows their parameters, call_tool calls them. For several calls in a row, run_code runs a script that makes them. Servers: notes, weather, kit.");
 }
 
 #[tokio::test]
