@@ -85,7 +85,7 @@ pub(crate) fn read(text: &str) -> Result<BTreeMap<String, String>, EnvFileSyntax
         }
         let wrong = |problem| EnvFileSyntaxError { line, problem };
         let (name, value) = this.split_once('=').ok_or(wrong("is not `NAME=value`"))?;
-        let name = without_export(name.trim());
+        let name = without_export(name.trim_start()).trim_end();
         if !is_name(name) {
             return Err(wrong("does not begin with the name of a variable"));
         }

@@ -55,6 +55,11 @@ pub trait ServiceFactory: fmt::Debug + Send + Sync + 'static {
         false
     }
 
+    /// Changes if modern clients need another service than before.
+    fn generation(&self) -> u64 {
+        0
+    }
+
     /// Whether the HTTP headers `traceparent` and `tracestate` are copied into the request. A factory
     /// that passes requests on unchanged does not want this.
     fn uses_trace_headers(&self) -> bool {

@@ -166,7 +166,13 @@ async fn a_stricter_policy_holds_for_an_open_session() {
 #[cfg(unix)]
 #[tokio::test]
 async fn a_call_that_waits_for_a_person_is_judged_by_the_new_policy() {
-    for arguments in [&[][..], &["--passthrough", "kit"]] {
+    // A tool that is denied is gone. One that is denied with these arguments is still there.
+    let gone = (json!({}), "there is no tool");
+    let if_one = json!({ "arguments": { "a": { "equals": 1 } } });
+    let denied = (json!({ "when": if_one }), "the policy denies it");
+    let ways = [&[][..], &["--passthrough", "kit"]];
+    let cases = ways.into_iter().flat_map(|way| [(way, gone.clone()), (way, denied.clone())]);
+    for (arguments, (condition, told_to_model)) in cases {
         let place = Workplace::empty();
         let log = place.path().join("calls.log");
         let server = entry(&kit().with_call_log(&log));
@@ -175,16 +181,17 @@ async fn a_call_that_waits_for_a_person_is_judged_by_the_new_policy() {
         };
         place.rewrite(&config(json!("ask-always")));
         let mut client = connect_asked(&place, arguments).await;
-        let name = if arguments.is_empty() { "kit_counter" } else { "counter" };
-        let params = json!({ "name": name, "arguments": {} });
+        let name = if arguments.is_empty() { "kit_add" } else { "add" };
+        let params = json!({ "name": name, "arguments": { "a": 1, "b": 2 } });
         let open = client.begin("tools/call", params).await.unwrap();
         let asked = question(&mut client).await;
-        let rule = json!({ "tool": "kit_counter", "verdict": "deny" });
+        let mut rule = json!({ "tool": "kit_add", "verdict": "deny" });
+        rule.as_object_mut().unwrap().extend(condition.as_object().unwrap().clone());
         place.rewrite(&config(json!({ "default": "allow", "rules": [rule] })));
         assert_eq!(told(&mut client).await, "configuration reloaded: policy changed");
         answer(&mut client, &asked, said("allow once")).await;
         let ended = client.answer(open).await.unwrap();
-        assert!(ended.to_string().contains("there is no tool"), "{ended}");
+        assert!(ended.to_string().contains(told_to_model), "{ended}");
         assert!(!log.exists(), "nothing was sent");
     }
 }

@@ -253,6 +253,7 @@ fn toolgate_itself() {
             },
         ),
         settings: ServerSettings {
+            env_file: None,
             enabled: true,
             oauth: LoginConfig {
                 client_id: None,

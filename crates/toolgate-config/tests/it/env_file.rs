@@ -134,7 +134,7 @@ fn an_endpoint_has_no_variables() {
     );
     assert!(configuration.servers[0].transport.is_ok());
     assert_snapshot!(shown(&configuration), @"
-    warning: toolgate.json:1:75: `mcpServers.a.envFile` is only for servers with a `command`; it is ignored
+    warning: toolgate.json:1:69: `mcpServers.a.envFile` is only for servers with a `command`; it is ignored
       hint: remove it; `headers` may use `${NAME}` of toolgate's own variables
     ");
 }

@@ -183,7 +183,13 @@ impl ModernClients {
             (MAX_CLIENTS, declared.client_info().map(claimed_name))
         };
         let caller = &context.owner.caller;
-        let mut key = (caller.clone(), name.unwrap_or_default());
+        // A client of an earlier generation is closed when it is idle.
+        let mut name = name.unwrap_or_default();
+        let generation = context.endpoint.factory.generation();
+        if generation > 0 {
+            name = format!("{name} {generation}");
+        }
+        let mut key = (caller.clone(), name);
         let now = Instant::now();
         let mut table = self.table.lock();
         let own_clients = || table.keys().filter(|(other, _)| other == caller).count();

@@ -48,6 +48,15 @@ impl RouteTable {
         }
     }
 
+    /// The paths, the default first.
+    pub fn routes(&self) -> Vec<NamespaceRoute> {
+        let route = |served: &Arc<ServedEndpoint>| NamespaceRoute {
+            path: served.path.to_string(),
+            factory: Arc::clone(&served.factory),
+        };
+        self.0.read().iter().map(route).collect()
+    }
+
     pub(crate) fn get(&self, path: &str) -> Option<Arc<ServedEndpoint>> {
         self.0.read().iter().find(|known| *known.path == *path).cloned()
     }

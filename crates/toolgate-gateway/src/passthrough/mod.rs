@@ -8,7 +8,13 @@ mod subscriptions;
 mod tests;
 mod tools;
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use futures::future::{BoxFuture, try_join_all};
 use parking_lot::{Mutex, RwLock};
@@ -38,6 +44,8 @@ use crate::{
 pub struct PassthroughFactory {
     /// Replaced by a reload. Sessions keep the connection that they have.
     server: RwLock<Arc<dyn ServerConnector>>,
+    /// How often it was replaced.
+    generation: AtomicU64,
     guard: Arc<PassthroughGuard>,
 }
 
@@ -76,7 +84,11 @@ impl PassthroughFactory {
     pub fn new(server: ServerSpec) -> Self {
         let settings = HostSettings::new(vec![ServerSetup::new(server.clone())]);
         let guard = Arc::new(PassthroughGuard::new(&settings, &server.name));
-        Self { server: RwLock::new(Arc::new(server)), guard }
+        Self::of(Arc::new(server), guard)
+    }
+
+    fn of(server: Arc<dyn ServerConnector>, guard: Arc<PassthroughGuard>) -> Self {
+        Self { server: RwLock::new(server), generation: AtomicU64::new(0), guard }
     }
 
     /// Applies the policy to requests and records them. Allowed requests are passed on unchanged.
@@ -90,14 +102,14 @@ impl PassthroughFactory {
         &self.guard
     }
 
-    /// Replaces the policy, and the settings of the server for the sessions that begin later. A server
-    /// that is not in the new settings stays as it is. Touches the disk.
-    pub fn reload(&self, settings: &HostSettings) {
+    /// Replaces the settings of the server for the sessions that begin later, if it is in these
+    /// settings. Modern clients, which have no sessions, get another connection.
+    pub fn replace_server(&self, settings: &HostSettings) {
         let mut servers = settings.servers.iter();
         if let Some(setup) = servers.find(|setup| setup.spec.name == *self.guard.server()) {
             *self.server.write() = Arc::new(setup.spec.clone());
+            self.generation.fetch_add(1, Ordering::Relaxed);
         }
-        self.guard.reload(settings);
     }
 }
 
@@ -139,6 +151,10 @@ impl ServiceFactory for PassthroughFactory {
 
     fn depends_on_capabilities(&self) -> bool {
         true
+    }
+
+    fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Relaxed)
     }
 }
 

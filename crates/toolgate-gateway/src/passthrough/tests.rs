@@ -271,7 +271,7 @@ async fn open_guarded(
     let settings = HostSettings::new(Vec::new());
     let unguarded = || Arc::new(PassthroughGuard::new(&settings, &"s".into()));
     let guard = guard.unwrap_or_else(unguarded);
-    PassthroughFactory { server: RwLock::new(server), guard }.open(client).await.unwrap()
+    PassthroughFactory::of(server, guard).open(client).await.unwrap()
 }
 
 fn modern(

@@ -76,7 +76,7 @@ async fn media_types_are_checked() {
 #[tokio::test]
 async fn sessions_and_requests_belong_to_their_path() {
     let endpoint = Endpoint::with(|settings| {
-        let mut work = settings.namespaces[0].clone();
+        let mut work = settings.namespaces.routes().remove(0);
         work.path = "/mcp/work".to_owned();
         settings.namespaces.push(work);
     })

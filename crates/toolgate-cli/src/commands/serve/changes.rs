@@ -219,7 +219,8 @@ mod tests {
     use super::*;
 
     fn between(old: &str, new: &str) -> String {
-        let parse = |text| toolgate_config::parse(text, Format::Jsonc, "f", &|_| None).unwrap();
+        let parse =
+            |text: &str| toolgate_config::parse(text, Format::Jsonc, "f", &|_| None).unwrap();
         Changes::between(&parse(old), &parse(new)).to_string()
     }
 
@@ -269,7 +270,8 @@ mod tests {
 
     #[test]
     fn no_policy_under_no_policy_is_no_change() {
-        let parse = |text| toolgate_config::parse(text, Format::Jsonc, "f", &|_| None).unwrap();
+        let parse =
+            |text: &str| toolgate_config::parse(text, Format::Jsonc, "f", &|_| None).unwrap();
         let own = parse(r#"{ "mcpServers": { "a": { "command": "x" } } }"#);
         let held = |text: &str| {
             let mut folders = parse(text);
@@ -286,7 +288,8 @@ mod tests {
 
     #[test]
     fn what_is_said_of_a_server_that_is_passed_through() {
-        let parse = |text| toolgate_config::parse(text, Format::Jsonc, "f", &|_| None).unwrap();
+        let parse =
+            |text: &str| toolgate_config::parse(text, Format::Jsonc, "f", &|_| None).unwrap();
         let said = |old: &str, new: &str| Changes::between(&parse(old), &parse(new)).of_server("a");
         let old = r#"{ "mcpServers": { "a": { "command": "x" }, "b": { "command": "x" } } }"#;
         let changed = r#"{ "mcpServers": { "a": { "command": "y" } }, "policy": "ask",

@@ -148,13 +148,18 @@ impl Reloader {
             }
             host.reload(settings, &changes.changed).await;
         }
-        self.reload_passthrough(new).await;
+        if let Some(factory) = &self.passthrough
+            && changes.changed.contains(factory.guard().server())
+        {
+            factory.replace_server(&new.settings(self.mode));
+        }
+        self.reload_guard(new).await;
     }
 
-    async fn reload_passthrough(&self, new: &Loaded) {
+    async fn reload_guard(&self, new: &Loaded) {
         if let Some(factory) = &self.passthrough {
             let (factory, settings) = (Arc::clone(factory), new.settings(self.mode));
-            let _ = tokio::task::spawn_blocking(move || factory.reload(&settings)).await;
+            let _ = tokio::task::spawn_blocking(move || factory.guard().reload(&settings)).await;
         }
     }
 
@@ -172,7 +177,7 @@ impl Reloader {
             let settings = new.settings_of(namespace.as_deref(), self.mode);
             host.set_pins(settings.lock, settings.pin);
         }
-        self.reload_passthrough(new).await;
+        self.reload_guard(new).await;
     }
 
     /// What is said of changes.

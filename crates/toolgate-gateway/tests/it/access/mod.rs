@@ -28,7 +28,7 @@ impl Guarded {
         let access = AccessControl::new(credentials).with_tokens(tokens.clone());
         let endpoint = Endpoint::with(|settings| {
             settings.access = access;
-            let factory = settings.namespaces[0].factory.clone();
+            let factory = settings.namespaces.routes().remove(0).factory;
             settings.namespaces.push(NamespaceRoute { path: "/mcp/work".to_owned(), factory });
         });
         Self { endpoint: endpoint.await, tokens, folder }
