@@ -18,7 +18,7 @@ use crate::data_flow::{PriorRead, SharedResults};
 /// What callers have read. All clones share their content, so that the hosts of one gateway know
 /// the same callers.
 #[derive(Clone, Default)]
-pub struct CallerReads(Arc<Mutex<Callers>>);
+pub struct CallerReads(Arc<Mutex<KnownReads>>);
 
 /// How long the results of a session count after its end. Zero keeps sessions apart. All clones share
 /// the time, so that a new policy also holds for the sessions of the old one.
@@ -42,7 +42,7 @@ pub(crate) struct ReadsRegistration {
 }
 
 #[derive(Default)]
-struct Callers {
+struct KnownReads {
     callers: HashMap<Arc<str>, SessionsOfCaller>,
     /// The sessions that have ended, the first one first. A session may be reduced already.
     ended: VecDeque<(Arc<str>, Arc<str>)>,
@@ -151,7 +151,7 @@ impl CallerReads {
     }
 }
 
-impl Callers {
+impl KnownReads {
     /// Forgets the contents of the oldest sessions, and of very many callers all.
     fn limit(&mut self, now: Instant) {
         while self.ended.len() > ENDED || self.hashes > HASHES {

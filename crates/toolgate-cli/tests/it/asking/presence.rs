@@ -287,3 +287,34 @@ async fn a_password_is_asked_for_by_the_system_alone() {
     let outcome = on_desktop(&place, ":0", &["approve", &id]).await;
     assert!(outcome.stderr.contains("is \"password\""), "{outcome:?}");
 }
+
+/// Only root can install a program that the system trusts, so that only root can test it.
+#[tokio::test]
+async fn a_password_that_is_not_given_allows_nothing() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let (place, id) = asking_by("password").await;
+    for answer in [1, 0] {
+        fake(&place, "pkexec", answer);
+        let program = place.path().join("bin/pkexec");
+        fs::set_permissions(program, PermissionsExt::from_mode(0o4755)).unwrap();
+        let outcome = agree(&place, &["approve", &id]).await;
+        assert_eq!(outcome.code, Some(answer), "{outcome:?}");
+        let is_refused = outcome.stderr.contains("the password was not given");
+        assert_eq!(is_refused, answer == 1, "{outcome:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_program_in_the_background_of_a_terminal_asks_nobody() {
+    let (place, id) = asking_by("terminal").await;
+    let script = "\"$0\" approve \"$1\" & wait $!; echo \"code $?\"";
+    let mut command = tokio::process::Command::new("sh");
+    command.args(["-m", "-c", script, program(), &id]).current_dir(place.path());
+    command.envs(place.environment()).env("TOOLGATE_CONFIG", "toolgate.json");
+    command.stdout(std::process::Stdio::piped()).kill_on_drop(true);
+    let outcome = Typist::run_command(command).end().await;
+    assert!(outcome.stdout.contains("code 2"), "{outcome:?}");
+    assert!(outcome.stderr.contains("there is no terminal to ask at"), "{outcome:?}");
+}
