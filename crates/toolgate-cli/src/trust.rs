@@ -8,7 +8,7 @@ use std::{
 
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
-use toolgate::Format;
+use toolgate::setup::Format;
 use toolgate_store::{ChoiceFile, Consent};
 
 use crate::{failure::Failure, folders, load};

@@ -1,0 +1,10 @@
+//! A program with a mistake: it runs scripts and does not call `toolgate::init()`. A test runs it, and
+//! sees that it is told so.
+
+#[tokio::main]
+async fn main() {
+    match toolgate::Host::builder().start().await {
+        Ok(_) => println!("it started"),
+        Err(error) => println!("{error}"),
+    }
+}

@@ -1,0 +1,7 @@
+//! The library as a program uses it.
+
+mod approvals;
+mod builder;
+mod examples;
+mod functions;
+mod loading;
