@@ -1,6 +1,6 @@
 //! Finds and calls the tools of a server, in a program of your own.
 //!
-//! `cargo run --example embed -- mcp-server-time`
+//! `cargo run --example embed -- mcp-server-time --local-timezone UTC`
 
 use toolgate::{Host, Stdio, json};
 
@@ -16,8 +16,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 async fn run() -> Result<(), Box<dyn std::error::Error>> {
-    let command = std::env::args().nth(1).unwrap_or_else(|| "mcp-server-time".to_owned());
-    let host = Host::builder().server(Stdio::new("time", command)).start().await?;
+    let mut arguments = std::env::args().skip(1);
+    let command = arguments.next().unwrap_or_else(|| "mcp-server-time".to_owned());
+    let server = Stdio::new("time", command).args(arguments);
+    let host = Host::builder().server(server).start().await?;
     // A slow computer may need more than the three seconds of `start`.
     host.ready().await;
 

@@ -73,7 +73,7 @@ async fn run() -> Result<(), Box<dyn std::error::Error>> {
     );
     let run = session.run(script).await?;
     println!("script: {}", run.parse::<toolgate::Value>()?);
-    let run = session.run(Script::python("double(n=3) + 1")).await?;
+    let run = session.run(Script::python("await double(n=3) + 1")).await?;
     println!("python: {}", run.parse::<i64>()?);
 
     let failed = session.call("write_note", json!({ "title": "", "text": "x" })).await?;

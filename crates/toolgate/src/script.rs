@@ -13,7 +13,7 @@ use toolgate_sandbox::{CallState, Language, RunOutcome};
 /// ```
 /// # use toolgate::Script;
 /// let script = Script::typescript("return await double({ n: 21 })");
-/// let script = Script::python("double(n=21)");
+/// let script = Script::python("await double(n=21)");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Script {

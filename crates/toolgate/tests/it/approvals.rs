@@ -88,7 +88,8 @@ async fn a_callback_that_panics_allows_nothing() -> Result<(), Box<dyn Error>> {
 
 #[tokio::test]
 async fn without_a_callback_a_rule_that_asks_is_not_passed() -> Result<(), Box<dyn Error>> {
-    let policy = json!({ "policy": { "ask": ["functions/*"] } }).to_string();
+    let policy =
+        json!({ "policy": { "rules": [{ "server": "functions", "verdict": "ask" }] } }).to_string();
     let start = || Host::builder().without_scripts().config_json(&*policy).tool(delete_it);
     let host = start().start().await?;
     let denied = host.session().call("delete_it", json!({ "what": "a" })).await;

@@ -28,17 +28,22 @@ fn run(name: &str, arguments: &[&str]) -> String {
 #[test]
 fn embed() {
     let Some(servers) = installed_servers() else { return };
-    let said = run("embed", &[&servers.time().entry.command]);
+    let entry = servers.time().entry;
+    let command: Vec<&str> =
+        [&entry.command].into_iter().chain(&entry.args).map(String::as_str).collect();
+    let said = run("embed", &command);
+    let (mode, rest) = said.split_once('\n').unwrap();
+    assert!(mode.starts_with("mode: Direct, because "), "{mode}");
+    assert!(mode.ends_with(" tokens fit into the 10,000 allowed"), "{mode}");
     assert_eq!(
-        said,
-        "mode: Direct, because 320 tokens fit into the 10,000 allowed\n\
-         loaded: time_get_current_time\n\
+        rest,
+        "loaded: time_get_current_time\n\
          loaded: time_convert_time\n\
          found: time_convert_time\n\
          required: [\"timezone\"]\n\
          asked for the time in Europe/Paris\n\
          error: there is no tool `time_get_current_tme`; did you mean `time_get_current_time`?\n\
-         error: the arguments of `time_get_current_time` do not fit\n"
+         error: The arguments do not fit `time_get_current_time`, which was not called:\n"
     );
 }
 

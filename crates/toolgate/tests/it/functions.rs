@@ -121,7 +121,8 @@ async fn leaving_a_call_drops_the_future_of_the_function() -> Result<(), Box<dyn
 
 #[tokio::test]
 async fn a_policy_decides_about_functions_as_about_all_tools() -> Result<(), Box<dyn Error>> {
-    let policy = json!({ "policy": { "deny": ["functions/fail"] } });
+    let policy =
+        json!({ "policy": { "rules": [{ "tool": "functions/fail", "verdict": "deny" }] } });
     let host = builder().config_json(policy.to_string()).tool(fail).tool(double).start().await?;
     let denied = host.session().call("fail", json!({})).await;
     assert!(

@@ -2,6 +2,7 @@
 
 mod approvals;
 mod builder;
+mod docs;
 mod examples;
 mod functions;
 mod loading;

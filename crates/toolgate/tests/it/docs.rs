@@ -1,0 +1,18 @@
+//! `docs/embedding.md` shows the examples as they are.
+
+use std::{fs, path::Path};
+
+#[test]
+fn the_page_shows_the_examples_as_they_are() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = fs::read_to_string(root.join("docs/embedding.md")).unwrap();
+    let mut shown = 0;
+    for part in page.split("<!-- ").skip(1) {
+        let (path, rest) = part.split_once(" -->\n```rust\n").unwrap();
+        let (snippet, _) = rest.split_once("\n```\n").unwrap();
+        let example = fs::read_to_string(root.join(path)).unwrap();
+        assert_eq!(snippet, example.trim_end(), "{path} and docs/embedding.md differ");
+        shown += 1;
+    }
+    assert_eq!(shown, 3, "embed, functions and approval");
+}
