@@ -64,16 +64,13 @@ impl Session {
         self.host().connect_owners(name).await;
         let catalog = self.host().catalog().read();
         let offered = |tool: &&Tool| self.offers(tool);
-        match catalog.resolve(name).filter(offered) {
-            Some(tool) => {
-                Ok(FoundTool { tool: tool.clone(), is_loaded: self.is_loaded(tool, &catalog) })
-            }
-            None => {
-                let known = catalog.tools().filter(offered).map(|tool| tool.name.as_str());
-                let nearest = nearest(name, known, SUGGESTIONS);
-                Err(nearest.into_iter().map(str::to_owned).collect())
-            }
+        if let Some(tool) = catalog.resolve(name).filter(offered) {
+            let is_loaded = self.is_loaded(tool, &catalog);
+            return Ok(FoundTool { tool: tool.clone(), is_loaded });
         }
+        let known = catalog.tools().filter(offered).map(|tool| tool.name.as_str());
+        let nearest = nearest(name, known, SUGGESTIONS);
+        Err(nearest.into_iter().map(str::to_owned).collect())
     }
 
     /// A tool as a function of a script language.

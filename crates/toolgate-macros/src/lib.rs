@@ -65,18 +65,17 @@ fn expand(options: &ToolOptions, mut function: ItemFn) -> syn::Result<TokenStrea
         })
         #setters
     };
-    let conversion = match &state {
-        // Without its state the function is no tool, so that it cannot be forgotten.
-        Some(state) => {
-            let (state, ty) = (&state.name, &state.ty);
-            quote! {
-                impl #ident {
-                    /// The tool, with this state.
-                    #visibility fn with(self, #state: #ty) -> ::toolgate::FunctionTool { #make }
-                }
+    // Without its state the function is no tool, so that it cannot be forgotten.
+    let conversion = if let Some(state) = &state {
+        let (state, ty) = (&state.name, &state.ty);
+        quote! {
+            impl #ident {
+                /// The tool, with this state.
+                #visibility fn with(self, #state: #ty) -> ::toolgate::FunctionTool { #make }
             }
         }
-        None => quote! {
+    } else {
+        quote! {
             impl #ident {
                 /// The tool, to set more of it.
                 #visibility fn tool(self) -> ::toolgate::FunctionTool { #make }
@@ -85,7 +84,7 @@ fn expand(options: &ToolOptions, mut function: ItemFn) -> syn::Result<TokenStrea
             impl ::core::convert::From<#ident> for ::toolgate::FunctionTool {
                 fn from(function: #ident) -> Self { function.tool() }
             }
-        },
+        }
     };
     let documentation = function.attrs.iter().filter(|it| it.path().is_ident("doc")).cloned();
     let documentation: Vec<Attribute> = documentation.collect();

@@ -1,5 +1,7 @@
 //! Decides about calls, and watches them.
 
+#![expect(clippy::print_stdout, reason = "an example prints")]
+
 use toolgate::{Approval, Event, Host, Script, json};
 
 /// Deletes a file.

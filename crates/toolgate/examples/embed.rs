@@ -2,6 +2,8 @@
 //!
 //! `cargo run --example embed -- mcp-server-time --local-timezone UTC`
 
+#![expect(clippy::print_stdout, reason = "an example prints")]
+
 use toolgate::{Host, Stdio, json};
 
 #[derive(serde::Deserialize)]

@@ -1,5 +1,7 @@
 //! Functions of this program as tools, also for scripts.
 
+#![expect(clippy::print_stdout, reason = "an example prints")]
+
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
@@ -77,7 +79,9 @@ async fn run() -> Result<(), Box<dyn std::error::Error>> {
     println!("python: {}", run.parse::<i64>()?);
 
     let failed = session.call("write_note", json!({ "title": "", "text": "x" })).await?;
-    println!("failed: {}", failed.parse::<usize>().unwrap_err());
+    if let Err(error) = failed.parse::<usize>() {
+        println!("failed: {error}");
+    }
     host.shutdown().await;
     Ok(())
 }

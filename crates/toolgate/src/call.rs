@@ -107,7 +107,7 @@ pub enum ToolCallError {
         /// What it said.
         message: String,
         /// What it said to programs.
-        data: Option<Value>,
+        data: Option<Box<Value>>,
     },
     /// Anything else. The text says what is known of the effect.
     #[error("{0}")]
@@ -281,7 +281,7 @@ impl ToolCallError {
                 server: server.to_string(),
                 code: error.code,
                 message,
-                data: error.data,
+                data: error.data.map(Box::new),
             },
             _ => Self::Other(message),
         }

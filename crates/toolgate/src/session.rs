@@ -89,8 +89,9 @@ impl Session {
             Ok(arguments) => {
                 let called = self.inner.call(name, arguments, CallOptions::default()).await;
                 called.unwrap_or_else(|failure| match failure {
-                    CallFailure::UnknownTool(message) => error(message),
-                    CallFailure::Refused { message, .. } => error(message),
+                    CallFailure::UnknownTool(message) | CallFailure::Refused { message, .. } => {
+                        error(message)
+                    }
                     CallFailure::Cancelled => error("The call was cancelled.".to_owned()),
                 })
             }

@@ -64,10 +64,7 @@ async fn an_unusable_configuration_is_an_error() {
 #[tokio::test]
 async fn a_program_that_did_not_call_init_is_told_so() {
     let refused = started(Host::builder().start().await);
-    assert!(
-        refused.contains("call `toolgate::init()`") || refused.contains("toolgate::init()"),
-        "{refused}"
-    );
+    assert!(refused.contains("toolgate::init()"), "{refused}");
     assert!(refused.contains("without_scripts"), "{refused}");
     // Here it is too late, because the runtime of the test runs already.
     toolgate::init();
@@ -103,7 +100,7 @@ async fn wrong_names_arguments_and_types_are_typed_errors() -> Result<(), Box<dy
     assert!(no_object.contains("are not an object"), "{no_object}");
     let sum = session.call("x_add", json!({ "a": 1, "b": 2 })).await?;
     assert!(sum.parse::<Vec<String>>().is_err());
-    assert!(sum.parse::<f64>().is_ok_and(|sum| (sum - 3.0).abs() < 0.1), "{sum:?}");
+    assert_eq!(sum.parse::<std::collections::BTreeMap<String, u8>>()?["sum"], 3);
     assert!(session.details("x_ecko").await.is_err());
     host.shutdown().await;
     Ok(())
