@@ -39,7 +39,7 @@ async fn panic_now() {
 /// Never ends.
 #[toolgate::tool(timeout_seconds = 1)]
 async fn hang() {
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 fn builder() -> HostBuilder {
