@@ -44,6 +44,15 @@ impl ExposedName {
         Arc::clone(&self.0)
     }
 
+    /// The name that a program has written; `None` if no tool can have it.
+    pub fn written(name: &str) -> Option<Self> {
+        let is_part = |character: char| character.is_ascii_alphanumeric() || character == '_';
+        let is_name = (1..=crate::MAX_NAME_CHARACTERS).contains(&name.len())
+            && name.chars().all(is_part)
+            && !name.starts_with(|first: char| first.is_ascii_digit());
+        is_name.then(|| Self::new(name))
+    }
+
     pub(crate) fn new(name: impl Into<Arc<str>>) -> Self {
         Self(name.into())
     }

@@ -8,7 +8,7 @@ use std::{net::SocketAddr, path::PathBuf};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::Serialize;
-use toolgate::ExposureMode;
+use toolgate::setup::ExposureMode;
 use toolgate_search::StrategyName;
 
 use crate::access;

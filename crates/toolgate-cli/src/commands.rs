@@ -37,7 +37,7 @@ use std::{
 use indicatif::ProgressBar;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
-use toolgate::ExposureMode;
+use toolgate::setup::ExposureMode;
 use toolgate_host::{CallFailure, Connect, Host, HostSettings, Session, VectorProgress};
 use toolgate_policy::definitions::shown as one_line;
 use toolgate_search::StrategyName;

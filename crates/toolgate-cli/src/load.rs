@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Once, OnceLock},
 };
 
-use toolgate::{
+use toolgate::setup::{
     EnvFileError, ExposureMode, Format, HostConfig, HostConfigError, HostEnvironment, HostSettings,
     PinFile, PoolSettings, Store, VaultKey, env_file_path, parse_file, read_env_file,
 };
@@ -241,7 +241,7 @@ fn worker() -> Option<PoolSettings> {
 
 /// The default limits of scripts.
 pub(crate) fn code() -> Option<CodeSettings> {
-    Some(toolgate::code_settings(&CodeModeConfig::default(), worker()?))
+    Some(toolgate::setup::code_settings(&CodeModeConfig::default(), worker()?))
 }
 
 /// Sends the telemetry that is still queued, for a short time.

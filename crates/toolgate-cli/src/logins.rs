@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
-use toolgate::AuthorizerError;
+use toolgate::setup::AuthorizerError;
 use toolgate_config::Transport;
 use toolgate_host::one_line;
 use toolgate_upstream::{LoginError, LoginState};

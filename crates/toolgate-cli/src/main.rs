@@ -31,14 +31,14 @@ fn main() -> ExitCode {
     match std::env::args_os().nth(1) {
         Some(role) if role == load::WORKER => return toolgate_sandbox::worker_main(),
         Some(role) if role == LAUNCHER => {
-            return toolgate::launcher_main(std::env::args_os().skip(2));
+            return toolgate::setup::launcher_main(std::env::args_os().skip(2));
         }
         _ => {}
     }
     #[cfg(target_os = "linux")]
     {
         hide_memory();
-        toolgate::use_launcher("/proc/self/exe", [LAUNCHER]);
+        toolgate::setup::use_launcher("/proc/self/exe", [LAUNCHER]);
     }
     let cli = Cli::read();
     start_logging(cli.globals.verbose);

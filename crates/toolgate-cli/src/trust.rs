@@ -8,7 +8,7 @@ use std::{
 
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
-use toolgate::{EnvFileError, Format, parse_file, read_env_file};
+use toolgate::setup::{EnvFileError, Format, parse_file, read_env_file};
 use toolgate_config::env_file_names;
 use toolgate_store::{ChoiceFile, Consent};
 

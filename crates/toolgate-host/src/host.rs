@@ -21,6 +21,7 @@ use crate::{
     directory::DirectoryIndex,
     enabled_servers::EnabledServers,
     encoding::{Encoding, EncodingPhase, EncodingQueue, VectorProgress},
+    events::{HostEvent, HostEvents},
     live_catalog::LiveCatalog,
     resources::{ListKind, ResourceHub},
     session::Session,
@@ -51,6 +52,7 @@ pub(crate) struct HostParts {
     /// Replaced as a whole by a reload.
     pub(crate) settings: RwLock<Arc<HostSettings>>,
     pub(crate) encoding: Option<Encoding>,
+    pub(crate) events: HostEvents,
     /// Until when requests wait for servers whose tools are unknown.
     pub(crate) first_lists_until: Mutex<Instant>,
 }
@@ -103,6 +105,7 @@ impl Host {
         let fanout = ObserverFanout {
             live_catalog: Arc::clone(&live_catalog),
             resources: Arc::clone(&resources),
+            events: settings.events.clone(),
         };
         let broker = Broker::new(broker_settings, &(Arc::new(fanout) as Arc<dyn ServerObserver>));
         resources.attach(&broker);
@@ -119,6 +122,7 @@ impl Host {
         let connected = move || Some(weak.upgrade()?.servers().connected() as u64);
         settings.telemetry.watch_servers(connected);
         let wakes = settings.connect == Connect::AtStart;
+        let events = settings.events.clone();
         let first_lists_until = Mutex::new(Instant::now() + FIRST_LISTS_TIMEOUT);
         let inner = HostParts {
             live_catalog,
@@ -131,6 +135,7 @@ impl Host {
             code,
             settings: RwLock::new(Arc::new(settings)),
             encoding,
+            events,
             first_lists_until,
         };
         let host = Self { inner: Arc::new(inner) };
@@ -157,6 +162,11 @@ impl Host {
     /// The journal with runs, approvals and grants; `None` without a store.
     pub fn journal(&self) -> Option<&Arc<Journal>> {
         self.inner.journal.as_ref()
+    }
+
+    /// All that happens from now on.
+    pub fn events(&self) -> &HostEvents {
+        &self.inner.events
     }
 
     /// The broker, which decides on calls and sends them.
@@ -341,15 +351,18 @@ impl Host {
 struct ObserverFanout {
     live_catalog: Arc<LiveCatalog>,
     resources: Arc<ResourceHub>,
+    events: HostEvents,
 }
 
 impl ServerObserver for ObserverFanout {
     fn listed(&self, server: &ServerName, handshake: &Handshake, listing: Listing) {
         self.live_catalog.listed(server, handshake, listing);
+        self.events.send(|| HostEvent::ToolsListed { server: server.clone() });
     }
 
     fn state_changed(&self, server: &ServerName) {
         self.resources.state_changed(server);
+        self.events.send(|| HostEvent::ServerChanged { server: server.clone() });
     }
 
     fn output(&self, server: &ServerName, source: OutputSource, line: &str) {

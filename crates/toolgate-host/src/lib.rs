@@ -30,6 +30,8 @@ mod directory;
 mod enabled_servers;
 mod enabling;
 mod encoding;
+mod events;
+mod finding;
 mod host;
 mod instructions;
 mod live_catalog;
@@ -53,6 +55,8 @@ pub use code::{
 };
 pub use directory::ServerDirectory;
 pub use encoding::{EncodeTools, EncoderSetup, VectorProgress};
+pub use events::{CallEnd, CallFacts, HostEvent, HostEvents};
+pub use finding::{FoundTool, FoundTools, ToolQuery};
 pub use host::Host;
 pub use meta::{MetaTool, one_line};
 pub use overview::ServerOverview;

@@ -20,6 +20,7 @@ use toolgate_broker::BrokerError;
 use toolgate_upstream::CallOptions;
 
 pub(crate) use definitions::{MetaToolOptions, input_schema, meta_definitions};
+pub(crate) use details::declaration;
 
 use crate::session::{CallFailure, Session, error_result};
 

@@ -113,4 +113,5 @@ fn keep_lasting(settings: &mut HostSettings, before: &HostSettings) {
     settings.store.clone_from(&before.store);
     settings.audit = before.audit;
     settings.telemetry = before.telemetry.clone();
+    settings.events = before.events.clone();
 }

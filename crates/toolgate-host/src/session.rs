@@ -20,6 +20,7 @@ use toolgate_search::StrategyName;
 use toolgate_upstream::{CallError, CallOptions};
 
 use crate::{
+    events::HostEvent,
     host::Host,
     instructions,
     meta::{self, MetaTool, MetaToolOptions},
@@ -44,8 +45,10 @@ pub struct Session {
     hidden: OnceLock<BTreeSet<ServerName>>,
     /// The list of a stable session, which never changes once the client has it.
     frozen: OnceCell<Vec<Value>>,
-    /// The tools that a dynamic session has found, in order.
+    /// The tools that a dynamic session has found, and those that the program has loaded, in order.
     found: Mutex<Vec<ExposedName>>,
+    /// The tools that the program has unloaded.
+    unloaded: Mutex<HashSet<ExposedName>>,
     found_changes: watch::Sender<u64>,
     fixed_list: AtomicBool,
     pub(crate) searches: RecentSearches,
@@ -88,6 +91,7 @@ impl Session {
             hidden: OnceLock::new(),
             frozen: OnceCell::new(),
             found: Mutex::default(),
+            unloaded: Mutex::default(),
             found_changes: watch::Sender::new(0),
             fixed_list: AtomicBool::new(false),
             searches: RecentSearches::default(),
@@ -277,8 +281,13 @@ impl Session {
             let (arguments, meta) = (Value::Object(arguments), options.meta.as_ref());
             return Err(broker.refuse_unknown(name, &arguments, context, meta));
         };
+        let watched = self.host.inner.events.call(context, &tool, &arguments);
         resources::to_server_uris(&tool.id.server, &mut arguments);
-        let mut result = broker.call(&tool, arguments, context, options).await?;
+        let outcome = broker.call(&tool, arguments, context, options).await;
+        if let Some(watched) = watched {
+            watched.ended(&outcome);
+        }
+        let mut result = outcome?;
         resources::to_client_uris(&tool.id.server, &mut result);
         let failed = result.get("isError").and_then(Value::as_bool).unwrap_or_default();
         if !failed {
@@ -291,6 +300,77 @@ impl Session {
         Ok((tool, result))
     }
 
+    /// Calls a tool by its exposed name, for a program that wants to know why a call has no result.
+    /// The result is as the server sent it.
+    pub async fn call_by_name(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+        mut options: CallOptions,
+    ) -> Result<Value, BrokerError> {
+        self.host.notice_choices().await;
+        self.begin().await;
+        let tool = self.host.catalog().read().resolve(name).cloned();
+        let span = spans::call(self, tool.is_some().then_some(name), &mut options);
+        let context = CallContext::direct(&self.context);
+        let outcome = self.call_tool(name, tool, arguments, &context, options).await;
+        span.end(spans::broker_failure(&outcome));
+        let (tool, result) = outcome?;
+        if self.host.code().is_enabled() {
+            self.host.code().shapes.learn_from_result(&tool, &result);
+        }
+        Ok(result)
+    }
+
+    /// Lists these tools from now on, in every mode. A name without a tool is listed once there is one.
+    pub fn load_tools(&mut self, names: impl IntoIterator<Item = ExposedName>) {
+        {
+            let (mut found, mut unloaded) = (self.found.lock(), self.unloaded.lock());
+            for name in names {
+                unloaded.remove(&name);
+                if !found.contains(&name) {
+                    found.push(name);
+                }
+            }
+        }
+        self.changed_by_program();
+    }
+
+    /// Lists these tools no longer, in every mode. Search finds them, and they can be called.
+    pub fn unload_tools(&mut self, names: impl IntoIterator<Item = ExposedName>) {
+        {
+            let (mut found, mut unloaded) = (self.found.lock(), self.unloaded.lock());
+            for name in names {
+                found.retain(|known| *known != name);
+                unloaded.insert(name);
+            }
+        }
+        self.changed_by_program();
+    }
+
+    /// Returns to the beginning: what the session is shown is decided again, and what it has loaded and
+    /// searched is forgotten. What it has read stays, and so do its grants.
+    pub fn restart(&mut self) {
+        self.exposure = OnceCell::new();
+        self.hidden = OnceLock::new();
+        self.searches = RecentSearches::default();
+        self.found.lock().clear();
+        self.unloaded.lock().clear();
+        self.changed_by_program();
+    }
+
+    /// A list that never changes in front of a client changes if the program wants it to.
+    fn changed_by_program(&mut self) {
+        self.frozen = OnceCell::new();
+        self.list_changed();
+    }
+
+    fn list_changed(&self) {
+        self.found_changes.send_modify(|count| *count += 1);
+        let session = || Arc::clone(self.context.id());
+        self.host.inner.events.send(|| HostEvent::ListChanged { session: session() });
+    }
+
     /// Unloads the found tools, if `keepLoadedTools` is off.
     pub fn unload_found(&self) {
         if self.host.settings().keep_loaded_tools {
@@ -299,7 +379,8 @@ impl Session {
         let mut found = self.found.lock();
         if !found.is_empty() {
             found.clear();
-            self.found_changes.send_modify(|count| *count += 1);
+            drop(found);
+            self.list_changed();
         }
     }
 
@@ -317,6 +398,7 @@ impl Session {
         let mut found = self.found.lock();
         let before = found.len();
         for name in names {
+            self.unloaded.lock().remove(name);
             if !found.contains(name) {
                 found.push(name.clone());
             }
@@ -324,7 +406,7 @@ impl Session {
         let added = found.len() - before;
         drop(found);
         if added > 0 {
-            self.found_changes.send_modify(|count| *count += 1);
+            self.list_changed();
         }
         added
     }
@@ -341,6 +423,7 @@ impl Session {
             .zip(server)
             .is_some_and(|(exposure, server)| exposure.loads(tool, server));
         let from_start = from_start && self.sees(&tool.id.server);
+        let from_start = from_start && !self.unloaded.lock().contains(&tool.name);
         (from_start || self.found.lock().contains(&tool.name)) && self.opens(tool, CallPath::Direct)
     }
 
@@ -350,7 +433,9 @@ impl Session {
         let mut given: HashSet<&ExposedName> = HashSet::new();
         let mut tools: Vec<&Tool> = Vec::new();
         let is_open = |tool: &&Tool| self.opens(tool, CallPath::Direct);
+        let unloaded = self.unloaded.lock();
         let loaded = exposure.loaded(&catalog).filter(|tool| self.sees(&tool.id.server));
+        let loaded = loaded.filter(|tool| !unloaded.contains(&tool.name));
         for tool in loaded.filter(is_open) {
             given.insert(&tool.name);
             tools.push(tool);

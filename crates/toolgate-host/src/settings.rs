@@ -15,7 +15,8 @@ use toolgate_telemetry::Telemetry;
 use toolgate_upstream::ServerSpec;
 
 use crate::{
-    code::CodeSettings, directory::ServerDirectory, encoding::EncoderSetup, tool_filter::PinWriter,
+    code::CodeSettings, directory::ServerDirectory, encoding::EncoderSetup, events::HostEvents,
+    tool_filter::PinWriter,
 };
 
 /// Everything that a host needs to know. It reads no file and no environment variable on its own.
@@ -73,6 +74,8 @@ pub struct HostSettings {
     pub notices: Vec<String>,
     /// What callers have read. Hosts that share it know the same callers.
     pub callers: CallerReads,
+    /// Where it is reported what happens.
+    pub events: HostEvents,
 }
 
 /// How calls are recorded.
@@ -151,6 +154,7 @@ impl HostSettings {
             forms: ClientForms::default(),
             notices: Vec::new(),
             callers: CallerReads::default(),
+            events: HostEvents::default(),
         }
     }
 }

@@ -1,10 +1,11 @@
 //! The spans of requests and runs.
 
 use serde_json::Value;
-use toolgate_broker::RunContext;
+use toolgate_broker::{BrokerError, RunContext};
+use toolgate_catalog::Tool;
 use toolgate_sandbox::{Language, RunOutcome};
 use toolgate_telemetry::{Operation, RequestSpan, RunSpan};
-use toolgate_upstream::CallOptions;
+use toolgate_upstream::{CallError, CallOptions};
 
 use crate::{
     code::CodeRun,
@@ -79,6 +80,21 @@ pub(crate) fn failure(outcome: &Result<Value, CallFailure>) -> Option<&'static s
         Err(CallFailure::UnknownTool(_)) => Some("unknown_tool"),
         Err(CallFailure::Refused { .. }) => Some("refused"),
         Err(CallFailure::Cancelled) => Some("cancelled"),
+    }
+}
+
+/// The kind of error of a call that a program made by name.
+pub(crate) fn broker_failure(outcome: &Result<(Tool, Value), BrokerError>) -> Option<&'static str> {
+    match outcome {
+        Ok((_, result)) if result.get("isError").and_then(Value::as_bool) == Some(true) => {
+            Some("tool_error")
+        }
+        Ok(_) => None,
+        Err(BrokerError::UnknownTool { .. }) => Some("unknown_tool"),
+        Err(BrokerError::Call(error)) if matches!(**error, CallError::Cancelled) => {
+            Some("cancelled")
+        }
+        Err(_) => Some("refused"),
     }
 }
 

@@ -36,9 +36,10 @@ pub use spec::{ServerSpec, StartMode};
 pub use toolgate_mcp::{
     HttpDialect,
     client::{
-        ConnectFailure, ConnectionClient, ConnectionHandler, Endpoint, HttpEndpoint, InputRequest,
-        OutputSource, RawConnection, RawRequest, Redactor, RelatedRequest, RequestError,
-        ServerLimits, StdioEndpoint, TokenProvider, is_loopback, launcher_main, use_launcher,
+        ConnectFailure, ConnectionClient, ConnectionHandler, Endpoint, HttpEndpoint,
+        InProcessServer, InputRequest, OutputSource, RawConnection, RawRequest, Redactor,
+        RelatedRequest, RequestError, ServerLimits, StdioEndpoint, TokenProvider, is_loopback,
+        launcher_main, use_launcher,
     },
 };
 pub use upstream::{ServerObserver, ServerPool, Upstream};

@@ -278,6 +278,7 @@ impl Server {
         match self.spec.endpoint {
             Endpoint::Stdio(_) => format!("see `toolgate logs {}`", self.spec.name),
             Endpoint::Http(_) => "check that the server runs".to_owned(),
+            Endpoint::InProcess(_) => "restart the program".to_owned(),
         }
     }
 

@@ -13,7 +13,7 @@ use toolgate_upstream::{
     Endpoint, HttpEndpoint, LoginError, ServerLimits, ServerSpec, StdioEndpoint,
 };
 
-use crate::HostConfig;
+use crate::host_config::HostConfig;
 
 /// Why nobody can log in at a server.
 #[derive(Debug, thiserror::Error)]

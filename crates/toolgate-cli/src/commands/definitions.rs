@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fmt::Write as _, process::ExitCode};
 
 use serde_json::{Value, json};
-use toolgate::{HostConfigError, PinFile};
+use toolgate::setup::{HostConfigError, PinFile};
 use toolgate_catalog::{Tool, ToolId};
 use toolgate_host::{HiddenReason, HiddenTool, Host};
 use toolgate_policy::{

@@ -48,7 +48,7 @@ pub use self::{
     resume::{Resume, ResumeError, UnknownCalls},
     script_tools::WaitingCall,
 };
-use crate::{session::Session, settings::JournalUnavailable, spans};
+use crate::{events::HostEvent, session::Session, settings::JournalUnavailable, spans};
 
 /// How scripts run.
 #[derive(Debug, Clone)]
@@ -296,6 +296,12 @@ impl Session {
             None => run,
         });
         let span = spans::run(self, &run, script.language, &mut options);
+        let (run_id, session_id) = (Arc::clone(run.id()), Arc::clone(self.context().id()));
+        let events = self.host().events();
+        events.send(|| HostEvent::RunStarted {
+            run: Arc::clone(&run_id),
+            session: Arc::clone(&session_id),
+        });
         let tools = ScriptTools::new(ScriptContext {
             trace: toolgate_telemetry::trace_of(options.meta.as_ref()),
             session: Self::within(self.host().clone(), Arc::clone(self.context())),
@@ -335,6 +341,9 @@ impl Session {
         }
         let run = self.finish_run(report, &code, &media, journal.as_deref(), tools.waiting());
         spans::end_run(span, &run);
+        let (is_error, duration) = (run.is_error, run.report.wall);
+        let ended = || HostEvent::RunEnded { run: run_id, session: session_id, is_error, duration };
+        events.send(ended);
         run
     }
 

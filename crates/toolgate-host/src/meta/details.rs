@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use toolgate_bindings::{Output, ToolApi};
 use toolgate_catalog::{Tool, nearest};
 use toolgate_policy::CallPath;
+use toolgate_sandbox::Language;
 
 use super::{error_result, one_line, result};
 use crate::session::Session;
@@ -75,7 +76,11 @@ pub(super) async fn details(session: &Session, request: &DetailsRequest) -> Valu
             tools.push(json!({ "name": name, "error": "not for scripts" }));
             continue;
         }
-        let declaration = declaration(session, tool, request.format);
+        let declaration = match request.format {
+            DetailFormat::Json => None,
+            DetailFormat::TypeScript => Some(declaration(session, tool, Language::TypeScript)),
+            DetailFormat::Python => Some(declaration(session, tool, Language::Python)),
+        };
         let definition = declaration.as_deref().unwrap_or_else(|| tool.definition.json().get());
         if !text.is_empty() && text.len() + definition.len() > ROOM_CHARACTERS {
             let size = definition.len();
@@ -103,12 +108,11 @@ pub(super) async fn details(session: &Session, request: &DetailsRequest) -> Valu
     result(&text, &json!({ "tools": tools }))
 }
 
-/// The tool as a function of a language; `None` for the JSON format.
-fn declaration(session: &Session, tool: &Tool, format: DetailFormat) -> Option<String> {
-    let render = match format {
-        DetailFormat::Json => return None,
-        DetailFormat::TypeScript => toolgate_bindings::typescript,
-        DetailFormat::Python => toolgate_bindings::python,
+/// The tool as a function of a language.
+pub(crate) fn declaration(session: &Session, tool: &Tool, language: Language) -> String {
+    let render = match language {
+        Language::TypeScript => toolgate_bindings::typescript,
+        Language::Python => toolgate_bindings::python,
     };
     let input_schema = tool.definition.input_schema();
     let declared = tool.definition.output_schema();
@@ -120,5 +124,5 @@ fn declaration(session: &Session, tool: &Tool, format: DetailFormat) -> Option<S
     };
     let description = Some(tool.definition.description()).filter(|text| !text.is_empty());
     let name = tool.name.as_str();
-    Some(render(&[ToolApi { name, description, input_schema: &input_schema, output }]))
+    render(&[ToolApi { name, description, input_schema: &input_schema, output }])
 }

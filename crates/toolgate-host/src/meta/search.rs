@@ -6,14 +6,11 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use toolgate_catalog::{Catalog, Exposure, ExposureKind, Tool, nearest};
 use toolgate_policy::CallPath;
-use toolgate_search::{MAX_QUERIES, Query};
 use toolgate_upstream::StateKind;
 
 use super::{Whole, notes, one_line, result};
 use crate::{
-    encoding::EncodedQueries,
-    host::Host,
-    ranking,
+    finding::{FoundTool, ToolQuery},
     session::{Session, error_result},
 };
 
@@ -59,10 +56,6 @@ enum SearchDetail {
     Schema,
 }
 
-const MAX_LIMIT: usize = 50;
-/// How many more tools are ranked where some may be closed to the caller.
-const CLOSED_ROOM: usize = 50;
-const MAX_QUERY_CHARACTERS: usize = 1_000;
 const DESCRIPTION_CHARACTERS: usize = 300;
 const SERVER_CHARACTERS: usize = 120;
 /// How many servers are named if nothing matched.
@@ -85,80 +78,29 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
     if request.unload {
         session.unload_found();
     }
-    host.first_lists().await;
-    let queries: Vec<String> = request
-        .query
-        .iter()
-        .chain(&request.queries)
-        .map(|query| query.chars().take(MAX_QUERY_CHARACTERS).collect::<String>())
-        .filter(|query: &String| !query.trim().is_empty())
-        .take(MAX_QUERIES)
-        .collect();
-    let limit =
-        request.limit.map_or(host.settings().max_results, |Whole(limit)| limit).clamp(1, MAX_LIMIT);
-    let known = request
-        .server
-        .as_deref()
-        .map(|server| host.catalog().read().server(server).map(|entry| entry.name.to_string()));
-    // Tools of disabled servers cannot be called, so they are not searched.
-    let on = match &known {
-        Some(Some(name)) => Some(vec![name.clone()]),
-        _ => servers_that_are_on(host),
+    let query = ToolQuery {
+        queries: request.query.iter().chain(&request.queries).cloned().collect(),
+        server: request.server.clone(),
+        limit: request.limit.map(|Whole(limit)| limit),
     };
-    // Tools that are closed to the caller are left out afterwards.
-    let tells_apart = host.broker().policy().tells_callers_apart();
-    let ranked = if tells_apart { limit + CLOSED_ROOM } else { limit };
-    let filter: Option<Vec<&str>> = on.as_ref().map(|on| on.iter().map(String::as_str).collect());
-    let hint = request.server.as_deref().filter(|_| matches!(known, Some(None)));
-    let encoded = match &host.inner.encoding {
-        Some(encoding) => encoding.queries(&queries, hint).await,
-        None => EncodedQueries::default(),
-    };
-    let asked: Vec<Query<'_>> = queries
-        .iter()
-        .enumerate()
-        .map(|(place, text)| {
-            let mut query = Query::new(text, ranked);
-            query.vector = encoded.vectors.get(place);
-            if let Some(servers) = &filter {
-                query = query.in_servers(servers);
-            }
-            if let Some(hint) = hint {
-                query = query.with_hint(hint);
-            }
-            query
-        })
-        .collect();
-    let (hits, note) = match ranking::rank(host, &asked, ranked).await {
-        Ok(found) => {
-            session.searches.searched(found.searched);
-            (found.hits, found.note)
-        }
+    let found = match session.find(&query).await {
+        Ok(found) => found,
         Err(error) => return error_result(&capitalised(&error.to_string())),
     };
-
     let catalog = host.catalog().read();
     let mut report =
         SearchReport { session, catalog: &catalog, request, text: String::new(), notes: vec![] };
-    let tools = hits.iter().filter_map(|hit| catalog.resolve(hit.key.as_str()));
-    let tools: Vec<&Tool> = tools.filter(|tool| session.offers(tool)).take(limit).collect();
-    if let Some(None) = known {
+    let (tools, queries) = (&found.tools, &found.queries);
+    if found.is_server_unknown {
         report.note_unknown_server();
     }
-    // Taken before the tools are loaded, so that new ones are not marked.
-    let loaded: Vec<bool> = tools.iter().map(|tool| session.is_loaded(tool, &catalog)).collect();
-    let groups = if tools.is_empty() {
-        report.nothing_found(&queries)
-    } else {
-        report.found(&queries, &tools, &loaded)
-    };
-    let direct = tools.iter().filter(|tool| session.opens(tool, CallPath::Direct));
-    let added = session.load(direct.map(|tool| &tool.name));
-    report.notes.extend(note);
-    report.closing_notes(exposure, tools.is_empty(), added);
-    report.notes.extend(encoded.note);
+    let groups =
+        if tools.is_empty() { report.nothing_found(queries) } else { report.found(queries, tools) };
+    report.notes.extend(found.ranking_note);
+    report.closing_notes(exposure, tools.is_empty(), found.added);
+    report.notes.extend(found.encoding_note);
     report.notes.extend(notes::absent_servers(host, &catalog));
-    report.notes.extend(notes::other_servers(session, &catalog, &queries));
+    report.notes.extend(notes::other_servers(session, &catalog, queries));
     report.notes.extend(host.settings().notices.iter().cloned());
     let SearchReport { mut text, notes, .. } = report;
     for note in &notes {
@@ -170,7 +112,7 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
 
 impl SearchReport<'_> {
     /// Groups by server. The server of the best tool comes first.
-    fn found(&mut self, queries: &[String], tools: &[&Tool], loaded: &[bool]) -> Vec<Value> {
+    fn found(&mut self, queries: &[String], tools: &[FoundTool]) -> Vec<Value> {
         let _ = writeln!(
             self.text,
             "{} of {} tools for {}:",
@@ -179,7 +121,7 @@ impl SearchReport<'_> {
             quoted(queries)
         );
         let mut servers: Vec<&str> = Vec::new();
-        for tool in tools {
+        for FoundTool { tool, .. } in tools {
             if !servers.contains(&tool.id.server.as_str()) {
                 servers.push(tool.id.server.as_str());
             }
@@ -189,9 +131,9 @@ impl SearchReport<'_> {
         for server in servers {
             let _ = writeln!(self.text, "\n{}", self.server_line(server));
             let mut rows = Vec::new();
-            for (tool, loaded) in tools.iter().zip(loaded) {
+            for FoundTool { tool, is_loaded } in tools {
                 if tool.id.server.as_str() == server {
-                    rows.push(self.tool_row(tool, *loaded, &mut room));
+                    rows.push(self.tool_row(tool, *is_loaded, &mut room));
                 }
             }
             let mut group = json!({ "server": server, "tools": rows });
@@ -348,17 +290,6 @@ impl SearchReport<'_> {
             self.notes.push(format!("Parameters: get_tool_details. To call: {way}."));
         }
     }
-}
-
-/// The enabled servers; `None` if all are.
-fn servers_that_are_on(host: &Host) -> Option<Vec<String>> {
-    let off = host.inner.enabled.off();
-    if off.is_empty() {
-        return None;
-    }
-    let catalog = host.catalog().read();
-    let names = catalog.servers().map(|entry| &entry.name).filter(|name| !off.contains(*name));
-    Some(names.map(ToString::to_string).collect())
 }
 
 /// The text as a sentence.

@@ -285,7 +285,7 @@ impl RawConnection {
 
     /// Whether the server is a child process.
     pub fn is_child(&self) -> bool {
-        matches!(self.shared.transport, Transport::Stdio(_))
+        matches!(&self.shared.transport, Transport::Stdio(stdio) if stdio.process.is_some())
     }
 
     /// Closes the connection in order: a child process gets the time that the protocol requires,
@@ -297,13 +297,15 @@ impl RawConnection {
 
     /// Why the connection has ended.
     pub async fn end_reason(&self) -> String {
-        let Transport::Stdio(stdio) = &self.shared.transport else {
-            return "the connection was closed".to_owned();
+        let process = match &self.shared.transport {
+            Transport::Stdio(stdio) => stdio.process.as_ref(),
+            _ => None,
         };
-        match stdio.process.exited_within(EXIT_TIMEOUT).await {
+        let Some(process) = process else { return "the connection was closed".to_owned() };
+        match process.exited_within(EXIT_TIMEOUT).await {
             Some(status) => {
                 let reason = format!("the process ended ({status})");
-                let reason = with_last_output(reason, &stdio.process.last_output().await);
+                let reason = with_last_output(reason, &process.last_output().await);
                 self.shared.redactor.line(&reason)
             }
             None => "the process closed its output".to_owned(),
@@ -351,7 +353,7 @@ impl Shared {
 
     fn request_error(&self, error: ExchangeError, was_sent: bool) -> RequestError {
         let place = match &self.endpoint {
-            Endpoint::Stdio(_) => "the server".to_owned(),
+            Endpoint::Stdio(_) | Endpoint::InProcess(_) => "the server".to_owned(),
             Endpoint::Http(endpoint) => place(&endpoint.url),
         };
         let (cause, message) = match error {

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 
-use super::{http::TokenProvider, redact::Redactor};
+use super::{http::TokenProvider, in_process::InProcessServer, redact::Redactor};
 use crate::HttpDialect;
 
 /// Where a server is.
@@ -14,6 +14,8 @@ pub enum Endpoint {
     Stdio(StdioEndpoint),
     /// A URL that speaks Streamable HTTP, or HTTP+SSE.
     Http(HttpEndpoint),
+    /// A part of this program.
+    InProcess(Arc<dyn InProcessServer>),
 }
 
 /// A command to run. Its environment may hold secrets, which are not shown.
@@ -107,6 +109,7 @@ impl Endpoint {
                 format!("stdio\0{command}\0{args}\0{cwd}\0{env}")
             }
             Self::Http(http) => format!("http\0{}\0{}", http.url, pairs(&http.headers)),
+            Self::InProcess(server) => format!("in-process\0{}", server.content()),
         }
     }
 
@@ -120,6 +123,11 @@ impl Endpoint {
                 json!({ "command": command, "args": args, "cwd": folder.map(|it| it.display().to_string()) })
             }
             Self::Http(http) => json!({ "url": http.url }),
+            // The program decides what its functions do, so that another program is another server.
+            Self::InProcess(_) => {
+                let program = std::env::current_exe().ok();
+                json!({ "inProcess": program.map(|it| it.display().to_string()) })
+            }
         }
     }
 
@@ -137,6 +145,7 @@ impl Endpoint {
                     None => redactor,
                 }
             }
+            Self::InProcess(_) => Redactor::default(),
         }
     }
 }

@@ -13,6 +13,7 @@ use super::{
     failure::{ConnectFailure, HttpError, with_last_output},
     process::Process,
     request_meta::RequestMeta,
+    stdio::StdioTransport,
     transport::Transport,
 };
 use crate::{Era, ErrorObject, HttpDialect, codes, methods, notification_message, versions};
@@ -265,15 +266,17 @@ async fn explain(
     let is_unreachable = error.http().is_some_and(|error| error.unreachable("").is_some());
     let status = error.http().and_then(HttpError::status);
     let failed = |why: String| match settings.endpoint {
-        Endpoint::Stdio(_) => {
+        Endpoint::Stdio(_) | Endpoint::InProcess(_) => {
             ConnectFailure::new(format!("the handshake failed: {why}"), settings.see_output)
         }
         Endpoint::Http(endpoint) => HttpError::Handshake(why).connect_failure(endpoint),
     };
     let failure = match (error, transport, settings.endpoint) {
-        (EraError::Failed(ExchangeError::Closed), Transport::Stdio(stdio), _) => {
-            ConnectFailure::new(exit_reason(&stdio.process).await, settings.see_output)
-        }
+        (
+            EraError::Failed(ExchangeError::Closed),
+            Transport::Stdio(StdioTransport { process: Some(process), .. }),
+            _,
+        ) => ConnectFailure::new(exit_reason(process).await, settings.see_output),
         (EraError::Failed(ExchangeError::Http(error)), _, Endpoint::Http(endpoint)) => {
             error.connect_failure(endpoint)
         }

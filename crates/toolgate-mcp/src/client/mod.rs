@@ -1,4 +1,4 @@
-//! The client side: one connection to one server, over stdio, Streamable HTTP or HTTP+SSE.
+//! The client side: one connection to one server, over stdio, Streamable HTTP, HTTP+SSE or in memory.
 //!
 //! A [`RawConnection`] knows what it needs to keep a connection: ids, sessions, the handshakes of
 //! both eras, and which request a message belongs to. Requests, results, errors, notifications and
@@ -17,6 +17,7 @@ mod exchange;
 mod failure;
 mod handshake;
 mod http;
+mod in_process;
 mod launcher;
 mod parameters;
 mod process;
@@ -37,5 +38,6 @@ pub use connection::{
 pub use endpoint::{Endpoint, HttpEndpoint, ServerLimits, StdioEndpoint, place};
 pub use failure::{AuthorizationError, ConnectFailure, START_OR_CORRECT, error_chain};
 pub use http::{TokenProvider, TokenVerdict, bearer_challenge, is_loopback};
+pub use in_process::InProcessServer;
 pub use launcher::{launcher_main, use_launcher};
 pub use redact::Redactor;

@@ -1,4 +1,4 @@
-//! Messages on the pipes of a child process, one a line.
+//! Messages on the pipes of a child process, or on an in-memory connection, one a line.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,6 +13,7 @@ use super::{
     connection::OutputSource,
     endpoint::StdioEndpoint,
     exchange::{Exchange, ExchangeError, Responder, number},
+    in_process::{self, InProcessServer},
     process::{self, Process, Started},
     redact::Redactor,
 };
@@ -24,11 +25,12 @@ const REMAINDER_TIMEOUT: Duration = Duration::from_millis(500);
 /// Distinguishes a message from other JSON.
 const VERSION: &str = "\"jsonrpc\"";
 
-/// A child process and the queue of messages to it.
+/// The queue of messages to a server that reads lines, and its process if it has one.
 pub(super) struct StdioTransport {
     /// `None` once its stdin is closed.
     messages: Mutex<Option<mpsc::Sender<Value>>>,
-    pub(super) process: Arc<Process>,
+    /// `None` if the server is a part of this program.
+    pub(super) process: Option<Arc<Process>>,
     pub(super) exchange: Arc<Exchange>,
 }
 
@@ -44,9 +46,33 @@ impl StdioTransport {
         let on_stderr = move |line: &str| observed.handler().output(OutputSource::Stderr, line);
         let started = process::start(endpoint, redactor.clone(), on_stderr);
         let Started { process, stdin, stdout } = started.await?;
-        let process = Arc::new(process);
+        let process = Some(Arc::new(process));
+        Ok(Self::connect(stdout, stdin, process, redactor, max_message_bytes, exchange))
+    }
+
+    /// Connects to a part of this program. It ends with the exchange.
+    pub(super) fn in_process(
+        server: &dyn InProcessServer,
+        redactor: Redactor,
+        max_message_bytes: usize,
+        exchange: &Arc<Exchange>,
+    ) -> Self {
+        let observed = Arc::clone(exchange);
+        let stream = in_process::start(server, async move { observed.closed().await });
+        let (output, input) = tokio::io::split(stream);
+        Self::connect(output, input, None, redactor, max_message_bytes, exchange)
+    }
+
+    fn connect(
+        output: impl AsyncRead + Unpin + Send + 'static,
+        input: impl AsyncWrite + Unpin + Send + 'static,
+        process: Option<Arc<Process>>,
+        redactor: Redactor,
+        max_message_bytes: usize,
+        exchange: &Arc<Exchange>,
+    ) -> Self {
         let (messages, queue) = mpsc::channel(QUEUED_MESSAGES);
-        tokio::spawn(write(queue, stdin, Arc::clone(exchange)));
+        tokio::spawn(write(queue, input, Arc::clone(exchange)));
         let responses = messages.downgrade();
         let responder: Responder = Arc::new(move |response| {
             let messages = responses.upgrade();
@@ -58,14 +84,14 @@ impl StdioTransport {
             })
         });
         let reader = MessageReader {
-            lines: LineReader::new(stdout, max_message_bytes),
+            lines: LineReader::new(output, max_message_bytes),
             exchange: Arc::clone(exchange),
             responder,
             redactor,
         };
-        tokio::spawn(attend(reader, Arc::clone(&process)));
+        tokio::spawn(attend(reader, process.clone()));
         let exchange = Arc::clone(exchange);
-        Ok(Self { messages: Mutex::new(Some(messages)), process, exchange })
+        Self { messages: Mutex::new(Some(messages)), process, exchange }
     }
 
     /// Waits until the queue has space for one more message.
@@ -76,9 +102,13 @@ impl StdioTransport {
 
     /// Closes stdin and gives the child time to exit.
     pub(super) async fn close(&self, limit: Duration) {
-        self.process.note_descendants();
+        if let Some(process) = &self.process {
+            process.note_descendants();
+        }
         self.messages.lock().take();
-        self.process.stop(limit).await;
+        if let Some(process) = &self.process {
+            process.stop(limit).await;
+        }
     }
 }
 
@@ -105,15 +135,21 @@ async fn write(
 }
 
 /// Reads until the child or the exchange ends, and then ends the other.
-async fn attend(reader: MessageReader<impl AsyncRead + Unpin>, process: Arc<Process>) {
+async fn attend(reader: MessageReader<impl AsyncRead + Unpin>, process: Option<Arc<Process>>) {
     let exchange = Arc::clone(&reader.exchange);
     let reading = reader.read();
     let mut reading = std::pin::pin!(reading);
+    let exited = async {
+        match &process {
+            Some(process) => process.exited().await,
+            None => std::future::pending().await,
+        }
+    };
     tokio::select! {
         () = &mut reading => {}
         () = exchange.closed() => {}
         // A process that left its group can hold the pipes of a server that has ended.
-        () = process.exited() => {
+        () = exited => {
             let _ = tokio::time::timeout(REMAINDER_TIMEOUT, &mut reading).await;
         }
     }

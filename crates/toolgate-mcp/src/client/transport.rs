@@ -43,6 +43,10 @@ impl Transport {
                 let failed = |error| clean(spawn_failure(endpoint, &error)).into();
                 started.await.map(Self::Stdio).map_err(failed)
             }
+            Endpoint::InProcess(server) => {
+                let server = server.as_ref();
+                Ok(Self::Stdio(StdioTransport::in_process(server, redactor, limit, exchange)))
+            }
             Endpoint::Http(endpoint) if sse => {
                 let client = HttpClient::new(endpoint)?;
                 let opened =

@@ -1,0 +1,10 @@
+//! The library as a program uses it.
+
+#![allow(clippy::unwrap_used, reason = "a helper of a test fails the test")]
+
+mod approvals;
+mod builder;
+mod docs;
+mod examples;
+mod functions;
+mod loading;
