@@ -107,7 +107,10 @@ struct Served {
 
 /// The hosts that are served, by namespace. All clones share them: a reload may add some.
 #[derive(Clone, Default)]
-struct ServedHosts(Arc<Mutex<Vec<(Option<String>, Host)>>>);
+struct ServedHosts(Arc<Mutex<Vec<NamedHost>>>);
+
+/// A host, and its namespace.
+type NamedHost = (Option<String>, Host);
 
 /// The paths of an HTTP endpoint.
 struct ServedPaths {
@@ -116,7 +119,7 @@ struct ServedPaths {
 }
 
 impl ServedHosts {
-    fn all(&self) -> Vec<(Option<String>, Host)> {
+    fn all(&self) -> Vec<NamedHost> {
         self.0.lock().clone()
     }
 

@@ -90,17 +90,17 @@ impl Changes {
         if self.removed.iter().any(|name| name == server) {
             parts.push(format!("{server} is gone from the file, and stays until a restart"));
         }
-        self.push_restart(self.restart.clone(), &mut parts);
+        push_restart(&self.restart, &mut parts);
         if parts.is_empty() {
             parts.push(format!("nothing changed for {server}"));
         }
         parts.join("; ")
     }
+}
 
-    fn push_restart(&self, restart: Vec<&str>, parts: &mut Vec<String>) {
-        if !restart.is_empty() {
-            parts.push(format!("needs a restart: {}", restart.join(", ")));
-        }
+fn push_restart(restart: &[&str], parts: &mut Vec<String>) {
+    if !restart.is_empty() {
+        parts.push(format!("needs a restart: {}", restart.join(", ")));
     }
 }
 
@@ -122,7 +122,7 @@ impl fmt::Display for Changes {
         let mut restart = self.restart.clone();
         restart.extend(self.audit.then_some("audit"));
         restart.extend(&self.host_restart);
-        self.push_restart(restart, &mut parts);
+        push_restart(&restart, &mut parts);
         if parts.is_empty() {
             parts.push("nothing changed".to_owned());
         }

@@ -195,9 +195,10 @@ impl Reloader {
         }
         let correct = ["correct the file; `toolgate config check` shows the place".to_owned()];
         let hints = if hints.is_empty() { &correct } else { hints };
-        let lines: String = hints.iter().map(|hint| format!("\n  hint: {hint}")).collect();
+        let lines: Vec<String> = hints.iter().map(|hint| format!("\n  hint: {hint}")).collect();
         print::note(format!(
-            "warning: configuration not reloaded, the old one stays in use: {why}{lines}"
+            "warning: configuration not reloaded, the old one stays in use: {why}{}",
+            lines.concat()
         ));
         let notice = format!(
             "The configuration of toolgate has changed and is not in use, the old one is: {why}. Hint: {}.",
