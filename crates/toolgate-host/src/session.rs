@@ -322,6 +322,16 @@ impl Session {
         Ok(result)
     }
 
+    /// The meta-tools of a mode, whatever mode the session has.
+    pub fn meta_tools(&self, kind: ExposureKind) -> Vec<Value> {
+        meta::meta_definitions(kind, self.offer())
+    }
+
+    /// Whether the caller can call a tool directly, and whether a script of the caller can.
+    pub fn ways_of(&self, tool: &Tool) -> (bool, bool) {
+        (self.opens(tool, CallPath::Direct), self.opens(tool, CallPath::Script))
+    }
+
     /// Lists these tools from now on, in every mode. A name without a tool is listed once there is one.
     pub fn load_tools(&mut self, names: impl IntoIterator<Item = ExposedName>) {
         {

@@ -102,6 +102,24 @@ impl RealServers {
         self.directory.join("python/bin/python")
     }
 
+    /// A Python that has the SDKs of the providers of models: `anthropic`, `openai` and `google-genai`. `None` if they
+    /// are not installed and the test is to be skipped: then the reason is printed.
+    ///
+    /// # Panics
+    ///
+    /// If `CI` is set and they are not installed.
+    #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+    pub fn provider_sdks(&self) -> Option<PathBuf> {
+        let python = self.directory.join("python-sdks/bin/python");
+        if python.exists() {
+            return Some(python);
+        }
+        let error = TestkitError::RealServers { missing: python };
+        assert!(std::env::var_os("CI").is_none(), "{error}");
+        eprintln!("skipped: {error}");
+        None
+    }
+
     /// The folder that Node.js finds the official SDKs in, for scripts that are clients.
     pub fn node_modules(&self) -> PathBuf {
         self.directory.join("npm/node_modules")

@@ -49,9 +49,10 @@
 //! - [`tool`](macro@tool) and [`FunctionTool`] make tools of your functions.
 //! - [`HostBuilder::on_approval`] decides about calls that the policy asks about.
 //! - [`Session::loaded`] is the list for your model, and [`Session::answer`] answers what it calls.
+//! - [`Chat`] asks a model, and answers its calls with the tools of a session.
 //! - [`Host::events`] reports calls, scripts and servers as they happen.
 //!
-//! The examples of this crate (`embed`, `functions` and `approval`) are whole programs, which the tests
+//! The examples of this crate (`embed`, `functions`, `approval` and `chat`) are whole programs, which the tests
 //! run.
 //!
 //! # Names
@@ -70,6 +71,7 @@
 mod approval;
 mod builder;
 mod call;
+mod chat;
 mod details;
 mod endpoints;
 mod env_files;
@@ -88,6 +90,7 @@ mod session;
 pub use approval::{Approval, ApprovalQuestion};
 pub use builder::{HostBuilder, StartError};
 pub use call::{ParseResultError, ToolCallError, ToolResult, UnknownTool};
+pub use chat::{AskError, Chat, ChatEvent, Model};
 pub use details::{LoadedTool, ModeDecision, SessionMode, ToolDetails};
 pub use endpoints::{AddedServer, Http, Stdio};
 pub use event::{Event, EventCall, EventStream};

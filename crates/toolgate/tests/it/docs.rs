@@ -18,5 +18,5 @@ fn the_page_shows_the_examples_as_they_are() {
         assert_eq!(snippet, example.trim_end(), "{path} and docs/embedding.md differ");
         shown += 1;
     }
-    assert_eq!(shown, 3, "embed, functions and approval");
+    assert_eq!(shown, 4, "embed, functions, approval and chat");
 }

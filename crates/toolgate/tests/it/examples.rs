@@ -17,7 +17,7 @@ fn program(name: &str) -> PathBuf {
     folder.join("examples").join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
 }
 
-fn run(name: &str, arguments: &[&str]) -> String {
+pub(crate) fn run(name: &str, arguments: &[&str]) -> String {
     let output = Command::new(program(name)).args(arguments).stdin(Stdio::null()).output().unwrap();
     let Output { status, stdout, stderr } = output;
     let (said, errors) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));

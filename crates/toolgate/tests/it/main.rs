@@ -4,6 +4,7 @@
 
 mod approvals;
 mod builder;
+mod chat;
 mod docs;
 mod examples;
 mod functions;

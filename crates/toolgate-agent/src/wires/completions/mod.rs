@@ -1,0 +1,143 @@
+//! Chat Completions, as `OpenAI`, Ollama, vLLM, llama.cpp, `OpenRouter` and many others have it.
+//!
+//! A call is in `tool_calls` of an assistant message, and its answer a message with the role `tool`. The wire has no
+//! deferred tools: a model gets the meta-tools, or all tools. So the request never changes but by its messages.
+
+mod reply;
+
+use serde_json::{Value, json};
+
+use crate::{
+    AgentCatalogue, AgentError, AgentTool, AnsweredCall, CallAnswer, CatalogueChange,
+    ModelSettings, Provider, ProviderError, ProviderReply, ReplyDecoder, RequestParts,
+    ToolDiscovery, ToolOffer, WireClient, WireMessage, WirePrefix, WireRequest, raw::raw_array,
+    wires,
+};
+
+/// The wire that most endpoints speak.
+#[derive(Debug)]
+pub struct ChatCompletions {
+    settings: ModelSettings,
+    discovery: ToolDiscovery,
+    client: WireClient,
+}
+
+const WIRE: &str = "Chat Completions";
+const DISCOVERIES: [ToolDiscovery; 3] =
+    [ToolDiscovery::Stable, ToolDiscovery::Code, ToolDiscovery::Direct];
+
+impl ChatCompletions {
+    /// Creates the client. It does not connect yet.
+    pub fn new(settings: ModelSettings) -> Result<Self, AgentError> {
+        let discovery = settings.check(WIRE, &DISCOVERIES)?;
+        let client = WireClient::new(&settings, ("authorization", "Bearer "))?;
+        Ok(Self { settings, discovery, client })
+    }
+}
+
+impl Provider for ChatCompletions {
+    fn wire(&self) -> &'static str {
+        WIRE
+    }
+
+    fn model(&self) -> &str {
+        &self.settings.model
+    }
+
+    fn discoveries(&self) -> &'static [ToolDiscovery] {
+        &DISCOVERIES
+    }
+
+    fn discovery(&self) -> ToolDiscovery {
+        self.discovery
+    }
+
+    fn max_output_tokens(&self) -> Option<u32> {
+        self.settings.max_output_tokens
+    }
+
+    fn client(&self) -> &WireClient {
+        &self.client
+    }
+
+    fn prefix(&self, offer: &ToolOffer<'_>) -> Result<WirePrefix, AgentError> {
+        let mut prefix = WirePrefix::default();
+        prefix.set("model", self.settings.model.as_str());
+        let tools: Vec<Value> = if self.discovery == ToolDiscovery::Direct {
+            prefix.tools = offer.catalogue.tools().map(|tool| tool.name.clone()).collect();
+            offer.catalogue.tools().map(function).collect()
+        } else {
+            offer.meta.iter().map(function).collect()
+        };
+        if !tools.is_empty() {
+            prefix.set("tools", tools);
+        }
+        if !offer.instructions.is_empty() {
+            let system = json!({ "role": "system", "content": offer.instructions });
+            prefix.messages.push(WireMessage::new(&system));
+        }
+        if let Some(limit) = self.settings.max_output_tokens {
+            prefix.set("max_completion_tokens", limit);
+        }
+        wires::add_extra(&mut prefix, &self.settings);
+        Ok(prefix)
+    }
+
+    fn request(&self, parts: &RequestParts<'_>) -> WireRequest {
+        let mut body = wires::body(parts);
+        let has_tools = parts.prefix.fields.iter().any(|(name, _)| name == "tools");
+        if !parts.tools_allowed && has_tools {
+            body = body.value("tool_choice", "none");
+        }
+        let messages = parts.prefix.messages.iter().chain(parts.history).map(WireMessage::as_str);
+        body = body.field("messages", &raw_array(messages)).value("stream", self.settings.stream);
+        if self.settings.stream {
+            body = body.value("stream_options", json!({ "include_usage": true }));
+        }
+        WireRequest {
+            path: "/chat/completions".to_owned(),
+            headers: Vec::new(),
+            body: body.finish(),
+        }
+    }
+
+    fn decoder(&self) -> Box<dyn ReplyDecoder> {
+        Box::new(reply::Decoder::default())
+    }
+
+    fn read(&self, body: &str) -> Result<ProviderReply, ProviderError> {
+        reply::read(body)
+    }
+
+    fn user_text(&self, text: &str) -> WireMessage {
+        WireMessage::new(&json!({ "role": "user", "content": text }))
+    }
+
+    fn results(&self, answered: &[AnsweredCall], _: &AgentCatalogue) -> Vec<WireMessage> {
+        let messages = answered.iter().map(|AnsweredCall { call, answer }| {
+            let content = match answer {
+                CallAnswer::Output(output) if output.is_error => {
+                    format!("Error: {}", output.flat())
+                }
+                CallAnswer::Output(output) => output.flat(),
+                // No discovery of this wire has a search that the loop answers.
+                CallAnswer::Found(_) => String::new(),
+            };
+            WireMessage::new(
+                &json!({ "role": "tool", "tool_call_id": call.id, "content": content }),
+            )
+        });
+        messages.collect()
+    }
+
+    fn change(&self, _: &CatalogueChange<'_>) -> Option<WireMessage> {
+        None
+    }
+}
+
+fn function(tool: &AgentTool) -> Value {
+    let AgentTool { name, description, input_schema, .. } = tool;
+    let parameters = wires::schema(input_schema);
+    let function = json!({ "name": name, "description": description, "parameters": parameters });
+    json!({ "type": "function", "function": function })
+}

@@ -1,0 +1,95 @@
+//! `OpenAI` Responses.
+//!
+//! The history is a list of items. A call is an item `function_call`, and its answer an item `function_call_output`. A
+//! search is an item `tool_search_call`, and its answer an item `tool_search_output` with the definitions of the found
+//! tools, one `namespace` a server. The provider stores nothing (`store: false`).
+
+mod reply;
+mod request;
+
+use crate::{
+    AgentCatalogue, AgentError, AnsweredCall, CatalogueChange, ModelSettings, Provider,
+    ProviderError, ProviderReply, ReplyDecoder, RequestParts, ToolDiscovery, ToolOffer, WireClient,
+    WireMessage, WirePrefix, WireRequest,
+};
+
+/// The wire of `OpenAI`, and of endpoints that speak it.
+#[derive(Debug)]
+pub struct OpenAiResponses {
+    settings: ModelSettings,
+    discovery: ToolDiscovery,
+    client: WireClient,
+}
+
+const WIRE: &str = "OpenAI Responses";
+const DISCOVERIES: [ToolDiscovery; 6] = [
+    ToolDiscovery::Search,
+    ToolDiscovery::Hosted,
+    ToolDiscovery::Appended,
+    ToolDiscovery::Stable,
+    ToolDiscovery::Code,
+    ToolDiscovery::Direct,
+];
+
+impl OpenAiResponses {
+    /// Creates the client. It does not connect yet.
+    pub fn new(settings: ModelSettings) -> Result<Self, AgentError> {
+        let discovery = settings.check(WIRE, &DISCOVERIES)?;
+        let client = WireClient::new(&settings, ("authorization", "Bearer "))?;
+        Ok(Self { settings, discovery, client })
+    }
+}
+
+impl Provider for OpenAiResponses {
+    fn wire(&self) -> &'static str {
+        WIRE
+    }
+
+    fn model(&self) -> &str {
+        &self.settings.model
+    }
+
+    fn discoveries(&self) -> &'static [ToolDiscovery] {
+        &DISCOVERIES
+    }
+
+    fn discovery(&self) -> ToolDiscovery {
+        self.discovery
+    }
+
+    fn max_output_tokens(&self) -> Option<u32> {
+        self.settings.max_output_tokens
+    }
+
+    fn client(&self) -> &WireClient {
+        &self.client
+    }
+
+    fn prefix(&self, offer: &ToolOffer<'_>) -> Result<WirePrefix, AgentError> {
+        Ok(self.write_prefix(offer))
+    }
+
+    fn request(&self, parts: &RequestParts<'_>) -> WireRequest {
+        self.write_request(parts)
+    }
+
+    fn decoder(&self) -> Box<dyn ReplyDecoder> {
+        Box::new(reply::Decoder::new(self.discovery))
+    }
+
+    fn read(&self, body: &str) -> Result<ProviderReply, ProviderError> {
+        reply::read(body, self.discovery)
+    }
+
+    fn user_text(&self, text: &str) -> WireMessage {
+        request::user_text(text)
+    }
+
+    fn results(&self, answered: &[AnsweredCall], catalogue: &AgentCatalogue) -> Vec<WireMessage> {
+        self.write_results(answered, catalogue)
+    }
+
+    fn change(&self, change: &CatalogueChange<'_>) -> Option<WireMessage> {
+        self.write_change(change)
+    }
+}
