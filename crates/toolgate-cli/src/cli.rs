@@ -118,7 +118,7 @@ pub(crate) enum Command {
     Policy(Policy),
     /// List grants, or revoke one
     Grants(Grants),
-    /// List tools that differ from their approved definitions, and approve them
+    /// List definitions that differ from the approved ones, and approve them
     Definitions(Definitions),
     /// Show the audit log, or verify that it is complete
     Audit(Audit),

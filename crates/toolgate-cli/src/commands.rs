@@ -12,6 +12,7 @@ mod enable;
 mod eval;
 mod findings;
 mod grants;
+mod held;
 mod inspect;
 mod install;
 mod login;

@@ -60,11 +60,11 @@ section! {
         /// Whether a result also counts where it only decides: whether a script makes a call, or
         /// which of several values the call gets. For `flow: "program"`.
         "branches" => branches, Flag(Wrong::Becomes(true));
-        /// What happens to new tools of a server in `toolgate.lock`.
+        /// What happens to new tools, prompts and templates of a server in `toolgate.lock`.
         "newTools" => new_tools, Word(Wrong::Becomes(NewTools::Hold));
-        /// What happens to tools with a suspicious definition: hidden characters, instructions to
-        /// the model, a name that imitates another tool. With `hold`, toolgate holds them back
-        /// until a person approves them.
+        /// What happens to suspicious definitions and instructions of servers: hidden characters,
+        /// instructions to the model, a name that imitates another tool. With `hold`, toolgate
+        /// holds them back until a person approves them.
         "findings" => findings, Word(Wrong::Becomes(FindingsMode::Hold));
         /// Whose annotations count: those of `all` servers, or only those of `trusted` servers.
         "claims" => claims, Word(Wrong::Becomes(Claims::Trusted));

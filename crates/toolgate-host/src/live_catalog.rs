@@ -273,8 +273,7 @@ impl LiveCatalog {
     /// Replaces the tools of a server, without hidden ones. Returns the servers that have to be
     /// filtered again.
     fn put(&self, server: &ServerName, mut definitions: Vec<Definition>) -> BTreeSet<ServerName> {
-        let prefix =
-            self.catalog.read().server(server.as_str()).and_then(|entry| entry.prefix.clone());
+        let prefix = self.prefix(server);
         let filtered = self.filter().filter(server, prefix.as_deref(), &mut definitions);
         self.hidden.lock().insert(server.clone(), filtered.hidden);
         let replaced = self.catalog.update(|catalog| catalog.replace_server(server, definitions));
@@ -306,7 +305,7 @@ impl LiveCatalog {
     pub(crate) fn set_filter(&self, filter: ToolFilter) {
         let listed = self.listed.lock().clone();
         for (server, definitions) in &listed {
-            filter.note(server, definitions);
+            filter.note(server, self.prefix(server).as_deref(), definitions);
         }
         *self.tool_filter.write() = Arc::new(filter);
         for server in listed.keys() {
@@ -314,7 +313,13 @@ impl LiveCatalog {
         }
     }
 
-    fn filter(&self) -> Arc<ToolFilter> {
+    /// Replaces the name of a server in exposed names.
+    fn prefix(&self, server: &ServerName) -> Option<String> {
+        self.catalog.read().server(server.as_str()).and_then(|entry| entry.prefix.clone())
+    }
+
+    /// The filter of now.
+    pub(crate) fn filter(&self) -> Arc<ToolFilter> {
         Arc::clone(&self.tool_filter.read())
     }
 

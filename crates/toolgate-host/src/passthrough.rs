@@ -1,13 +1,16 @@
 //! The policy of one server that a client talks to directly, without a host in between.
 
-use std::{fmt, sync::Arc};
+use std::{collections::HashSet, fmt, sync::Arc};
 
 use parking_lot::RwLock;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use toolgate_broker::{Broker, KeepTime, SharedCatalog};
 use toolgate_catalog::{Catalog, Definition, ServerName, Tool};
-use toolgate_policy::{CallPath, CallerFacts, Flow, Policy, Verdict};
+use toolgate_policy::{
+    CallPath, CallerFacts, Flow, Policy, Verdict,
+    definitions::{EntryKind, ServerEntry},
+};
 
 use crate::{
     settings::{HostSettings, open_journal},
@@ -96,6 +99,37 @@ impl PassthroughGuard {
         let now = self.in_force();
         let prefix = now.broker.prefix(&self.server);
         now.filter.filter(&self.server, prefix.as_deref(), definitions);
+    }
+
+    /// Whether a prompt, a resource or a template could be held back.
+    pub fn judges_entries(&self) -> bool {
+        self.in_force().filter.judges_entries()
+    }
+
+    /// The names or URIs of the entries of a list that are held back. If it is the whole list, later
+    /// entries are new.
+    pub fn held_entries(
+        &self,
+        kind: EntryKind,
+        list: &[Value],
+        is_whole: bool,
+    ) -> HashSet<Arc<str>> {
+        let entries = list.iter().cloned();
+        let entries = entries.filter_map(|value| ServerEntry::new(&self.server, kind, value));
+        let entries: Vec<ServerEntry> = entries.collect();
+        let held = self.in_force().filter.hold_entries(&self.server, kind, &entries, is_whole);
+        held.into_keys().collect()
+    }
+
+    /// Whether an entry of a list is held back. One that nothing identifies is not judged.
+    pub fn is_entry_held(&self, kind: EntryKind, value: &Value) -> bool {
+        let entry = ServerEntry::new(&self.server, kind, value.clone());
+        entry.is_some_and(|entry| self.in_force().filter.hold_entry(&entry).is_some())
+    }
+
+    /// Whether the instructions of the server are held back; the text is empty if it has none.
+    pub fn are_instructions_held(&self, text: &str) -> bool {
+        self.in_force().filter.hold_instructions(&self.server, text).is_some()
     }
 
     /// The tool with this definition.

@@ -53,6 +53,7 @@ impl Host {
         let policy = settings.policy.clone();
         self.inner.broker.reload(policy, validation.collect(), redactors.collect());
         self.inner.live_catalog.set_filter(ToolFilter::of(&settings));
+        self.inner.resources.filter_changed();
         self.inner.code.reload(settings.code.clone());
         self.inner.directory.reload(&settings.servers, &settings.directory.skills);
         self.inner.enabled.use_file(settings.choices.clone());
@@ -75,6 +76,7 @@ impl Host {
             Arc::clone(&settings)
         };
         self.inner.live_catalog.set_filter(ToolFilter::of(&settings));
+        self.inner.resources.filter_changed();
     }
 
     /// Replaces what every search tells the model besides.

@@ -6,18 +6,22 @@
 use std::{
     collections::{BTreeSet, HashMap},
     fmt,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use parking_lot::{Mutex, RwLock};
+use serde_json::Value;
 use toolgate_catalog::{Definition, ServerName, Tool, ToolId};
 use toolgate_policy::{
     FindingsMode, Policy,
-    definitions::{Change, Lock, ShadowIndex, compare, scan},
+    definitions::{Change, Lock, NewPins, ShadowIndex, ToolNames, compare, scan_value},
     is_reading,
 };
 
-use crate::settings::HostSettings;
+use crate::{entry_filter::KnownInstructions, settings::HostSettings};
 
 /// A tool that is shown to nobody.
 #[derive(Debug, Clone)]
@@ -50,15 +54,21 @@ pub enum HiddenReason {
 pub struct PinWriter(pub Arc<WritePins>);
 
 /// Stores definitions of a server.
-pub type WritePins = dyn Fn(&ServerName, &[Definition]) + Send + Sync;
+pub type WritePins = dyn Fn(&ServerName, &NewPins) + Send + Sync;
 
 /// Decides which tools are hidden.
 pub(crate) struct ToolFilter {
-    policy: Policy,
-    lock: Option<RwLock<Lock>>,
+    pub(crate) policy: Policy,
+    pub(crate) lock: Option<RwLock<Lock>>,
     pin: Option<PinWriter>,
     names: Mutex<Names>,
+    /// Changes whenever another decision about an entry is possible.
+    revision: AtomicU64,
+    pub(crate) instructions: Mutex<KnownInstructions>,
 }
+
+/// Counts the revisions of all filters.
+static REVISIONS: AtomicU64 = AtomicU64::new(0);
 
 /// What the filter found.
 #[derive(Debug, Default)]
@@ -75,10 +85,12 @@ pub(crate) struct FilterOutcome {
 struct Names {
     ranks: HashMap<ServerName, usize>,
     index: ShadowIndex,
+    /// To find instructions about the tools of other servers.
+    tools: ToolNames,
 }
 
 /// How many findings are reported for one tool.
-const MOST_FINDINGS: usize = 8;
+pub(crate) const MOST_FINDINGS: usize = 8;
 
 impl HiddenTool {
     /// The tool, as the policy sees it.
@@ -106,8 +118,11 @@ impl ToolFilter {
         servers: impl IntoIterator<Item = &'s ServerName>,
     ) -> Self {
         let ranks = servers.into_iter().cloned().enumerate().map(|(rank, name)| (name, rank));
-        let names = Names { ranks: ranks.collect(), index: ShadowIndex::default() };
-        Self { policy, lock: lock.map(RwLock::new), pin, names: Mutex::new(names) }
+        let names = Names { ranks: ranks.collect(), ..Names::default() };
+        let lock = lock.map(RwLock::new);
+        let revision = AtomicU64::new(next_revision());
+        let instructions = Mutex::default();
+        Self { policy, lock, pin, names: Mutex::new(names), revision, instructions }
     }
 
     /// Whether suspicious tools are held back, so that a server may have to be filtered again.
@@ -124,8 +139,10 @@ impl ToolFilter {
     ) -> FilterOutcome {
         let changes = self.changes(server, definitions);
         let prefix: Option<Arc<str>> = prefix.map(Into::into);
-        let mut outcome =
-            FilterOutcome { touched: self.note(server, definitions), ..FilterOutcome::default() };
+        let mut outcome = FilterOutcome {
+            touched: self.note(server, prefix.as_deref(), definitions),
+            ..FilterOutcome::default()
+        };
         definitions.retain(|definition| {
             let definition = Arc::new(definition.clone());
             let tool = Tool::alone(server, prefix.clone(), Arc::clone(&definition));
@@ -150,13 +167,19 @@ impl ToolFilter {
 
     /// Removes the tools of a server; returns the servers that have to be filtered again.
     pub(crate) fn forget(&self, server: &ServerName) -> BTreeSet<ServerName> {
-        self.note(server, &[])
+        self.note(server, None, &[])
+    }
+
+    /// Another number than before if a decision about an entry can be another one.
+    pub(crate) fn revision(&self) -> u64 {
+        self.revision.load(Ordering::Acquire)
     }
 
     /// Notes the names of a server's tools.
     pub(crate) fn note(
         &self,
         server: &ServerName,
+        prefix: Option<&str>,
         definitions: &[Definition],
     ) -> BTreeSet<ServerName> {
         if !self.holds_findings() {
@@ -166,7 +189,17 @@ impl ToolFilter {
         let mut names = self.names.lock();
         let next = names.ranks.len();
         let rank = *names.ranks.entry(server.clone()).or_insert(next);
-        names.index.replace(server, rank, definitions.iter().map(id).collect())
+        let mut touched = names.index.replace(server, rank, definitions.iter().map(id).collect());
+        touched.extend(names.tools.replace(server, prefix, definitions));
+        self.revision.store(next_revision(), Ordering::Release);
+        touched
+    }
+
+    /// The findings in what a server sent.
+    pub(crate) fn found(&self, server: &ServerName, value: &Value) -> Vec<String> {
+        let found = scan_value(value);
+        let about_others = self.names.lock().tools.scan(server, value);
+        found.iter().chain(&about_others).take(MOST_FINDINGS).map(ToString::to_string).collect()
     }
 
     /// Why a tool is suspicious, unless a person has approved it anyway.
@@ -174,9 +207,9 @@ impl ToolFilter {
         if !self.holds_findings() {
             return Vec::new();
         }
-        let found = scan(&tool.definition).into_iter().map(|finding| finding.to_string());
+        let mut found = self.found(&tool.id.server, &tool.definition.to_value());
         let shadow = self.names.lock().index.shadow(&tool.id).map(|shadow| shadow.to_string());
-        let found: Vec<String> = found.chain(shadow).take(MOST_FINDINGS).collect();
+        found.extend(shadow);
         let (server, definition) = (&tool.id.server, &tool.definition);
         let reviewed = |lock: &RwLock<Lock>| lock.read().is_reviewed(server, definition);
         if found.is_empty() || self.lock.as_ref().is_some_and(reviewed) {
@@ -199,20 +232,22 @@ impl ToolFilter {
                 .iter()
                 .any(|change| change.is_to_be_pinned() && *change.tool.tool == **definition.name())
         };
-        let new: Vec<Definition> = offered.iter().filter(is_new).cloned().collect();
-        if new.is_empty() {
-            return;
-        }
-        {
-            let mut lock = lock.write();
-            for definition in &new {
-                lock.approve(server, definition);
-            }
-        }
-        if let Some(pin) = &self.pin {
-            (pin.0)(server, &new);
+        let tools: Vec<Definition> = offered.iter().filter(is_new).cloned().collect();
+        if !tools.is_empty() {
+            self.write_pins(server, lock, &NewPins { tools, ..NewPins::default() });
         }
     }
+
+    pub(crate) fn write_pins(&self, server: &ServerName, lock: &RwLock<Lock>, new: &NewPins) {
+        lock.write().pin(server, new);
+        if let Some(pin) = &self.pin {
+            (pin.0)(server, new);
+        }
+    }
+}
+
+fn next_revision() -> u64 {
+    REVISIONS.fetch_add(1, Ordering::Relaxed) + 1
 }
 
 impl fmt::Debug for PinWriter {

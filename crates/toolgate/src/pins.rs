@@ -9,7 +9,7 @@ use std::{
 use toolgate_host::PinWriter;
 use toolgate_policy::{
     NewTools,
-    definitions::{Lock, LockError},
+    definitions::{Lock, LockError, MAX_LOCK_BYTES},
 };
 
 /// The file with the approved definitions of a configuration.
@@ -65,10 +65,21 @@ impl PinFile {
         }
     }
 
-    /// Replaces the whole file at once, so that no reader gets half of it.
+    /// Replaces the whole file at once, so that no reader gets half of it. A file that could not be
+    /// read again is not written.
     pub fn write(&self, lock: &Lock) -> io::Result<()> {
+        self.write_at_most(lock, MAX_LOCK_BYTES)
+    }
+
+    fn write_at_most(&self, lock: &Lock, bytes: usize) -> io::Result<()> {
+        let text = lock.write();
+        if text.len() > bytes {
+            let mebibytes = bytes / (1024 * 1024);
+            let problem = format!("its definitions would take more than {mebibytes} MiB");
+            return Err(io::Error::other(problem));
+        }
         let written = self.path.with_extension(format!("lock.{}", std::process::id()));
-        fs::write(&written, lock.write())?;
+        fs::write(&written, text)?;
         fs::rename(&written, &self.path).inspect_err(|_| {
             let _ = fs::remove_file(&written);
         })
@@ -78,13 +89,12 @@ impl PinFile {
     pub(crate) fn pin(&self) -> PinWriter {
         let pins = self.clone();
         let writing = parking_lot::Mutex::new(());
-        PinWriter(Arc::new(move |server, definitions| {
+        PinWriter(Arc::new(move |server, new| {
             let _guard = writing.lock();
             let Ok(Some(mut lock)) = pins.read(NewTools::Hold) else { return };
-            for definition in definitions {
-                lock.approve(server, definition);
-            }
-            if let Err(error) = pins.write(&lock) {
+            lock.pin(server, new);
+            // A server that lists something new again and again does not fill the file.
+            if let Err(error) = pins.write_at_most(&lock, MAX_LOCK_BYTES / 2) {
                 tracing::warn!("cannot write {}: {error}", pins.path.display());
             }
         }))

@@ -118,19 +118,19 @@ pub(crate) struct Definitions {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DefinitionsCommand {
-    /// Show how a tool differs from its approved definition
+    /// Show how a definition differs from the approved one
     Diff {
-        /// The exposed name of the tool
-        #[arg(value_name = "TOOL")]
+        /// The exposed name of a tool, or a name such as SERVER/prompts/NAME
         name: String,
     },
     /// Approve definitions as they are now, and store them in toolgate.lock beside the configuration
     #[command(arg_required_else_help = true)]
     Approve {
-        /// The exposed names of tools that are held back
-        #[arg(value_name = "TOOL")]
+        /// The names of what is held back: exposed names of tools, SERVER/instructions,
+        /// SERVER/prompts/NAME, SERVER/resources/URI, SERVER/templates/URI
+        #[arg(value_name = "NAME")]
         names: Vec<String>,
-        /// Approve all tools of all servers
+        /// Approve all definitions of all servers
         #[arg(long, conflicts_with = "names")]
         all: bool,
     },

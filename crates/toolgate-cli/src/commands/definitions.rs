@@ -1,19 +1,22 @@
 //! `toolgate definitions`
 
-use std::{collections::BTreeSet, fmt::Write as _, process::ExitCode};
+use std::{fmt::Write as _, process::ExitCode};
 
 use serde_json::{Value, json};
 use toolgate::setup::{HostConfigError, PinFile};
-use toolgate_catalog::{Tool, ToolId};
-use toolgate_host::{HiddenReason, HiddenTool, Host};
+use toolgate_catalog::{ServerName, Tool};
+use toolgate_host::{HeldReason, HiddenReason, HiddenTool, Host, JudgedEntry};
 use toolgate_policy::{
     NewTools,
-    definitions::{Change, ChangeKind, scan, shadowing, shown},
+    definitions::{EntryKind, Lock, NotPinned, ServerEntry, ToolNames, scan, shadowing, shown},
 };
 use toolgate_store::AuditRecord;
 use toolgate_upstream::StateKind;
 
-use super::findings::{Findings, is_held};
+use super::{
+    findings::Findings,
+    held::{self, Held},
+};
 use crate::{
     cli::{Definitions, DefinitionsCommand, Globals},
     decisions,
@@ -22,9 +25,6 @@ use crate::{
     load::{self, Loaded},
     person, print,
 };
-
-/// How much of a definition is shown.
-const LONGEST_DEFINITION: usize = 20_000;
 
 pub(crate) async fn run(globals: &Globals, arguments: &Definitions) -> CommandResult {
     let (loaded, host) = super::start(globals, None)?;
@@ -36,63 +36,95 @@ pub(crate) async fn run(globals: &Globals, arguments: &Definitions) -> CommandRe
         }
     }
     super::settle(&host).await;
-    let held: Vec<HiddenTool> = host.hidden_tools().into_iter().filter(is_held).collect();
+    let entries = host.entries().await;
+    let held = held::all(&host, &entries);
     let outcome = match &arguments.command {
-        None => list(&host, &held, arguments.output.json),
+        None => list(&host, &entries, &held, arguments.output.json),
         Some(DefinitionsCommand::Diff { name }) => diff(&held, name),
         Some(DefinitionsCommand::Approve { names, all }) => {
-            approve(&loaded, &host, &held, names, *all)
+            approve(&loaded, &host, &entries, &held, names, *all)
         }
     };
     host.shutdown().await;
     outcome
 }
 
-fn list(host: &Host, held: &[HiddenTool], as_json: bool) -> CommandResult {
+fn list(host: &Host, entries: &[JudgedEntry], held: &[Held], as_json: bool) -> CommandResult {
     if as_json {
-        let rows: Vec<Value> = held
-            .iter()
-            .map(|tool| match &tool.why {
-                HiddenReason::Held(change) => json!({ "name": tool.name, "change": change }),
-                HiddenReason::Suspicious(found) => json!({ "name": tool.name, "findings": found }),
-                HiddenReason::Denied => json!({ "name": tool.name }),
-            })
-            .collect();
+        let rows: Vec<Value> = held.iter().map(row).collect();
         print::json(&rows)?;
         return Ok(ExitCode::SUCCESS);
     }
-    for tool in held {
-        print::line(format!("{}: {}", tool.name, summary(tool)));
-        let found = match &tool.why {
-            HiddenReason::Suspicious(found) => found.clone(),
-            _ => scan(&tool.definition).iter().map(ToString::to_string).collect(),
-        };
-        for finding in found {
+    let names = held::tool_names(host);
+    for held in held {
+        print::line(format!("{}: {}", held.name(), held.summary()));
+        for finding in held.findings(&names) {
             print::line(format!("  {finding}"));
         }
     }
     if held.is_empty() {
-        print::note("no tool is held back");
+        print::note("nothing is held back");
     } else {
         print::note(
-            "`toolgate definitions diff TOOL` shows one, `toolgate definitions approve TOOL` lets it in",
+            "`toolgate definitions diff NAME` shows one, `toolgate definitions approve NAME` lets it in",
         );
     }
-    for finding in Findings::of(host).listed {
+    for finding in Findings::of(host, entries).listed {
         print::note(finding);
+    }
+    for sentence in host.settings().lock.iter().flat_map(|lock| not_pinned(host, lock)) {
+        print::note(sentence);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn diff(held: &[HiddenTool], name: &str) -> CommandResult {
-    let tool = find(held, name)?;
-    if let HiddenReason::Held(change) = &tool.why
-        && let ChangeKind::Changed(differences) = &change.kind
-    {
+fn row(held: &Held) -> Value {
+    let name = held.name();
+    match held {
+        Held::Tool(HiddenTool { why: HiddenReason::Held(change), .. }) => {
+            json!({ "name": name, "change": change })
+        }
+        Held::Entry(entry, HeldReason::Changed(change)) => {
+            let mut row = json!({ "name": name, "kind": entry.kind, "change": change });
+            row["change"]["server"] = json!(entry.server);
+            row
+        }
+        Held::Entry(entry, HeldReason::Suspicious(found)) => {
+            json!({ "name": name, "kind": entry.kind, "findings": found })
+        }
+        Held::Tool(HiddenTool { why: HiddenReason::Suspicious(found), .. }) => {
+            json!({ "name": name, "findings": found })
+        }
+        Held::Tool(_) => json!({ "name": name }),
+    }
+}
+
+/// What an earlier version of toolgate did not pin, a sentence a server.
+fn not_pinned(host: &Host, lock: &Lock) -> Vec<String> {
+    let sentence = |server: &ServerName| {
+        let NotPinned { tools, entries } = lock.not_pinned(server);
+        if tools == 0 {
+            return None;
+        }
+        let fields = format!("`_meta`, icons and other fields of {tools} of its tools");
+        let kinds = entries.iter().map(|kind| format!("its {}", kind.section()));
+        let what: Vec<String> = std::iter::once(fields).chain(kinds).collect();
+        let what = what.join(", ");
+        Some(format!(
+            "server `{server}`: an earlier version wrote toolgate.lock, which does not pin {what}; \
+             `toolgate definitions approve --all` pins them"
+        ))
+    };
+    host.settings().servers.iter().filter_map(|it| sentence(&it.spec.name)).collect()
+}
+
+fn diff(held: &[Held], name: &str) -> CommandResult {
+    let held = held::find(held, name)?;
+    if let Some(differences) = held.differences() {
         print::line(differences);
     } else {
-        print::line(format!("{}: {}", tool.name, summary(tool)));
-        print::line(shown(&tool.definition.to_value().to_string(), LONGEST_DEFINITION));
+        print::line(format!("{}: {}", held.name(), held.summary()));
+        print::line(held.definition());
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -100,55 +132,50 @@ fn diff(held: &[HiddenTool], name: &str) -> CommandResult {
 fn approve(
     loaded: &Loaded,
     host: &Host,
-    held: &[HiddenTool],
+    entries: &[JudgedEntry],
+    held: &[Held],
     names: &[String],
     all: bool,
 ) -> CommandResult {
     let pins = PinFile::beside(&loaded.path);
     let mut lock = pins.read(NewTools::Hold).map_err(HostConfigError::Pins)?.unwrap_or_default();
-    let chosen: Vec<&HiddenTool> = if all {
+    let chosen: Vec<&Held> = if all {
         held.iter().collect()
     } else {
-        names.iter().map(|name| find(held, name)).collect::<Result<_, _>>()?
+        names.iter().map(|name| held::find(held, name)).collect::<Result<_, _>>()?
     };
-    let tools: Vec<Tool> =
-        if all { host.catalog().read().tools().cloned().collect() } else { Vec::new() };
-    let ids: Vec<ToolId> = tools.iter().map(|tool| tool.id.clone()).collect();
-    let alike: BTreeSet<ToolId> = shadowing(&ids).into_iter().map(|shadow| shadow.tool).collect();
-    let is_suspicious =
-        |tool: &&Tool| alike.contains(&tool.id) || !scan(&tool.definition).is_empty();
-    let suspicious: Vec<&Tool> = tools
-        .iter()
-        .filter(is_suspicious)
-        .filter(|tool| !lock.is_reviewed(&tool.id.server, &tool.definition))
-        .collect();
-    agreed(loaded, &chosen, &suspicious)?;
-    // The findings of held tools were shown.
-    for HiddenTool { id, definition, why, .. } in chosen.iter().copied() {
-        if matches!(why, HiddenReason::Suspicious(_)) || !scan(definition).is_empty() {
-            lock.review(&id.server, definition);
-        } else {
-            lock.approve(&id.server, definition);
+    let tool_names = held::tool_names(host);
+    let used = if all { Used::all(host, entries, &tool_names) } else { Vec::new() };
+    let suspicious: Vec<&Used> = used.iter().filter(|used| used.is_suspicious(&lock)).collect();
+    agreed(loaded, &chosen, &suspicious, &tool_names)?;
+    // The findings of what is held back were shown.
+    for held in &chosen {
+        held.approve(&mut lock, !held.findings(&tool_names).is_empty());
+    }
+    for used in &used {
+        used.approve(&mut lock);
+    }
+    let pinned = chosen.len() + used.len();
+    if all {
+        // What a connected server has none of is new when it comes.
+        let is_ready = |name: &str| {
+            host.servers().state(name).is_some_and(|state| state.kind == StateKind::Ready)
+        };
+        let servers = &host.settings().servers;
+        for setup in servers.iter().filter(|setup| is_ready(setup.spec.name.as_str())) {
+            for kind in EntryKind::ALL {
+                lock.cover(&setup.spec.name, kind);
+            }
         }
     }
-    for tool in &tools {
-        // A person who approves all of them approves their findings, too.
-        if is_suspicious(&tool) {
-            lock.review(&tool.id.server, &tool.definition);
-        } else {
-            lock.approve(&tool.id.server, &tool.definition);
-        }
-    }
-    let pinned = chosen.len() + tools.len();
     pins.write(&lock)
         .map_err(|error| Failure::new(format!("cannot write toolgate.lock: {error}")))?;
     if let Some(store) = load::store() {
-        for tool in &chosen {
-            let rule = format!("definition {} approved", tool.definition.fingerprint());
+        for held in &chosen {
             let record = AuditRecord {
-                tool: shown(&tool.name, 128),
-                server: tool.id.server.to_string(),
-                ..decisions::record("definition", true, rule)
+                tool: shown(&held.name(), 128),
+                server: held.server().to_owned(),
+                ..decisions::record("definition", true, held.record())
             };
             decisions::write(&store, &record)?;
         }
@@ -199,48 +226,90 @@ fn missing(host: &Host) -> Vec<String> {
 
 /// Asks the person about the tools that would be let in or no longer be suspected. To pin what is used
 /// anyway permits nothing.
-fn agreed(loaded: &Loaded, held: &[&HiddenTool], suspicious: &[&Tool]) -> Result<(), Failure> {
+fn agreed(
+    loaded: &Loaded,
+    held: &[&Held],
+    suspicious: &[&Used],
+    names: &ToolNames,
+) -> Result<(), Failure> {
     if held.is_empty() && suspicious.is_empty() {
         return lineage::refuse_servers();
     }
     let mut text = String::new();
-    for tool in held {
-        let _ = writeln!(text, "{}: {}", shown(&tool.name, 128), summary(tool));
-        if let HiddenReason::Held(Change { kind: ChangeKind::Changed(differences), .. }) = &tool.why
-        {
-            let _ = writeln!(text, "{differences}");
-        } else {
-            let definition = tool.definition.to_value().to_string();
-            let _ = writeln!(text, "{}", shown(&definition, LONGEST_DEFINITION));
+    for held in held {
+        let _ = writeln!(text, "{}: {}", shown(&held.name(), 300), held.summary());
+        match held.differences() {
+            Some(differences) => {
+                let _ = writeln!(text, "{differences}");
+            }
+            None => {
+                let _ = writeln!(text, "{}", held.definition());
+            }
         }
     }
-    let held = held.iter().map(|tool| (&tool.name[..], &tool.definition));
-    let suspicious = suspicious.iter().map(|tool| (tool.name.as_str(), &tool.definition));
-    for (name, definition) in held.chain(suspicious) {
-        for finding in scan(definition) {
-            let _ = writeln!(text, "`{}`: {finding}", shown(name, 128));
+    for held in held {
+        for finding in held.findings(names) {
+            let _ = writeln!(text, "`{}`: {finding}", shown(&held.name(), 300));
+        }
+    }
+    for used in suspicious {
+        for finding in &used.findings {
+            let _ = writeln!(text, "`{}`: {finding}", shown(&used.name, 300));
         }
     }
     person::agrees(loaded.presence(), &text, "Approve these definitions, as they are shown?")
 }
 
-fn find<'h>(held: &'h [HiddenTool], name: &str) -> Result<&'h HiddenTool, Failure> {
-    held.iter().find(|tool| tool.name == name).ok_or_else(|| {
-        Failure::usage(format!("no tool `{name}` is held back"))
-            .hint("`toolgate definitions` lists those that are")
-    })
+/// A definition that is used anyway, and pinned by `--all`.
+struct Used {
+    name: String,
+    findings: Vec<String>,
+    what: Pinnable,
 }
 
-fn summary(tool: &HiddenTool) -> String {
-    match &tool.why {
-        HiddenReason::Held(change) => match &change.kind {
-            ChangeKind::Changed(differences) => {
-                let count = differences.listed.len() + differences.left_out;
-                format!("changed in {count} place{}", if count == 1 { "" } else { "s" })
+enum Pinnable {
+    Tool(Tool),
+    Entry(ServerEntry),
+}
+
+impl Used {
+    /// All of them.
+    fn all(host: &Host, entries: &[JudgedEntry], names: &ToolNames) -> Vec<Self> {
+        let tools: Vec<Tool> = host.catalog().read().tools().cloned().collect();
+        let shadows = shadowing(tools.iter().map(|tool| &tool.id));
+        let tools = tools.into_iter().map(|tool| {
+            let mut found = scan(&tool.definition);
+            found.extend(names.scan(&tool.id.server, &tool.definition.to_value()));
+            let alike = shadows.iter().filter(|shadow| shadow.tool == tool.id);
+            let findings = found.iter().map(ToString::to_string);
+            let findings = findings.chain(alike.map(ToString::to_string)).collect();
+            Self { name: tool.name.to_string(), findings, what: Pinnable::Tool(tool) }
+        });
+        let used = entries.iter().filter(|judged| judged.held.is_none());
+        let entries = used.map(|JudgedEntry { entry, .. }| {
+            let found = held::entry_findings(entry, names);
+            let findings = found.iter().map(ToString::to_string).collect();
+            Self { name: entry.to_string(), findings, what: Pinnable::Entry(entry.clone()) }
+        });
+        tools.chain(entries).collect()
+    }
+
+    /// Whether a person has to look at it.
+    fn is_suspicious(&self, lock: &Lock) -> bool {
+        !self.findings.is_empty()
+            && !match &self.what {
+                Pinnable::Tool(tool) => lock.is_reviewed(&tool.id.server, &tool.definition),
+                Pinnable::Entry(entry) => lock.is_entry_reviewed(entry),
             }
-            _ => "new".to_owned(),
-        },
-        HiddenReason::Suspicious(_) => "suspicious".to_owned(),
-        HiddenReason::Denied => "denied".to_owned(),
+    }
+
+    /// Approves it with its findings: a person who approves all of them approves these, too.
+    fn approve(&self, lock: &mut Lock) {
+        match (&self.what, self.findings.is_empty()) {
+            (Pinnable::Tool(tool), true) => lock.approve(&tool.id.server, &tool.definition),
+            (Pinnable::Tool(tool), false) => lock.review(&tool.id.server, &tool.definition),
+            (Pinnable::Entry(entry), true) => lock.approve_entry(entry),
+            (Pinnable::Entry(entry), false) => lock.review_entry(entry),
+        }
     }
 }

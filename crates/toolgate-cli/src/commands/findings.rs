@@ -1,19 +1,24 @@
-//! Findings about the definitions of all tools, for `status` and `definitions`.
+//! Findings about the definitions of all tools and entries, for `status` and `definitions`.
 
 use std::collections::BTreeSet;
 
-use toolgate_catalog::{Tool, ToolId};
-use toolgate_host::{HiddenReason, HiddenTool, Host};
+use toolgate_catalog::{ServerName, Tool, ToolId};
+use toolgate_host::{Host, JudgedEntry};
 use toolgate_policy::definitions::{Likeness, scan, shadowing};
 
+use super::held::{self, is_held};
 use crate::table::grouped;
 
 /// How many tools are suspicious, held back or denied, and what is suspicious.
 pub(crate) struct Findings {
-    /// The findings about tools that are used.
+    /// The findings about tools and entries that are used.
     pub(crate) listed: Vec<String>,
     /// How many tools that is about.
     pub(crate) flagged: usize,
+    /// How many instructions, prompts, resources and templates that is about.
+    pub(crate) flagged_entries: usize,
+    /// How many of these are held back until a person approves them.
+    pub(crate) held_entries: usize,
     /// How many are held back until a person approves them.
     pub(crate) held: usize,
     /// How many nobody may call.
@@ -25,11 +30,13 @@ const MOST_OF_A_SERVER: usize = 10;
 
 impl Findings {
     /// Looks at everything that is known.
-    pub(crate) fn of(host: &Host) -> Self {
+    pub(crate) fn of(host: &Host, entries: &[JudgedEntry]) -> Self {
         let tools: Vec<Tool> = host.catalog().read().tools().cloned().collect();
+        let names = held::tool_names(host);
         let mut found: Vec<(ToolId, String)> = Vec::new();
         for tool in &tools {
-            for finding in scan(&tool.definition) {
+            let about_others = names.scan(&tool.id.server, &tool.definition.to_value());
+            for finding in scan(&tool.definition).into_iter().chain(about_others) {
                 found.push((tool.id.clone(), format!("`{}`: {finding}", tool.name)));
             }
         }
@@ -41,10 +48,35 @@ impl Findings {
         let flagged = flagged.len();
         let held = host.hidden_tools().iter().filter(|tool| is_held(tool)).count();
         let denied = host.hidden_tools().len() - held;
-        found.sort_by(|(left, _), (right, _)| left.server.cmp(&right.server));
-        let servers = found.chunk_by(|(left, _), (right, _)| left.server == right.server);
+        let mut found: Vec<(ServerName, String)> =
+            found.into_iter().map(|(tool, text)| (tool.server, text)).collect();
+        let mut flagged_entries = 0;
+        for JudgedEntry { entry, .. } in entries.iter().filter(|judged| judged.held.is_none()) {
+            let findings = held::entry_findings(entry, &names);
+            flagged_entries += usize::from(!findings.is_empty());
+            let texts = findings.iter().map(|finding| format!("`{entry}`: {finding}"));
+            found.extend(texts.map(|text| (entry.server.clone(), text)));
+        }
+        let held_entries = entries.iter().filter(|judged| judged.held.is_some()).count();
+        found.sort_by(|(left, _), (right, _)| left.cmp(right));
+        let servers = found.chunk_by(|(left, _), (right, _)| left == right);
         let listed = servers.flat_map(|of_server| of_server.iter().take(MOST_OF_A_SERVER));
-        Self { listed: listed.map(|(_, text)| text.clone()).collect(), flagged, held, denied }
+        let listed = listed.map(|(_, text)| text.clone()).collect();
+        Self { listed, flagged, flagged_entries, held_entries, held, denied }
+    }
+
+    /// The numbers of instructions, prompts, resources and templates as one line; `None` if all are
+    /// zero.
+    pub(crate) fn entries_line(&self) -> Option<String> {
+        let parts = [("flagged", self.flagged_entries), ("held back", self.held_entries)];
+        let parts: Vec<String> = parts
+            .into_iter()
+            .filter(|(_, count)| *count > 0)
+            .map(|(what, count)| format!("{} {what}", grouped(count as u64)))
+            .collect();
+        let hint = "`toolgate definitions` lists them";
+        (!parts.is_empty())
+            .then(|| format!("Instructions, prompts and resources: {}; {hint}.", parts.join(", ")))
     }
 
     /// The numbers as one line; `None` if all are zero.
@@ -59,9 +91,4 @@ impl Findings {
         let hint = if flagged + held > 0 { "; `toolgate definitions` lists them" } else { "" };
         (!parts.is_empty()).then(|| format!("Tools: {}{hint}.", parts.join(", ")))
     }
-}
-
-/// Whether somebody can approve it.
-pub(crate) fn is_held(tool: &HiddenTool) -> bool {
-    !matches!(tool.why, HiddenReason::Denied)
 }

@@ -40,7 +40,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Status) -> CommandResult 
     for server in &mut servers {
         server.problems.extend(host.broken_schemas(server.server.as_str()));
     }
-    let findings = Findings::of(&host);
+    let findings = Findings::of(&host, &host.entries().await);
     let vectors = host.vectors().await;
     let logins = logins::of_all(&loaded).await;
     host.shutdown().await;
@@ -76,7 +76,9 @@ pub(crate) async fn run(globals: &Globals, arguments: &Status) -> CommandResult 
             "auditDamage": damage,
             "findings": findings.listed,
             "flagged": findings.flagged,
+            "flaggedEntries": findings.flagged_entries,
             "heldBack": findings.held,
+            "heldBackEntries": findings.held_entries,
             "denied": findings.denied,
             "unusable": unusable
                 .iter()
@@ -102,7 +104,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Status) -> CommandResult 
         for limit in &limits {
             print::line(limit);
         }
-        if let Some(line) = findings.line() {
+        for line in [findings.line(), findings.entries_line()].into_iter().flatten() {
             print::line(line);
         }
         for finding in &findings.listed {

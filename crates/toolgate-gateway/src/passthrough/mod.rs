@@ -1,6 +1,7 @@
 //! The service of one server: the whole protocol, unchanged, whatever the eras of both sides.
 
 mod connection;
+mod entries;
 mod policy;
 mod router;
 mod subscriptions;
@@ -30,8 +31,8 @@ use toolgate_upstream::{
 };
 
 use self::{
-    connection::ServerConnector, router::MessageRouter, subscriptions::OwnSubscription,
-    tools::ToolList,
+    connection::ServerConnector, entries::EntryLists, router::MessageRouter,
+    subscriptions::OwnSubscription, tools::ToolList,
 };
 use crate::{
     era::{Era, ServerInfo, adapt_outcome, get_meta, remove_meta, set_meta},
@@ -64,6 +65,7 @@ struct PassthroughService {
     router: Arc<MessageRouter>,
     subscription: OwnSubscription,
     tools: ToolList,
+    entries: EntryLists,
     /// The clients of the connection, for decisions and records.
     session: Arc<SessionContext>,
     /// Admitted calls for which the server asked for input. They continue without another decision.
@@ -130,7 +132,8 @@ impl ServiceFactory for PassthroughFactory {
             let connection = server.connect(client.era, introduced, handler).await?;
             let changes = router.list_changes.subscribe();
             let guard = Arc::clone(&self.guard);
-            let tools = ToolList::new(Arc::clone(&connection), Arc::clone(&guard), changes);
+            let tools = ToolList::new(Arc::clone(&connection), Arc::clone(&guard), changes.clone());
+            let entries = EntryLists::new(Arc::clone(&connection), Arc::clone(&guard), changes);
             let telling = CancellationToken::new();
             let notifier = tell_of_reloads(guard.reloads(), Arc::clone(&router));
             tokio::spawn(telling.clone().run_until_cancelled_owned(notifier));
@@ -143,6 +146,7 @@ impl ServiceFactory for PassthroughFactory {
                 router,
                 subscription: OwnSubscription::default(),
                 tools,
+                entries,
                 log_level: Mutex::default(),
             };
             Ok(Arc::new(service) as Arc<dyn McpService>)
@@ -160,7 +164,11 @@ impl ServiceFactory for PassthroughFactory {
 
 impl McpService for PassthroughService {
     fn server_info(&self, _era: Era) -> BoxFuture<'_, Result<ServerInfo, ErrorObject>> {
-        let fields = self.connection.server_info().as_object().cloned().unwrap_or_default();
+        let mut fields = self.connection.server_info().as_object().cloned().unwrap_or_default();
+        let instructions = fields.get("instructions").and_then(Value::as_str).unwrap_or_default();
+        if self.guard.are_instructions_held(instructions) {
+            fields.shift_remove("instructions");
+        }
         let info = ServerInfo { era: self.connection.era(), fields };
         Box::pin(std::future::ready(Ok(info)))
     }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use toolgate_broker::{Admitted, BrokerError, CallContext};
 use toolgate_catalog::{Fingerprint, Tool};
 use toolgate_mcp::{ErrorObject, codes, methods};
+use toolgate_policy::definitions::EntryKind;
 use toolgate_upstream::{CallError, CallOptions, RequestError};
 
 use super::{Admission, PassthroughService, connection::admit_unjudged};
@@ -22,7 +23,7 @@ enum MethodTreatment {
     ToolList,
     /// Entries are removed from the list in `field` of its result. An entry is identified by `key`, and
     /// read with `method`, whose parameter has the same name.
-    List { field: &'static str, key: Option<&'static str>, method: &'static str },
+    List { field: &'static str, key: Option<&'static str>, method: &'static str, kind: EntryKind },
     /// Its resource subscriptions are judged one by one.
     Listen,
     /// It is judged as a whole.
@@ -62,7 +63,7 @@ impl PassthroughService {
                 }
                 Ok(result)
             }
-            MethodTreatment::List { field, key, method } if self.guard.judges() => {
+            MethodTreatment::List { field, key, method, kind } if self.guard.judges() => {
                 let mut admission = self.unjudged(&request)?;
                 let mut result = self.forward(request, &mut admission).await?;
                 if let Some(Value::Array(entries)) = result.get_mut(field) {
@@ -71,6 +72,7 @@ impl PassthroughService {
                         let caller = &self.session.caller().facts;
                         self.guard.shows(method, params.as_ref(), caller)
                     });
+                    self.entries.filter(kind, entries).await;
                 }
                 Ok(result)
             }
@@ -83,6 +85,10 @@ impl PassthroughService {
 
     async fn judge(&self, request: IncomingRequest) -> Result<Value, ErrorObject> {
         let (era, method) = (request.era, request.method.clone());
+        if self.entries.holds(&method, request.params.as_ref()).await {
+            let message = "there is no such prompt or resource";
+            return Err(ErrorObject::invalid_params(message, None));
+        }
         let mut judgements = 1..=MAX_JUDGEMENTS;
         let (arguments, admitted) = loop {
             let (tool, arguments) = match self.target(&request).await {
@@ -204,7 +210,11 @@ impl PassthroughService {
                 broker.request_tool(self.guard.server(), methods::RESOURCES_SUBSCRIBE)
         {
             for uri in std::mem::take(uris).into_iter().filter(Value::is_string) {
-                if let Ok(admitted) = self.admit(&tool, &json!({ "uri": uri }), request).await {
+                let params = json!({ "uri": uri });
+                if self.entries.holds(methods::RESOURCES_SUBSCRIBE, Some(&params)).await {
+                    continue;
+                }
+                if let Ok(admitted) = self.admit(&tool, &params, request).await {
                     allowed.push((uri, admitted));
                 }
             }
@@ -239,15 +249,19 @@ impl Drop for PassthroughService {
 
 impl MethodTreatment {
     fn of(method: &str) -> Self {
-        let list = |field, key, method| Self::List { field, key, method };
+        let list = |field, key, method, kind| Self::List { field, key, method, kind };
         match method {
             methods::TOOLS_LIST => Self::ToolList,
-            methods::RESOURCES_LIST => list("resources", Some("uri"), methods::RESOURCES_READ),
+            methods::RESOURCES_LIST => {
+                list("resources", Some("uri"), methods::RESOURCES_READ, EntryKind::Resource)
+            }
             // Which resource it will be is not known.
             methods::RESOURCE_TEMPLATES_LIST => {
-                list("resourceTemplates", None, methods::RESOURCES_READ)
+                list("resourceTemplates", None, methods::RESOURCES_READ, EntryKind::Template)
             }
-            methods::PROMPTS_LIST => list("prompts", Some("name"), methods::PROMPTS_GET),
+            methods::PROMPTS_LIST => {
+                list("prompts", Some("name"), methods::PROMPTS_GET, EntryKind::Prompt)
+            }
             methods::LISTEN => Self::Listen,
             methods::PING
             | methods::INITIALIZE

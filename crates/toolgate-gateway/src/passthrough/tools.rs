@@ -82,35 +82,42 @@ impl ToolList {
             *cache = None;
         }
         if cache.is_none() {
-            *cache = Some(CachedTools::new(self.read().await, &self.guard));
+            let (connection, method) = (&*self.connection, methods::TOOLS_LIST);
+            let (tools, _) = read_pages(&self.guard, connection, method, "tools").await;
+            *cache = Some(CachedTools::new(tools, &self.guard));
         }
         cache.get_or_insert_default()
     }
+}
 
-    /// Reads the list as far as possible.
-    async fn read(&self) -> Vec<Value> {
-        let mut tools = Vec::new();
-        let mut cursor: Option<Value> = None;
-        for _ in 0..MAX_PAGES {
-            let params = cursor.as_ref().map_or(json!({}), |cursor| json!({ "cursor": cursor }));
-            let request = RawRequest {
-                key: Value::Null,
-                method: methods::TOOLS_LIST.to_owned(),
-                params: Some(params),
-                cancel: CancellationToken::new(),
-            };
-            let page = connection::send_unjudged(&self.guard, &*self.connection, request).await;
-            let Ok(mut page) = page else { return tools };
-            if let Some(Value::Array(entries)) = page.get_mut("tools").map(Value::take) {
-                tools.extend(entries);
-            }
-            cursor = page.get("nextCursor").filter(|cursor| cursor.is_string()).cloned();
-            if cursor.is_none() {
-                break;
-            }
+/// Reads a list of the server as far as possible. Also returns whether that is all of it.
+pub(crate) async fn read_pages(
+    guard: &PassthroughGuard,
+    connection: &dyn RawChannel,
+    method: &str,
+    field: &str,
+) -> (Vec<Value>, bool) {
+    let mut list = Vec::new();
+    let mut cursor: Option<Value> = None;
+    for _ in 0..MAX_PAGES {
+        let params = cursor.as_ref().map_or(json!({}), |cursor| json!({ "cursor": cursor }));
+        let request = RawRequest {
+            key: Value::Null,
+            method: method.to_owned(),
+            params: Some(params),
+            cancel: CancellationToken::new(),
+        };
+        let page = connection::send_unjudged(guard, connection, request).await;
+        let Ok(mut page) = page else { return (list, false) };
+        if let Some(Value::Array(entries)) = page.get_mut(field).map(Value::take) {
+            list.extend(entries);
         }
-        tools
+        cursor = page.get("nextCursor").filter(|cursor| cursor.is_string()).cloned();
+        if cursor.is_none() {
+            return (list, true);
+        }
     }
+    (list, false)
 }
 
 impl CachedTools {

@@ -21,6 +21,7 @@ use super::{
     ListKind,
     subscriptions::{EventBus, ResourceEvent},
 };
+use crate::entry_filter::HeldEntries;
 
 /// The list of one server.
 #[derive(Debug, Default)]
@@ -31,6 +32,10 @@ pub(super) struct ServerList {
     pub(super) keys: HashSet<Box<str>>,
     /// What is missing, and why.
     pub(super) cut: Option<String>,
+    /// Whether the server has listed it. Otherwise nothing is known.
+    pub(super) is_listed: bool,
+    /// The entries that are held back, and the revision of the filter that decided.
+    pub(super) held: Mutex<Option<(u64, Arc<HeldEntries>)>>,
 }
 
 /// Why a list could not be read.
@@ -311,7 +316,8 @@ impl ListCache {
         entry.asking = None;
         let now = Instant::now();
         match listed {
-            Ok(list) => {
+            Ok(mut list) => {
+                list.is_listed = true;
                 let changed = !(list.items.is_empty() && entry.known.list.items.is_empty());
                 entry.known = CachedList { problem: list.cut.clone(), list: Arc::new(list) };
                 entry.good_until = Some(now + GOOD_FOR);

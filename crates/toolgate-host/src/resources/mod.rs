@@ -4,6 +4,7 @@
 //! the server sent it. Lists are cached until a server announces a change (`lists`), and notifications
 //! reach the sessions that they concern (`subscriptions`).
 
+mod held;
 mod lists;
 mod requests;
 mod subscriptions;
@@ -22,8 +23,10 @@ use tokio::sync::OnceCell;
 use toolgate_broker::Broker;
 use toolgate_catalog::{Catalog, ServerName};
 use toolgate_mcp::{meta::SUBSCRIPTION_ID, methods};
+use toolgate_policy::definitions::EntryKind;
 use toolgate_upstream::StateKind;
 
+pub use held::JudgedEntry;
 pub(crate) use requests::{answer, instructions_of, read};
 pub use subscriptions::{NotificationStream, ServerNotification, Subscriber};
 pub(crate) use uris::{each_text, instructions_uri, is_ours, to_client_uris, to_server_uris};
@@ -79,6 +82,15 @@ impl ListKind {
     /// The capability of servers that have such entries.
     pub(crate) fn capability(self) -> &'static str {
         self.names()[3]
+    }
+
+    /// The entries of the list, as definitions.
+    pub(crate) fn entries(self) -> EntryKind {
+        match self {
+            Self::Resources => EntryKind::Resource,
+            Self::Templates => EntryKind::Template,
+            Self::Prompts => EntryKind::Prompt,
+        }
     }
 }
 
@@ -153,6 +165,13 @@ impl ResourceHub {
         self.connected.lock().remove(server);
         for kind in ListKind::ALL {
             self.lists.outdated(server, kind);
+            self.announce(kind);
+        }
+    }
+
+    /// Announces all lists, because other entries may be held back now.
+    pub(crate) fn filter_changed(&self) {
+        for kind in [ListKind::Resources, ListKind::Prompts] {
             self.announce(kind);
         }
     }

@@ -13,7 +13,7 @@ use toolgate_policy::{CallPath, Flow, ToolPolicy, Verdict};
 use toolgate_upstream::{CallError, CallOptions, StateKind};
 
 use super::{
-    ListKind,
+    ListKind, held,
     lists::{CachedList, NOT_CONNECTED, PromptNames, ServerList},
     uris::{self, UriTarget},
 };
@@ -80,7 +80,9 @@ pub(crate) async fn read(
         let content = json!({ "uri": ours, "mimeType": "text/plain", "text": instructions });
         return Ok(json!({ "contents": [content] }));
     };
-    if is_hidden(host, &server, ListKind::Resources) {
+    if is_hidden(host, &server, ListKind::Resources)
+        || held::is_held(host, &server, ListKind::Resources, &theirs).await
+    {
         return Err(not_found(&ours));
     }
     params.insert("uri".to_owned(), json!(theirs));
@@ -153,8 +155,12 @@ async fn list(
     // The names must not depend on which servers are enabled.
     let names = (kind == ListKind::Prompts).then(|| prompt_names(host, &lists));
     lists.retain(|(server, _)| session.sees(server));
-    let shown: HashMap<&ServerName, _> =
-        lists.iter().map(|(server, _)| (server, shows(session, server, kind))).collect();
+    let mut shown: HashMap<&ServerName, _> = HashMap::new();
+    for (server, known) in &lists {
+        let held = held::held_in(host, server, kind, &known.list).await;
+        let is_open = shows(session, server, kind);
+        shown.insert(server, move |key: &str| !held.contains_key(key) && is_open(key));
+    }
     let result = page(kind, &lists, from.as_ref(), |server, index, value| {
         let key = &mut value[kind.key()];
         let theirs = key.as_str().unwrap_or_default();
@@ -177,7 +183,7 @@ async fn list(
 
 /// The lists of all servers, in the order of the configuration. Servers that are connected or
 /// connecting are asked; for the others the last list is used.
-async fn lists(
+pub(super) async fn lists(
     host: &Host,
     kind: ListKind,
     options: &CallOptions,
@@ -220,9 +226,17 @@ async fn prompt(
     options: &CallOptions,
 ) -> Result<(ServerName, String), CallFailure> {
     let may_be = |(server, _): &(ServerName, String)| !is_hidden(host, server, ListKind::Prompts);
+    let unknown = || invalid(format!("there is no prompt `{}`", one_line(name, SHOWN_CHARACTERS)));
+    let usable = async |found: (ServerName, String)| {
+        let is_held = held::is_held(host, &found.0, ListKind::Prompts, &found.1).await;
+        if is_held { Err(unknown()) } else { Ok(found) }
+    };
     let known = prompt_names(host, &lists(host, ListKind::Prompts, options).await?);
     if let Some(found) = known.resolve(name).filter(may_be) {
-        return disabled(host, &found.0, INVALID_PARAMS).map_or(Ok(found), Err);
+        return match disabled(host, &found.0, INVALID_PARAMS) {
+            Some(refusal) => Err(refusal),
+            None => usable(found).await,
+        };
     }
     // A client may know the name from an earlier session, so the servers that could have it are
     // connected.
@@ -231,10 +245,10 @@ async fn prompt(
         host.inner.resources.lists.refresh(host.broker(), &asleep, ListKind::Prompts).await;
         let known = prompt_names(host, &lists(host, ListKind::Prompts, options).await?);
         if let Some(found) = known.resolve(name).filter(may_be) {
-            return Ok(found);
+            return usable(found).await;
         }
     }
-    Err(invalid(format!("there is no prompt `{}`", one_line(name, SHOWN_CHARACTERS))))
+    Err(unknown())
 }
 
 fn prompt_names(host: &Host, lists: &[(ServerName, CachedList)]) -> Arc<PromptNames> {
@@ -279,6 +293,11 @@ async fn template(
         .iter()
         .flat_map(|list| (0..list.items.len()).map(|index| list.key(index, ListKind::Templates)));
     let exact = written.into_iter().find(|theirs| uris::ours_template(&server, theirs) == ours);
+    if let Some(theirs) = exact
+        && held::is_held(host, &server, ListKind::Templates, theirs).await
+    {
+        return Err(not_found(ours));
+    }
     match (exact, target) {
         (Some(theirs), _) => Ok((server, theirs.to_owned())),
         (None, UriTarget::Resource(theirs)) => Ok((server, theirs)),
@@ -367,17 +386,26 @@ fn policy(host: &Host, server: &ServerName, kind: ListKind) -> Option<Arc<ToolPo
     host.broker().policy_of_request(server, method)
 }
 
-/// The instructions of a server: from its connection, or from the cache. `None` if the policy denies
-/// the caller everything of the server.
+/// The instructions of a server. `None` if the policy denies the caller everything of the server, or
+/// if they are held back.
 pub(crate) fn instructions_of(session: &Session, server: &ServerName) -> Option<String> {
     let host = session.host();
     if is_denied(session, server) {
         return None;
     }
-    match host.servers().state(server.as_str()).and_then(|state| state.handshake) {
+    let text = sent_instructions(host, server)?;
+    let is_held = host.inner.live_catalog.filter().hold_instructions(server, &text).is_some();
+    (!is_held && !text.is_empty()).then_some(text)
+}
+
+/// The instructions that a server sent: over its connection, or in the cache. Empty if it has none,
+/// and `None` if that is not known.
+pub(super) fn sent_instructions(host: &Host, server: &ServerName) -> Option<String> {
+    let text = match host.servers().state(server.as_str()).and_then(|state| state.handshake) {
         Some(handshake) => handshake.instructions,
         None => host.inner.live_catalog.memory(server)?.instructions,
-    }
+    };
+    Some(text.unwrap_or_default())
 }
 
 /// Where a page begins: at an entry of a server. Changes of other servers do not move it.

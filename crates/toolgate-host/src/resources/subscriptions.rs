@@ -21,7 +21,7 @@ use toolgate_catalog::ServerName;
 use toolgate_mcp::{Era, methods};
 use toolgate_upstream::{CallError, CallOptions};
 
-use super::{ListKind, ResourceHub, requests, uris, uris::UriTarget};
+use super::{ListKind, ResourceHub, held, requests, uris, uris::UriTarget};
 use crate::{host::Host, session::CallFailure};
 
 /// Receives notifications and subscribes to resources: a session, or one stream of a session. Its
@@ -114,7 +114,10 @@ impl Subscriber {
     /// Subscribes to a resource. The server gets a request if nobody else has subscribed to it.
     pub async fn subscribe(&self, uri: &str, options: CallOptions) -> Result<Value, CallFailure> {
         let (server, theirs) = self.locate(uri, &options).await?;
-        if requests::is_hidden(&self.host, &server, ListKind::Resources) {
+        let kind = ListKind::Resources;
+        if requests::is_hidden(&self.host, &server, kind)
+            || held::is_held(&self.host, &server, kind, &theirs).await
+        {
             return Err(requests::not_found(uri));
         }
         // Connected before the subscription is noted, or the new connection would subscribe too.

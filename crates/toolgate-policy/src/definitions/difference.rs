@@ -8,7 +8,8 @@ use similar::{ChangeTag, TextDiff};
 use toolgate_catalog::{Definition, ServerName, ToolId};
 
 use super::{
-    lock::{Lock, LockedTool},
+    lock::Lock,
+    pin::{EntryKind, LockedDefinition, PinKey, ServerEntry},
     shown,
 };
 use crate::NewTools;
@@ -291,15 +292,27 @@ pub enum Newness {
     Held,
 }
 
-impl Change {
-    /// Whether the tool must not be listed or called.
+impl ChangeKind {
+    /// Whether what changed must be neither listed nor used.
     pub fn is_held(&self) -> bool {
-        matches!(self.kind, ChangeKind::Changed(_) | ChangeKind::New(Newness::Held))
+        matches!(self, Self::Changed(_) | Self::New(Newness::Held))
     }
 
     /// Whether the current definition has to be pinned.
     pub fn is_to_be_pinned(&self) -> bool {
-        matches!(self.kind, ChangeKind::New(Newness::WithItsServer | Newness::LetIn))
+        matches!(self, Self::New(Newness::WithItsServer | Newness::LetIn))
+    }
+}
+
+impl Change {
+    /// Whether the tool must not be listed or called.
+    pub fn is_held(&self) -> bool {
+        self.kind.is_held()
+    }
+
+    /// Whether the current definition has to be pinned.
+    pub fn is_to_be_pinned(&self) -> bool {
+        self.kind.is_to_be_pinned()
     }
 }
 
@@ -333,9 +346,33 @@ pub fn compare<'d>(
     changes
 }
 
-fn against(locked: &LockedTool, definition: &Definition) -> ChangeKind {
-    let now = LockedTool::of(definition);
-    let lock_edited = !locked.is_consistent(definition.name());
+/// Compares entries of servers with what was approved, in their order. Resources come and go, so a
+/// new one is never held back.
+pub fn compare_entries<'e>(
+    lock: &Lock,
+    entries: impl IntoIterator<Item = &'e ServerEntry>,
+    new_tools: NewTools,
+) -> Vec<ChangeKind> {
+    let compare = |entry: &ServerEntry| {
+        let Some(locked) = lock.entry(entry) else {
+            let is_covered = lock.covers(&entry.server, entry.kind);
+            return ChangeKind::New(match new_tools {
+                _ if !is_covered => Newness::WithItsServer,
+                NewTools::Hold if entry.kind != EntryKind::Resource => Newness::Held,
+                NewTools::Hold | NewTools::Allow => Newness::LetIn,
+            });
+        };
+        difference(locked, &entry.locked(), entry.kind.pin_key(&entry.key))
+    };
+    entries.into_iter().map(compare).collect()
+}
+
+fn against(locked: &LockedDefinition, definition: &Definition) -> ChangeKind {
+    difference(locked, &locked.same_part_of(definition), PinKey::tool(definition.name()))
+}
+
+fn difference(locked: &LockedDefinition, now: &LockedDefinition, key: PinKey<'_>) -> ChangeKind {
+    let lock_edited = !locked.is_consistent(key);
     if now.fingerprint() == locked.fingerprint() && !lock_edited {
         return ChangeKind::Unchanged;
     }

@@ -8,22 +8,21 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use serde_json::{Map, Value};
 use thiserror::Error;
-use toolgate_catalog::{Definition, Fingerprint, ServerName};
+use toolgate_catalog::{Definition, ServerName};
 
-use super::scan::HiddenKind;
+use super::{
+    pin::{EntryKind, LockedDefinition, PinKey, REVIEWED, ServerEntry},
+    scan::HiddenKind,
+};
 
 /// The largest lock file that is read.
 pub const MAX_LOCK_BYTES: usize = 64 * 1024 * 1024;
 
 const VERSION: u64 = 1;
-/// The key of a tool that a person has approved in spite of findings.
-const REVIEWED: &str = "reviewed";
+/// The most resources of one server that are pinned. Longer lists are data.
+const MOST_RESOURCES: usize = 1_000;
 
-/// The fields of a definition that are pinned: those that a model or a person reads, and those that
-/// rules use. Other fields (`_meta`, icons) may change.
-const PINNED: [&str; 5] = ["title", "description", "inputSchema", "outputSchema", "annotations"];
-
-/// The definitions that were approved, by server and tool.
+/// The definitions that were approved, by server.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Lock {
     servers: BTreeMap<ServerName, LockedServer>,
@@ -33,16 +32,31 @@ pub struct Lock {
 
 #[derive(Debug, Clone, Default, PartialEq)]
 struct LockedServer {
-    tools: BTreeMap<Box<str>, LockedTool>,
+    /// `None` if no tool was ever pinned.
+    tools: Option<BTreeMap<Box<str>, LockedDefinition>>,
+    /// A kind that is missing was never pinned.
+    entries: BTreeMap<EntryKind, BTreeMap<Box<str>, LockedDefinition>>,
     others: Map<String, Value>,
 }
 
-/// One definition that was approved.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LockedTool {
-    fingerprint: Fingerprint,
-    definition: Map<String, Value>,
-    others: Map<String, Value>,
+/// Definitions of one server that toolgate pins by itself, because they are new and used.
+#[derive(Debug, Clone, Default)]
+pub struct NewPins {
+    /// Definitions of tools.
+    pub tools: Vec<Definition>,
+    /// Definitions of prompts and templates, or the instructions.
+    pub entries: Vec<ServerEntry>,
+    /// The kind that is pinned from now on, even if the server has none of it.
+    pub covered: Option<EntryKind>,
+}
+
+/// How much of a server an earlier version of toolgate did not pin.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NotPinned {
+    /// How many tools are pinned without `_meta`, icons and unknown fields.
+    pub tools: usize,
+    /// The kinds of entries that were never pinned.
+    pub entries: Vec<EntryKind>,
 }
 
 /// Why a lock file cannot be used. Nothing counts as approved then.
@@ -86,15 +100,23 @@ impl Lock {
         for (name, value) in listed {
             let path = format!("servers.{name}");
             let mut others = object(value, &path)?;
-            let listed = object(others.remove("tools").unwrap_or_else(empty), &path)?;
-            let tools = listed
-                .into_iter()
-                .map(|(tool, value)| {
-                    let locked = LockedTool::read(value, &format!("{path}.tools.{tool}"))?;
-                    Ok((tool.into(), locked))
-                })
-                .collect::<Result<_, LockError>>()?;
-            servers.insert(name.into(), LockedServer { tools, others });
+            let tools = others.remove("tools");
+            let tools = tools.map(|tools| read_section(tools, &format!("{path}.tools")));
+            let tools = tools.transpose()?;
+            let mut entries = BTreeMap::new();
+            for kind in EntryKind::ALL {
+                let Some(value) = others.remove(kind.section()) else { continue };
+                let path = format!("{path}.{}", kind.section());
+                let section = match (kind, value) {
+                    (EntryKind::Instructions, Value::Null) => BTreeMap::new(),
+                    (EntryKind::Instructions, value) => {
+                        BTreeMap::from([("".into(), LockedDefinition::read(value, &path)?)])
+                    }
+                    (_, value) => read_section(value, &path)?,
+                };
+                entries.insert(kind, section);
+            }
+            servers.insert(name.into(), LockedServer { tools, entries, others });
         }
         Ok(Self { servers, others })
     }
@@ -103,10 +125,19 @@ impl Lock {
     pub fn write(&self) -> String {
         let mut servers = Map::new();
         for (name, server) in &self.servers {
-            let tools =
-                server.tools.iter().map(|(name, locked)| (name.to_string(), locked.write()));
             let mut fields = sorted(&server.others);
-            fields.insert("tools".into(), Value::Object(tools.collect()));
+            for (kind, section) in &server.entries {
+                let value = match (kind, section.values().next()) {
+                    (EntryKind::Instructions, locked) => {
+                        locked.map_or(Value::Null, LockedDefinition::write)
+                    }
+                    _ => write_section(section),
+                };
+                fields.insert(kind.section().into(), value);
+            }
+            if let Some(tools) = &server.tools {
+                fields.insert("tools".into(), write_section(tools));
+            }
             servers.insert(name.to_string(), Value::Object(fields));
         }
         let mut root = Map::new();
@@ -117,130 +148,180 @@ impl Lock {
     }
 
     /// The approved definition of a tool.
-    pub fn get(&self, server: &ServerName, tool: &str) -> Option<&LockedTool> {
-        self.servers.get(server)?.tools.get(tool)
+    pub fn get(&self, server: &ServerName, tool: &str) -> Option<&LockedDefinition> {
+        self.servers.get(server)?.tools.as_ref()?.get(tool)
+    }
+
+    /// The approved definition of an entry.
+    pub fn entry(&self, entry: &ServerEntry) -> Option<&LockedDefinition> {
+        self.servers.get(&entry.server)?.entries.get(&entry.kind)?.get(&*entry.key)
     }
 
     /// Whether any tool of a server was ever approved.
     pub fn knows(&self, server: &ServerName) -> bool {
-        self.servers.contains_key(server)
+        self.servers.get(server).is_some_and(|server| server.tools.is_some())
+    }
+
+    /// Whether entries of this kind of a server were ever pinned, so that others are new.
+    pub fn covers(&self, server: &ServerName, kind: EntryKind) -> bool {
+        self.servers.get(server).is_some_and(|server| server.entries.contains_key(&kind))
+    }
+
+    /// How much of a server an earlier version did not pin.
+    pub fn not_pinned(&self, server: &ServerName) -> NotPinned {
+        let Some(server) = self.servers.get(server) else { return NotPinned::default() };
+        NotPinned {
+            tools: server.tools.iter().flatten().filter(|(_, tool)| !tool.is_whole()).count(),
+            entries: EntryKind::ALL
+                .into_iter()
+                .filter(|kind| !server.entries.contains_key(kind))
+                .collect(),
+        }
     }
 
     /// The approved tools of a server, in the order of their names.
-    pub fn tools(&self, server: &ServerName) -> impl Iterator<Item = (&str, &LockedTool)> {
-        let tools = self.servers.get(server).into_iter().flat_map(|server| &server.tools);
+    pub fn tools(&self, server: &ServerName) -> impl Iterator<Item = (&str, &LockedDefinition)> {
+        let tools = self.servers.get(server).and_then(|server| server.tools.as_ref());
+        let tools = tools.into_iter().flatten();
         tools.map(|(name, locked)| (&**name, locked))
     }
 
     /// Approves a definition. Unknown fields of the tool's entry are kept.
     pub fn approve(&mut self, server: &ServerName, definition: &Definition) {
         let tools = &mut self.servers.entry(server.clone()).or_default().tools;
-        let name: &str = definition.name();
-        let mut others = tools.remove(name).map(|locked| locked.others).unwrap_or_default();
-        // The review was about the earlier definition.
-        others.remove(REVIEWED);
-        tools.insert(name.into(), LockedTool { others, ..LockedTool::of(definition) });
+        put(tools.get_or_insert_default(), definition.name(), LockedDefinition::of(definition));
+    }
+
+    /// Approves an entry. Beyond the first thousand resources of a server nothing is pinned.
+    pub fn approve_entry(&mut self, entry: &ServerEntry) {
+        let section = self.section(&entry.server, entry.kind);
+        let is_full = entry.kind == EntryKind::Resource && section.len() >= MOST_RESOURCES;
+        if section.contains_key(&*entry.key) || !is_full {
+            put(section, &entry.key, entry.locked());
+        }
+    }
+
+    /// Pins entries of this kind of a server from now on, so that later ones are new.
+    pub fn cover(&mut self, server: &ServerName, kind: EntryKind) {
+        self.section(server, kind);
+    }
+
+    /// Pins what is new.
+    pub fn pin(&mut self, server: &ServerName, new: &NewPins) {
+        for definition in &new.tools {
+            self.approve(server, definition);
+        }
+        for entry in &new.entries {
+            self.approve_entry(entry);
+        }
+        if let Some(kind) = new.covered {
+            self.cover(server, kind);
+        }
     }
 
     /// Approves a definition after a person has seen its findings.
     pub fn review(&mut self, server: &ServerName, definition: &Definition) {
         self.approve(server, definition);
-        let locked = self.servers.get_mut(server);
-        if let Some(locked) = locked.and_then(|server| server.tools.get_mut(&**definition.name())) {
-            locked.others.insert(REVIEWED.into(), true.into());
-        }
+        let tools = self.servers.get_mut(server).and_then(|server| server.tools.as_mut());
+        mark_reviewed(tools.and_then(|tools| tools.get_mut(&**definition.name())));
+    }
+
+    /// Approves an entry after a person has seen its findings.
+    pub fn review_entry(&mut self, entry: &ServerEntry) {
+        self.approve_entry(entry);
+        mark_reviewed(self.section(&entry.server, entry.kind).get_mut(&*entry.key));
     }
 
     /// Whether a person has approved exactly this definition in spite of its findings.
     pub fn is_reviewed(&self, server: &ServerName, definition: &Definition) -> bool {
         let name: &str = definition.name();
         self.get(server, name).is_some_and(|locked| {
-            locked.others.get(REVIEWED) == Some(&Value::Bool(true))
-                && locked.is_consistent(name)
-                && LockedTool::of(definition).fingerprint == locked.fingerprint
+            is_marked(locked)
+                && locked.is_consistent(PinKey::tool(name))
+                && locked.same_part_of(definition).fingerprint() == locked.fingerprint()
+                && !locked.leaves_suspicions(definition)
+        })
+    }
+
+    /// Whether a person has approved exactly this entry in spite of its findings.
+    pub fn is_entry_reviewed(&self, entry: &ServerEntry) -> bool {
+        self.entry(entry).is_some_and(|locked| {
+            is_marked(locked)
+                && locked.is_consistent(entry.kind.pin_key(&entry.key))
+                && entry.locked().fingerprint() == locked.fingerprint()
         })
     }
 
     /// Removes a tool, so that it is new when it comes back.
-    pub fn forget(&mut self, server: &ServerName, tool: &str) -> Option<LockedTool> {
-        self.servers.get_mut(server)?.tools.remove(tool)
+    pub fn forget(&mut self, server: &ServerName, tool: &str) -> Option<LockedDefinition> {
+        self.servers.get_mut(server)?.tools.as_mut()?.remove(tool)
+    }
+
+    fn section(
+        &mut self,
+        server: &ServerName,
+        kind: EntryKind,
+    ) -> &mut BTreeMap<Box<str>, LockedDefinition> {
+        self.servers.entry(server.clone()).or_default().entries.entry(kind).or_default()
     }
 }
 
-impl LockedTool {
-    /// The pinned part of a definition.
-    pub(super) fn of(definition: &Definition) -> Self {
-        let value = definition.to_value();
-        let pinned: Map<String, Value> = PINNED
-            .iter()
-            .filter_map(|key| Some((*key, value.get(key)?)))
-            .filter(|(_, value)| !value.is_null())
-            .map(|(key, value)| (key.to_owned(), canonical(value)))
-            .collect();
-        Self {
-            fingerprint: fingerprint(definition.name(), &pinned),
-            definition: pinned,
-            others: Map::new(),
-        }
-    }
+/// Replaces an entry of the file, and keeps its unknown fields.
+fn put(
+    section: &mut BTreeMap<Box<str>, LockedDefinition>,
+    name: &str,
+    mut locked: LockedDefinition,
+) {
+    let mut others = section.remove(name).map(|before| before.others).unwrap_or_default();
+    // The review was about the earlier definition.
+    others.remove(REVIEWED);
+    locked.others = others;
+    section.insert(name.into(), locked);
+}
 
-    /// The hash of name, title, description, schemas and annotations.
-    pub fn fingerprint(&self) -> Fingerprint {
-        self.fingerprint
-    }
-
-    /// The approved definition without the name.
-    pub fn definition(&self) -> &Map<String, Value> {
-        &self.definition
-    }
-
-    /// Whether the fingerprint matches the definition beside it. After an edit by hand it does not,
-    /// and the definition is not approved.
-    pub fn is_consistent(&self, name: &str) -> bool {
-        fingerprint(name, &self.definition) == self.fingerprint
-    }
-
-    fn read(value: Value, path: &str) -> Result<Self, LockError> {
-        let mut others = object(value, path)?;
-        let fingerprint = others
-            .remove("fingerprint")
-            .and_then(|value| value.as_str()?.parse().ok())
-            .ok_or_else(|| shape(&format!("{path}.fingerprint"), "a fingerprint"))?;
-        let definition = object(others.remove("definition").unwrap_or_else(empty), path)?;
-        Ok(Self { fingerprint, definition, others })
-    }
-
-    fn write(&self) -> Value {
-        let mut fields = Map::new();
-        fields.insert("fingerprint".into(), self.fingerprint.to_string().into());
-        fields.extend(sorted(&self.others));
-        fields.insert("definition".into(), Value::Object(sorted(&self.definition)));
-        Value::Object(fields)
+fn mark_reviewed(locked: Option<&mut LockedDefinition>) {
+    if let Some(locked) = locked {
+        locked.others.insert(REVIEWED.into(), true.into());
     }
 }
 
-fn fingerprint(name: &str, pinned: &Map<String, Value>) -> Fingerprint {
-    let mut all = pinned.clone();
-    all.insert("name".into(), name.into());
-    Fingerprint::of(&Value::Object(all))
+fn is_marked(locked: &LockedDefinition) -> bool {
+    locked.others.get(REVIEWED) == Some(&Value::Bool(true))
 }
 
-fn object(value: Value, path: &str) -> Result<Map<String, Value>, LockError> {
+fn read_section(
+    value: Value,
+    path: &str,
+) -> Result<BTreeMap<Box<str>, LockedDefinition>, LockError> {
+    let listed = object(value, path)?.into_iter();
+    let read = listed.map(|(name, value)| {
+        let locked = LockedDefinition::read(value, &format!("{path}.{name}"))?;
+        Ok((name.into(), locked))
+    });
+    read.collect()
+}
+
+fn write_section(section: &BTreeMap<Box<str>, LockedDefinition>) -> Value {
+    let written = section.iter().map(|(name, locked)| (name.to_string(), locked.write()));
+    Value::Object(written.collect())
+}
+
+pub(super) fn object(value: Value, path: &str) -> Result<Map<String, Value>, LockError> {
     match value {
         Value::Object(fields) => Ok(fields),
         _ => Err(shape(path, "an object")),
     }
 }
 
-fn shape(path: &str, expected: &'static str) -> LockError {
+pub(super) fn shape(path: &str, expected: &'static str) -> LockError {
     LockError::Shape { path: super::shown(path, 200), expected }
 }
 
-fn empty() -> Value {
+pub(super) fn empty() -> Value {
     Value::Object(Map::new())
 }
 
-fn sorted(fields: &Map<String, Value>) -> Map<String, Value> {
+pub(super) fn sorted(fields: &Map<String, Value>) -> Map<String, Value> {
     let mut sorted: Vec<_> = fields.iter().collect();
     sorted.sort_by_key(|(key, _)| *key);
     sorted.into_iter().map(|(key, value)| (key.clone(), canonical(value))).collect()

@@ -2,8 +2,8 @@
 //!
 //! A model reads what a server says about its tools, so whoever can change that can influence the
 //! model. [`Lock`] stores what was approved, [`compare`] finds what has changed since, [`scan`]
-//! looks for texts that address the model, and [`shadowing`] looks for names that imitate the tools
-//! of other servers.
+//! looks for texts that address the model, [`shadowing`] looks for names that imitate the tools of
+//! other servers, and [`ToolNames`] looks for instructions about tools of other servers.
 //!
 //! ```
 //! use serde_json::json;
@@ -25,12 +25,17 @@
 
 mod difference;
 mod lock;
+mod mention;
+mod pin;
 mod scan;
 mod shadow;
 
 pub use difference::{
     Change, ChangeKind, Difference, DifferenceKind, Differences, Newness, TextSpan, compare,
+    compare_entries,
 };
-pub use lock::{Lock, LockError, LockedTool, MAX_LOCK_BYTES};
+pub use lock::{Lock, LockError, MAX_LOCK_BYTES, NewPins, NotPinned};
+pub use mention::ToolNames;
+pub use pin::{EntryKind, LockedDefinition, ServerEntry};
 pub use scan::{DefinitionFinding, FindingKind, HiddenKind, scan, scan_value, shown, spelled_out};
 pub use shadow::{Likeness, Shadow, ShadowIndex, Shadowed, shadowing};

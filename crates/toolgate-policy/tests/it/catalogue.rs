@@ -6,10 +6,12 @@
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
 use serde_json::Value;
-use toolgate_catalog::{Definition, ToolId, read_list};
+use toolgate_catalog::{Definition, ServerName, ToolId, read_list};
 use toolgate_policy::{
     Label,
-    definitions::{Likeness, scan, shadowing},
+    definitions::{
+        DefinitionFinding, Likeness, ServerEntry, ToolNames, scan, scan_value, shadowing,
+    },
     suggest,
 };
 
@@ -23,23 +25,41 @@ fn few_honest_definitions_are_suspected() {
         .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
         .collect();
     captures.sort();
+    let mut names = ToolNames::default();
+    let mut servers: Vec<(ServerName, Vec<Definition>, Option<String>)> = Vec::new();
+    for path in &captures {
+        let server: ServerName = path.file_stem().and_then(|stem| stem.to_str()).unwrap().into();
+        let text = fs::read(path).expect("a capture");
+        let capture: Value = serde_json::from_slice(&text).expect("JSON");
+        let definitions = read_list(capture["tools"].as_array().expect("a list")).0;
+        names.replace(&server, None, &definitions);
+        let instructions = capture["initialize"]["instructions"].as_str().map(str::to_owned);
+        servers.push((server, definitions, instructions));
+    }
     let mut tools: Vec<ToolId> = Vec::new();
     let mut suspected = 0_usize;
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
-    for path in &captures {
-        let server = path.file_stem().and_then(|stem| stem.to_str()).expect("a name").to_owned();
-        let text = fs::read(path).expect("a capture");
-        let capture: Value = serde_json::from_slice(&text).expect("JSON");
-        let entries = capture["tools"].as_array().expect("a list");
-        for definition in read_list(entries).0 {
-            let id = ToolId::new(server.as_str(), definition.name().as_ref());
-            let findings = scan(&definition);
-            suspected += usize::from(!findings.is_empty());
-            for finding in findings {
-                *kinds.entry(format!("{:?}", finding.kind)).or_default() += 1;
-                eprintln!("{server}/{}: {finding}", id.tool);
-            }
+    let mut suspect = |what: &str, findings: Vec<DefinitionFinding>| {
+        suspected += usize::from(!findings.is_empty());
+        for finding in findings {
+            *kinds.entry(format!("{:?}", finding.kind)).or_default() += 1;
+            eprintln!("{what}: {finding}");
+        }
+    };
+    // All servers at once: nobody has so many tools of others beside his own.
+    for (server, definitions, instructions) in &servers {
+        for definition in definitions {
+            let id = ToolId::new(server.clone(), definition.name().as_ref());
+            let mut findings = scan(definition);
+            findings.extend(names.scan(server, &definition.to_value()));
+            suspect(&format!("{server}/{}", id.tool), findings);
             tools.push(id);
+        }
+        if let Some(instructions) = instructions {
+            let entry = ServerEntry::instructions(server, instructions);
+            let mut findings = scan_value(&entry.value);
+            findings.extend(names.scan(server, &entry.value));
+            suspect(&entry.to_string(), findings);
         }
     }
     let shadows = shadowing(&tools);

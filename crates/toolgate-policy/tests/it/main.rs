@@ -7,6 +7,7 @@ mod changes;
 mod explanations;
 mod findings;
 mod flows;
+mod forms;
 mod grants;
 mod names;
 mod properties;

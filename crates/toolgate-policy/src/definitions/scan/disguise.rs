@@ -29,29 +29,40 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// Letters with a sign between each two: `i g n o r e`, `i.g.n.o.r.e`.
+/// Letters with a sign between each two: `i g n o r e`, `i.g.n.o.r.e`, `i_g_n_o_r_e`.
 static SPACED: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"(?:\b\pL[ .\-_*|/\u{a0}]{1,3}){7,}\pL\b").ok());
+    LazyLock::new(|| Regex::new(r"(?:\pL[\s.,\-_*|/+~·•]{1,3}){9,}\pL").ok());
 
-/// What letters with spaces between them say, without the spaces between words.
-const SQUEEZED: [&str; 16] = [
-    "ignoreprevious",
-    "ignoreallprevious",
-    "ignoreyourprevious",
-    "ignoreprior",
-    "ignoreallprior",
-    "ignoreallinstructions",
-    "ignoretheabove",
-    "disregardprevious",
-    "disregardallprevious",
-    "previousinstructions",
-    "donottelltheuser",
-    "donttelltheuser",
-    "dontmentionthis",
-    "donotmentionthis",
-    "donotinformtheuser",
-    "systemprompt",
-];
+/// What letters with signs between them say, without the spaces between words.
+static SQUEEZED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        "(?:ignore|disregard|forget|override|bypass).{0,16}(?:instruction|prompt|rules|guideline|directive|previous|prior|above)\
+         |previousinstruction|systemprompt|(?:donot|dont|never)(?:tell|inform|notify|mention|show|alert)\
+         |without(?:telling|informing|asking)|keepth(?:is|ese)(?:a)?secret|telln(?:oone|obody)|hidethis\
+         |(?:send|forward|upload|copy)(?:all|the|this|my|your|our|whole|entire|full)*(?:conversation|chat|history|password|secret|key|file)",
+    )
+    .ok()
+});
+
+/// A phrase that is cut into pieces: `ig nore al l prev ious instr uctions`. Nothing is between the
+/// words, because the whole text is read without spaces.
+static CUT: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        "(?:ignore|disregard|forget)(?:all|any|the|your|every|of)*(?:previous|prior|above|earlier)(?:instructions|prompts?|rules|guidelines|directives)\
+         |(?:donot|dont|never)(?:tell|inform|notify)(?:the|your)?user",
+    )
+    .ok()
+});
+
+/// Codes of letters: binary, hexadecimal and decimal, with the digits of each.
+static CODES: LazyLock<Vec<(Regex, u32)>> = LazyLock::new(|| {
+    let codes = [
+        (r"(?:\b[01]{8}\b[\s,;]*){12,}", 2),
+        (r"(?i)(?:\b(?:0x)?[0-9a-f]{2}\b[\s,:;]*){16,}", 16),
+        (r"(?:\b[0-9]{2,3}\b[\s,;]*){16,}", 10),
+    ];
+    codes.into_iter().filter_map(|(text, radix)| Some((Regex::new(text).ok()?, radix))).collect()
+});
 
 /// A text that is read in another way.
 #[derive(Debug, PartialEq, Eq)]
@@ -68,6 +79,10 @@ pub(super) fn readings(text: &str) -> Vec<Reading> {
     let mut plain = |text: String| readings.push(Reading { text, is_encoded: false });
     if text.len() >= SHORTEST_RUN {
         plain(text.chars().rev().collect());
+        let words = || text.split_whitespace();
+        plain(words().rev().collect::<Vec<_>>().join(" "));
+        let turned = words().map(|word| word.chars().rev().collect::<String>());
+        plain(turned.collect::<Vec<_>>().join(" "));
         plain(text.chars().map(rotated).collect());
         if let Some(escaped) = unescaped(text) {
             plain(escaped);
@@ -85,15 +100,19 @@ pub(super) fn readings(text: &str) -> Vec<Reading> {
     readings
 }
 
-/// The letters with spaces between them that say one of the known phrases.
+/// The letters with signs between them that say one of the known phrases.
 pub(super) fn spaced(text: &str) -> Option<String> {
     let text = &text[..text.floor_char_boundary(LONGEST)];
-    let says = |squeezed: &str| SQUEEZED.iter().any(|phrase| squeezed.contains(phrase));
-    SPACED.as_ref()?.find_iter(text).find_map(|run| {
-        let letters = run.as_str().chars().filter(|letter| letter.is_alphabetic());
-        let squeezed: String = letters.flat_map(char::to_lowercase).collect();
-        says(&squeezed).then(|| run.as_str().to_owned())
-    })
+    let squeeze = |text: &str| -> String {
+        let letters = text.chars().filter(|letter| letter.is_alphabetic());
+        letters.flat_map(char::to_lowercase).collect()
+    };
+    let says = |regex: &Option<Regex>, text: &str| {
+        regex.as_ref().is_some_and(|regex| regex.is_match(&squeeze(text)))
+    };
+    let run = SPACED.as_ref()?.find_iter(text).find(|run| says(&SQUEEZED, run.as_str()));
+    let run = run.map(|run| run.as_str().to_owned());
+    run.or_else(|| says(&CUT, text).then(|| text.to_owned()))
 }
 
 /// ROT13.
@@ -134,26 +153,52 @@ fn leet(text: &str, one: char) -> String {
 }
 
 /// The text with letters that look like Latin ones replaced by these, if it has any, and without
-/// the marks of Arabic.
+/// the marks of Arabic and Hindi and lines through letters.
 fn latin(text: &str) -> Option<String> {
     if text.is_ascii() {
         return None;
     }
-    let read: String = text
-        .chars()
-        .filter(|letter| !matches!(letter, '\u{640}' | '\u{64b}'..='\u{652}'))
-        .flat_map(|letter| {
-            let looks = || skeleton(letter.encode_utf8(&mut [0; 4])).collect::<Vec<char>>();
-            match u32::from(letter) {
-                0xff01..=0xff5e => {
-                    vec![char::from_u32(u32::from(letter) - 0xfee0).unwrap_or(letter)]
-                }
-                0x370..=0x58f | 0x1d00..=0x1dbf | 0x24b6..=0x24e9 | 0x1d400..=0x1d7ff => looks(),
-                _ => vec![letter],
-            }
-        })
-        .collect();
+    let is_mark = |letter: &char| matches!(letter, '\u{300}'..='\u{36f}' | '\u{640}' | '\u{64b}'..='\u{652}' | '\u{93c}');
+    let read: String =
+        text.chars().filter(|letter| !is_mark(letter)).flat_map(plain_letters).collect();
     (read != text).then_some(read)
+}
+
+/// Small capitals, and the letters that they are.
+const SMALL_CAPITALS: &str = "ᴀaʙbᴄcᴅdᴇeꜰfɢgʜhɪiᴊjᴋkʟlᴍmɴnᴏoᴘpʀrꜱsᴛtᴜuᴠvᴡwʏyᴢz";
+/// The letters of Hindi with a dot, from U+0958 on, without it.
+const WITHOUT_DOT: [char; 8] = ['क', 'ख', 'ग', 'ज', 'ड', 'ढ', 'फ', 'य'];
+
+/// The letters that a letter looks like.
+fn plain_letters(letter: char) -> Vec<char> {
+    let code = u32::from(letter);
+    let from = |first: u32, count: u32, start: char| {
+        char::from_u32(u32::from(start) + (code - first) % count).into_iter().collect()
+    };
+    let small = || {
+        let at = SMALL_CAPITALS.find(letter).filter(|_| !letter.is_ascii())?;
+        SMALL_CAPITALS[at + letter.len_utf8()..].chars().next()
+    };
+    if let Some(letter) = small() {
+        return vec![letter];
+    }
+    match code {
+        0xff01..=0xff5e => from(0xfee0, u32::MAX, '\0'),
+        // Alphabets of mathematics, of 26 capital and 26 small letters each.
+        0x1d400..=0x1d6a3 if (code - 0x1d400) % 52 < 26 => from(0x1d400, 52, 'A'),
+        0x1d400..=0x1d6a3 => from(0x1d400 + 26, 52, 'a'),
+        0x24b6..=0x24cf => from(0x24b6, 26, 'A'),
+        0x24d0..=0x24e9 => from(0x24d0, 26, 'a'),
+        0x249c..=0x24b5 => from(0x249c, 26, 'a'),
+        0x1f130..=0x1f149 => from(0x1f130, 26, 'A'),
+        0x1f150..=0x1f169 => from(0x1f150, 26, 'A'),
+        0x1f170..=0x1f189 => from(0x1f170, 26, 'A'),
+        0x958..=0x95f => vec![WITHOUT_DOT[(code - 0x958) as usize]],
+        0x370..=0x58f | 0x1d00..=0x1dbf | 0x1d6a4..=0x1d7ff => {
+            skeleton(letter.encode_utf8(&mut [0; 4])).collect()
+        }
+        _ => vec![letter],
+    }
 }
 
 /// The text without percent signs, entities of HTML and escapes of JSON, if it has any.
@@ -187,23 +232,98 @@ fn unescaped(text: &str) -> Option<String> {
     changed.then(|| String::from_utf8_lossy(&decoded).into_owned())
 }
 
-/// The texts in runs of base64 and hexadecimal digits.
+/// The texts in runs of base64, base32 and hexadecimal digits, and in codes of letters.
 fn encoded(text: &str) -> impl Iterator<Item = String> {
     let is_digit = |letter: char| letter.is_ascii_alphanumeric() || "+/-_=".contains(letter);
     let runs = text.split(move |letter| !is_digit(letter)).filter(|run| run.len() >= SHORTEST_RUN);
-    runs.flat_map(|run| {
-        let standard = run.trim_end_matches('=').replace('-', "+").replace('_', "/");
-        let hex = run.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| {
-            let digit = |byte: u8| char::from(byte).to_digit(16).unwrap_or_default();
-            let pairs = run.as_bytes().chunks_exact(2);
-            let bytes = pairs.map(|pair| digit(pair[0]) << 4 | digit(pair[1]));
-            bytes.filter_map(|byte| u8::try_from(byte).ok()).collect::<Vec<u8>>()
-        });
-        [BASE64.decode(standard).ok(), hex]
+    let runs = runs.map(str::to_owned).chain(pieces(text));
+    runs.flat_map(|run| decoded(&run)).chain(codes(text)).filter(|text| is_prose(text))
+}
+
+/// What a run of digits says, also if it was encoded twice.
+fn decoded(run: &str) -> Vec<String> {
+    let once = decoded_once(run);
+    let twice: Vec<String> = once
+        .iter()
+        .filter(|text| text.len() >= SHORTEST_RUN && !text.contains(char::is_whitespace))
+        .flat_map(|text| decoded_once(text))
+        .collect();
+    once.into_iter().chain(twice).collect()
+}
+
+fn decoded_once(run: &str) -> Vec<String> {
+    let standard = run.trim_end_matches('=').replace('-', "+").replace('_', "/");
+    let hex = run.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| {
+        let digit = |byte: u8| char::from(byte).to_digit(16).unwrap_or_default();
+        let pairs = run.as_bytes().chunks_exact(2);
+        let bytes = pairs.map(|pair| digit(pair[0]) << 4 | digit(pair[1]));
+        bytes.filter_map(|byte| u8::try_from(byte).ok()).collect::<Vec<u8>>()
+    });
+    let decoded = [BASE64.decode(standard).ok(), base32(run), hex].into_iter().flatten();
+    decoded.filter_map(|bytes| String::from_utf8(bytes).ok()).collect()
+}
+
+fn base32(run: &str) -> Option<Vec<u8>> {
+    let (mut bits, mut count, mut bytes) = (0_u32, 0, Vec::with_capacity(run.len()));
+    for byte in run.trim_end_matches('=').bytes() {
+        let digit = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'2'..=b'7' => byte - b'2' + 26,
+            _ => return None,
+        };
+        bits = (bits << 5 | u32::from(digit)) & 0xfff;
+        count += 5;
+        if count >= 8 {
+            count -= 8;
+            bytes.push(u8::try_from(bits >> count & 0xff).unwrap_or_default());
+        }
+    }
+    Some(bytes)
+}
+
+/// Runs of base64 digits that are cut into pieces of one length, by spaces or ends of lines.
+fn pieces(text: &str) -> Vec<String> {
+    const FEWEST: usize = 3;
+    let is_piece = |word: &str| {
+        word.len() >= 4
+            && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=-_".contains(&byte))
+    };
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let mut found = Vec::new();
+    let mut start = 0;
+    while start < words.len() {
+        let length = words[start].len();
+        let same = words[start..].iter().take_while(|word| word.len() == length && is_piece(word));
+        let mut count = same.count();
+        if count < FEWEST {
+            start += 1;
+            continue;
+        }
+        // The last piece may be shorter.
+        count += usize::from(words.get(start + count).is_some_and(|last| {
+            last.len() < length
+                && last.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=-_".contains(&byte))
+        }));
+        found.push(words[start..start + count].concat());
+        start += count;
+    }
+    found.truncate(MAX_READINGS);
+    found
+}
+
+/// The texts in lists of codes of letters.
+fn codes(text: &str) -> impl Iterator<Item = String> {
+    CODES.iter().flat_map(move |(regex, radix)| {
+        regex.find_iter(text).map(move |run| {
+            let codes = run.as_str().split(|letter: char| !letter.is_ascii_alphanumeric());
+            let codes = codes.filter(|code| !code.is_empty());
+            let letters = codes.filter_map(|code| {
+                let digits = code.trim_start_matches("0x");
+                u32::from_str_radix(digits, *radix).ok().and_then(char::from_u32)
+            });
+            letters.collect::<String>()
+        })
     })
-    .flatten()
-    .filter_map(|bytes| String::from_utf8(bytes).ok())
-    .filter(|text| is_prose(text))
 }
 
 /// Whether a decoded text is made of words.

@@ -8,8 +8,9 @@ mod disguise;
 mod hidden;
 mod phrases;
 
-use std::fmt;
+use std::{fmt, sync::LazyLock};
 
+use regex::Regex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use toolgate_catalog::Definition;
@@ -20,7 +21,7 @@ pub use hidden::{HiddenKind, shown, spelled_out};
 const MAX_FINDINGS: usize = 32;
 /// The number of characters of an excerpt on each side of the match.
 const AROUND: usize = 20;
-const LONGEST_EXCERPT: usize = 160;
+pub(super) const LONGEST_EXCERPT: usize = 160;
 
 /// So many blank characters in a row push what follows out of sight.
 const FAR: usize = 120;
@@ -70,6 +71,8 @@ pub enum FindingKind {
     Comment,
     /// A text after so much blank space that nobody sees it.
     Distant,
+    /// An instruction about a tool of another server.
+    OtherTool,
 }
 
 /// Scans everything in a definition, fields that nobody knows included: a client may show any of it
@@ -127,10 +130,6 @@ fn look_at_text(text: &str, path: &str, findings: &mut Vec<DefinitionFinding>) {
         .chars()
         .filter(|character| HiddenKind::of(*character).is_none_or(HiddenKind::is_blank))
         .collect();
-    let excerpt = |text: &str, at: usize| {
-        let start = text[..at].char_indices().rev().nth(AROUND - 1).map_or(0, |(at, _)| at);
-        shown(&text[start..], LONGEST_EXCERPT)
-    };
     let mut push = |kind, excerpt| {
         findings.push(DefinitionFinding { kind, path: path(), excerpt });
     };
@@ -177,30 +176,70 @@ fn look_at_text(text: &str, path: &str, findings: &mut Vec<DefinitionFinding>) {
     findings.truncate(MAX_FINDINGS);
 }
 
-/// Where a comment of HTML with a text in it begins.
-fn comment(text: &str) -> Option<usize> {
-    text.match_indices("<!--").map(|(at, _)| at).find(|at| {
-        let inside = text[at + 4..].split("-->").next().unwrap_or_default();
-        inside.split_whitespace().nth(1).is_some()
-    })
+/// The text around a match, safe to display.
+pub(super) fn excerpt(text: &str, at: usize) -> String {
+    let start = text[..at].char_indices().rev().nth(AROUND - 1).map_or(0, |(at, _)| at);
+    shown(&text[start..], LONGEST_EXCERPT)
 }
 
-/// The text after very much blank space.
+/// Where a comment with a text in it begins: of HTML, Markdown or a template, or an element that is
+/// not displayed.
+fn comment(text: &str) -> Option<usize> {
+    let has_words = |inside: &str| inside.split_whitespace().nth(1).is_some();
+    let html = text.match_indices("<!--").map(|(at, _)| at).find(|at| {
+        let inside = text[at + 4..].split("-->").next().unwrap_or_default();
+        has_words(inside)
+    });
+    let other = || COMMENT.as_ref()?.find(text).map(|found| found.start());
+    html.or_else(other)
+}
+
+static COMMENT: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let markdown = r#"\[(?://|comment)\]:\s*(?:#|<>)\s*[("'][^)"'\n]*\s[^)"'\n]*"#;
+    let template = r"\{#\s[^#}]{12,400}\s#\}";
+    let element = r"<[a-z]+\s[^>]{0,200}(?:display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0|opacity\s*:\s*0\b)[^>]{0,200}>";
+    Regex::new(&format!("(?i){markdown}|{template}|{element}")).ok()
+});
+
+/// What a text with very much blank space says after it.
 fn distant(text: &str) -> Option<&str> {
     let (mut blank, mut lines) = (0, 0);
-    for (at, letter) in text.char_indices() {
-        if letter.is_whitespace() {
+    let mut at = 0;
+    while let Some(letter) = text[at..].chars().next() {
+        let rest = &text[at..];
+        let written = BLANKS.iter().find(|(sign, _)| {
+            rest.get(..sign.len()).is_some_and(|start| start.eq_ignore_ascii_case(sign))
+        });
+        if let Some((sign, is_line)) = written {
             blank += 1;
+            lines += usize::from(*is_line);
+            at += sign.len();
+        } else if letter.is_alphanumeric() {
+            if at > 0 && (blank >= FAR || lines >= FAR_LINES) {
+                return Some(rest);
+            }
+            (blank, lines) = (0, 0);
+            at += letter.len_utf8();
+        } else {
+            // A line of dots has no text either, but a rule or a box between texts is not blank.
+            blank += usize::from(letter.is_whitespace());
             lines += usize::from(letter == '\n');
-            continue;
+            at += letter.len_utf8();
         }
-        if at > 0 && (blank >= FAR || lines >= FAR_LINES) {
-            return Some(&text[at..]);
-        }
-        (blank, lines) = (0, 0);
     }
     None
 }
+
+/// Blank space that is written out, and whether it ends a line.
+const BLANKS: [(&str, bool); 7] = [
+    ("<br>", true),
+    ("<br/>", true),
+    ("<br />", true),
+    ("\\n", true),
+    ("\\t", false),
+    ("&nbsp;", false),
+    ("&#160;", false),
+];
 
 fn look_at_parameters(
     schema: &Map<String, Value>,
@@ -235,6 +274,7 @@ impl fmt::Display for FindingKind {
             Self::Disguised => "an instruction in disguise",
             Self::Comment => "a comment that is not shown",
             Self::Distant => "a text far out of sight",
+            Self::OtherTool => "an instruction about a tool of another server",
         })
     }
 }

@@ -1,0 +1,110 @@
+//! The prompts and resources of the server that are held back.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use serde_json::Value;
+use tokio::sync::{Mutex, watch};
+use toolgate_broker::RawChannel;
+use toolgate_host::PassthroughGuard;
+use toolgate_mcp::methods;
+use toolgate_policy::definitions::EntryKind;
+
+use super::tools::read_pages;
+
+/// Which entries are held back. Each list is read when it is first needed, and again after each
+/// change.
+#[derive(Debug)]
+pub(crate) struct EntryLists {
+    connection: Arc<dyn RawChannel>,
+    guard: Arc<PassthroughGuard>,
+    held: Mutex<HashMap<EntryKind, Arc<HashSet<Arc<str>>>>>,
+    changes: parking_lot::Mutex<watch::Receiver<u64>>,
+    /// Changes with the policy.
+    reloads: parking_lot::Mutex<watch::Receiver<u64>>,
+}
+
+impl EntryLists {
+    pub(crate) fn new(
+        connection: Arc<dyn RawChannel>,
+        guard: Arc<PassthroughGuard>,
+        changes: watch::Receiver<u64>,
+    ) -> Self {
+        let changes = parking_lot::Mutex::new(changes);
+        let reloads = parking_lot::Mutex::new(guard.reloads());
+        Self { connection, guard, held: Mutex::default(), changes, reloads }
+    }
+
+    /// Whether a request is about an entry that is held back.
+    pub(crate) async fn holds(&self, method: &str, params: Option<&Value>) -> bool {
+        let Some((kind, key)) = subject(method, params) else { return false };
+        self.held(kind).await.is_some_and(|held| held.contains(key))
+    }
+
+    /// Removes entries that are held back from a list. Each is judged as it is, because a server may
+    /// list other definitions than before.
+    pub(crate) async fn filter(&self, kind: EntryKind, entries: &mut Vec<Value>) {
+        if self.held(kind).await.is_some() {
+            entries.retain(|entry| !self.guard.is_entry_held(kind, entry));
+        }
+    }
+
+    /// The names or URIs of the entries that are held back; `None` if none ever is.
+    async fn held(&self, kind: EntryKind) -> Option<Arc<HashSet<Arc<str>>>> {
+        if !self.guard.judges_entries() {
+            return None;
+        }
+        let mut held = self.held.lock().await;
+        let is_stale = [&self.changes, &self.reloads].map(|changes| {
+            let mut changes = changes.lock();
+            let has_changed = changes.has_changed().unwrap_or_default();
+            changes.mark_unchanged();
+            has_changed
+        });
+        if is_stale.contains(&true) {
+            held.clear();
+        }
+        if let Some(held) = held.get(&kind) {
+            return Some(Arc::clone(held));
+        }
+        let (method, field) = list_of(kind);
+        let (list, is_whole) = read_pages(&self.guard, &*self.connection, method, field).await;
+        let guard = Arc::clone(&self.guard);
+        let judging = move || guard.held_entries(kind, &list, is_whole);
+        let judged = tokio::task::spawn_blocking(judging).await.unwrap_or_default();
+        let judged = Arc::new(judged);
+        held.insert(kind, Arc::clone(&judged));
+        Some(judged)
+    }
+}
+
+/// The kind and the name or URI of the entry that a request is about.
+fn subject<'p>(method: &str, params: Option<&'p Value>) -> Option<(EntryKind, &'p str)> {
+    let params = params?;
+    let (kind, entry) = match method {
+        methods::PROMPTS_GET => (EntryKind::Prompt, params),
+        methods::RESOURCES_READ | methods::RESOURCES_SUBSCRIBE => (EntryKind::Resource, params),
+        "completion/complete" => {
+            let reference = params.get("ref")?;
+            match reference.get("type")?.as_str()? {
+                "ref/prompt" => (EntryKind::Prompt, reference),
+                "ref/resource" => {
+                    return Some((EntryKind::Template, reference.get("uri")?.as_str()?));
+                }
+                _ => return None,
+            }
+        }
+        _ => return None,
+    };
+    Some((kind, entry.get(kind.key_field())?.as_str()?))
+}
+
+fn list_of(kind: EntryKind) -> (&'static str, &'static str) {
+    match kind {
+        EntryKind::Resource => (methods::RESOURCES_LIST, "resources"),
+        EntryKind::Template => (methods::RESOURCE_TEMPLATES_LIST, "resourceTemplates"),
+        EntryKind::Prompt | EntryKind::Instructions => (methods::PROMPTS_LIST, "prompts"),
+    }
+}
