@@ -221,7 +221,7 @@ impl RunJournal {
                 let under_way = CallUnderWay { name, arguments, written, sent, lost };
                 self.state.lock().under_way.insert(*call, under_way);
             }
-            RunEvent::Repeated { id: call } => {
+            RunEvent::Repeated { id: call, .. } => {
                 if let Some(past) = self.past.get(call).filter(|past| past.unknown) {
                     self.is_unknown(*call, &past.name);
                 }

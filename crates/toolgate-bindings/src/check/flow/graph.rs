@@ -11,6 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{
     Solver,
     ir::{FunctionId, Name, index, name},
+    places::TOOLS,
 };
 
 pub(super) type Node = u32;
@@ -358,6 +359,10 @@ impl Solver<'_> {
                 // Methods of all objects get another meaning.
                 if let ObjectKind::Builtin(path) = self.kind(object) {
                     self.graph.is_lost |= self.names.text(path).contains("prototype");
+                }
+                if self.kind(object) == ObjectKind::Tools {
+                    let tools = self.names.intern(TOOLS);
+                    self.overwritten.insert(tools);
                 }
                 let place = self.field(object, field);
                 self.copy(from, place);
