@@ -155,6 +155,9 @@ impl Tools for ScriptTools {
     }
 
     fn on_flow(&self, flow: ProgramFlow) {
+        if let Some(journal) = &self.inner.context.journal {
+            journal.flows(&flow);
+        }
         self.inner.context.run.set_flow(script_flow(&flow));
     }
 
