@@ -25,6 +25,7 @@ use self::{
     places::DirectCall,
 };
 pub use self::{
+    graph::MAX_FLOW_STEPS,
     places::CallPlace,
     report::{CallSite, ProgramFlow, SiteFlow},
 };
@@ -42,6 +43,7 @@ pub(super) struct Analysis {
     pub(super) flow: Option<ProgramFlow>,
     /// The callees that get a name of their own.
     pub(super) marks: Vec<PlaceMark>,
+    pub(super) steps: usize,
 }
 
 /// Follows the data of a script.

@@ -60,9 +60,10 @@ impl Solver<'_> {
         let marks = self.marks();
         match self.flow_of(text, &marks) {
             Some(flow) => {
-                Analysis { flow: Some(flow), marks: marks.into_iter().map(|(_, it)| it).collect() }
+                let marks = marks.into_iter().map(|(_, mark)| mark).collect();
+                Analysis { flow: Some(flow), marks, steps: self.graph.steps }
             }
-            None => Analysis::default(),
+            None => Analysis { steps: self.graph.steps, ..Analysis::default() },
         }
     }
 

@@ -64,6 +64,7 @@ pub(super) fn check(
         source: flow::PlaceMark::apply(&analysis.marks, text),
         tools: tools.used(script.names.tool_names()),
         flow: analysis.flow,
+        flow_steps: analysis.steps,
         places: analysis.marks.into_iter().map(|mark| mark.place).collect(),
     })
 }

@@ -90,6 +90,7 @@ pub(super) fn check(
         source: strip::strip(&parsed.program, text, &analysis.marks),
         tools: tools.used(names.tool_names()),
         flow: analysis.flow,
+        flow_steps: analysis.steps,
         places: analysis.marks.into_iter().map(|mark| mark.place).collect(),
     })
 }

@@ -193,9 +193,6 @@ fn a_failure_at_a_place_is_that_of_the_tool() {
     assert!(failure.message.contains("echo takes one object: echo({ value })"), "{failure:?}");
     let failure = failure_of("_0", run("let x = 1;\n  x.y.z; _0  ({})"));
     assert_eq!((failure.stack[0].position.line, failure.stack[0].position.column), (2, 3));
-    // The position is that of the name, as it is for the name of the tool.
-    let failure = failure_of("_0", run("let x = 1;\n  await _0    ({ x: 1n });"));
-    assert_eq!((failure.stack[0].position.line, failure.stack[0].position.column), (2, 9));
     let failure = failure_of("_0", run("if (_0({}) {"));
     assert_eq!(failure.kind, FailureKind::Syntax);
 }
