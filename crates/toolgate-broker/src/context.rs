@@ -115,6 +115,8 @@ pub struct CallContext {
     pub session: Arc<SessionContext>,
     /// The run of a script, and the number of the call in it.
     pub run: Option<(Arc<RunContext>, u64)>,
+    /// The place in the script that makes the call, if the engine knows it.
+    pub place: Option<u32>,
 }
 
 impl SessionContext {
@@ -272,12 +274,18 @@ impl RunContext {
 impl CallContext {
     /// A call that a session makes itself.
     pub fn direct(session: &Arc<SessionContext>) -> Self {
-        Self { session: Arc::clone(session), run: None }
+        Self { session: Arc::clone(session), run: None, place: None }
     }
 
     /// A call that a script makes.
     pub fn of_run(session: &Arc<SessionContext>, run: &Arc<RunContext>, call: u64) -> Self {
-        Self { session: Arc::clone(session), run: Some((Arc::clone(run), call)) }
+        Self { session: Arc::clone(session), run: Some((Arc::clone(run), call)), place: None }
+    }
+
+    /// The call, made at this place of its script.
+    #[must_use]
+    pub fn at(self, place: Option<u32>) -> Self {
+        Self { place, ..self }
     }
 
     /// Who chose the call.

@@ -110,6 +110,16 @@ struct PastResult {
     run: Option<Arc<str>>,
     /// Its number in the run that looks back, if the result is the run's own.
     run_call: Option<u64>,
+    /// The place in the script of that run that made the call, if it is known.
+    place: Option<u32>,
+}
+
+/// The call that returned a result.
+#[derive(Default)]
+struct ReturningCall {
+    run: Option<Arc<str>>,
+    run_call: Option<u64>,
+    place: Option<u32>,
 }
 
 /// How many results are remembered in detail. Of older ones only the tool is known.
@@ -140,7 +150,8 @@ pub(crate) fn flow(
     if let Some(run) = run {
         let mut results = run.data.results.lock();
         if mode == FlowMode::Program {
-            results.follow(tool, run.data.script.get(), branches, &mut evidence);
+            let script = run.data.script.get();
+            results.follow((tool, context.place), script, branches, &mut evidence);
         }
         // What a script says about its data holds, but not about the data in its own text.
         if mode != FlowMode::Program || run.data.is_corrected {
@@ -264,10 +275,12 @@ pub(crate) fn learn(
         if results.touched.is_empty() {
             results.memory.knows(&run.data.code);
         }
-        results.learn(name, origin, (None, Some(*call)), result);
+        let call = ReturningCall { run: None, run_call: Some(*call), place: context.place };
+        results.learn(name, origin, call, result);
     }
     let run = run.map(|(run, _)| Arc::clone(run.id()));
-    session.data.results.0.lock().learn(name, origin, (run, None), result);
+    let call = ReturningCall { run, ..ReturningCall::default() };
+    session.data.results.0.lock().learn(name, origin, call, result);
 }
 
 impl ResultOrigin {
@@ -310,7 +323,7 @@ impl SessionDataFlow {
         let mut results = self.results.0.lock();
         for PriorRead { tool, labels, .. } in read {
             let origin = ResultOrigin { tool: tool.clone(), labels: *labels };
-            results.learn(&tool.tool, &origin, (None, None), &text);
+            results.learn(&tool.tool, &origin, ReturningCall::default(), &text);
         }
     }
 }
@@ -343,7 +356,7 @@ impl SharedResults {
         let tool = ToolId::new("crm", "get");
         let origin = ResultOrigin { tool, labels: Label::Private.into() };
         let text = json!(format!("customer {number} owes us {number} and forty-eight thousand"));
-        results.0.lock().learn("crm_get", &origin, (None, None), &text);
+        results.0.lock().learn("crm_get", &origin, ReturningCall::default(), &text);
         results
     }
 }
@@ -402,10 +415,10 @@ impl ResultMemory {
         counted.map(|past| past.evidence(Contact::Steered, None)).collect()
     }
 
-    /// Adds the results that can reach an argument of a tool, as the text of the script says.
+    /// Adds the results that can reach an argument of a call, as the text of the script says.
     fn follow(
         &self,
-        tool: &str,
+        (tool, place): (&str, Option<u32>),
         script: Option<&ScriptFlow>,
         branches: bool,
         evidence: &mut Vec<Evidence>,
@@ -418,8 +431,11 @@ impl ResultMemory {
         if self.touched.is_empty() {
             return;
         }
-        for edge in script.to(tool).filter(|edge| branches || !edge.way.is_choice) {
-            for past in self.touched.iter().filter(|past| edge.comes_from(&past.name)) {
+        let to = script.sites(tool, place);
+        let from: Vec<_> =
+            self.touched.iter().map(|past| (past, script.sites(&past.name, past.place))).collect();
+        for edge in script.into(&to).filter(|edge| branches || !edge.way.is_choice) {
+            for (past, _) in from.iter().filter(|(_, sites)| sites.contains(&edge.from)) {
                 let way = Some(edge.way.clone());
                 let found = Evidence { way, ..past.evidence(Contact::Carried, edge.pointer()) };
                 let is_same =
@@ -438,18 +454,19 @@ impl ResultMemory {
         &mut self,
         name: &str,
         ResultOrigin { tool, labels }: &ResultOrigin,
-        (run, run_call): (Option<Arc<str>>, Option<u64>),
+        ReturningCall { run, run_call, place }: ReturningCall,
         result: &Value,
     ) {
         let number = self.next();
         let labels = *labels;
         let origin = DataOrigin::new(number, &*tool.tool).with_labels(labels);
         self.memory.learn(origin, result);
-        let past =
-            PastResult { number, tool: tool.clone(), name: name.into(), labels, run, run_call };
-        match self.touched.iter_mut().find(|known| {
+        let (tool, name) = (tool.clone(), name.into());
+        let past = PastResult { number, tool, name, labels, run, run_call, place };
+        let is_same = |known: &PastResult| {
             known.tool == past.tool && known.name == past.name && known.run == past.run
-        }) {
+        };
+        match self.touched.iter_mut().find(|known| is_same(known) && known.place == past.place) {
             Some(known) => {
                 known.labels = known.labels.union(labels);
                 // The latest one stands for all.

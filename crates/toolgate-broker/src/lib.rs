@@ -37,5 +37,5 @@ pub use data_flow::{PriorRead, ResultOrigin};
 pub use error::BrokerError;
 pub use grants::{now, read_grants, write_grant};
 pub use limits::{CallLimitReached, CallLimiter, LimitKind};
-pub use script_flow::{ScriptFlow, ScriptFlowEdge};
+pub use script_flow::{ScriptFlow, ScriptFlowEdge, ScriptSite};
 pub use validate::{InvalidArguments, Uncheckable, Violation};

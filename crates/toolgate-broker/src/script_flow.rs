@@ -1,6 +1,9 @@
 //! Which results can reach which arguments in a script, as its text says.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use toolgate_policy::ScriptWay;
 
@@ -8,18 +11,28 @@ use toolgate_policy::ScriptWay;
 /// every course that it can take.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ScriptFlow {
-    /// The flows by the tool that they lead to; `None` for calls whose tool is chosen by the script
-    /// when it runs.
-    by_target: HashMap<Option<Arc<str>>, Vec<ScriptFlowEdge>>,
+    /// The calls by their tool; `None` for calls whose tool is chosen by the script when it runs.
+    sites: HashMap<Option<Arc<str>>, Vec<(u32, Option<u32>)>>,
+    /// The flows by the call that they lead to.
+    edges: HashMap<u32, Vec<ScriptFlowEdge>>,
 }
 
-/// A flow from the results of a tool to an argument of a tool.
+/// A call of a tool in a script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScriptSite {
+    /// The exposed name of the tool; `None` for any tool.
+    pub tool: Option<Arc<str>>,
+    /// The place that the engine reports with a call that is made here, if it reports one.
+    pub place: Option<u32>,
+}
+
+/// A flow from the result of a call to an argument of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptFlowEdge {
-    /// The exposed name of the tool whose results flow; `None` for any tool.
-    pub from: Option<Arc<str>>,
-    /// The exposed name of the tool that gets them; `None` for any tool.
-    pub to: Option<Arc<str>>,
+    /// The call whose result flows, as a position in the list of calls.
+    pub from: u32,
+    /// The call that gets it.
+    pub to: u32,
     /// The argument; `None` for any.
     pub argument: Option<String>,
     /// How the data gets there.
@@ -27,19 +40,40 @@ pub struct ScriptFlowEdge {
 }
 
 impl ScriptFlow {
-    /// The flows to the arguments of a tool.
-    pub(crate) fn to<'f>(&'f self, tool: &str) -> impl Iterator<Item = &'f ScriptFlowEdge> {
-        let named = self.by_target.get(&Some(Arc::from(tool)));
-        named.into_iter().chain(self.by_target.get(&None)).flatten()
+    /// The flows between these calls.
+    pub fn new(sites: Vec<ScriptSite>, edges: Vec<ScriptFlowEdge>) -> Self {
+        let mut flow = Self::default();
+        for (number, ScriptSite { tool, place }) in (0..).zip(sites) {
+            flow.sites.entry(tool).or_default().push((number, place));
+        }
+        for edge in edges {
+            flow.edges.entry(edge.to).or_default().push(edge);
+        }
+        flow
+    }
+
+    /// The calls in the script that may be this call of a tool. If the place is not known, or is not
+    /// that of such a call, these are all calls that may be calls of this tool.
+    pub(crate) fn sites(&self, tool: &str, place: Option<u32>) -> BTreeSet<u32> {
+        let named = self.sites.get(&Some(Arc::from(tool)));
+        let all = || named.into_iter().chain(self.sites.get(&None)).flatten();
+        let here: BTreeSet<u32> = all()
+            .filter(|(_, own)| own.is_some() && *own == place)
+            .map(|(number, _)| *number)
+            .collect();
+        if here.is_empty() { all().map(|(number, _)| *number).collect() } else { here }
+    }
+
+    /// The flows to the arguments of some calls.
+    pub(crate) fn into<'f>(
+        &'f self,
+        sites: &'f BTreeSet<u32>,
+    ) -> impl Iterator<Item = &'f ScriptFlowEdge> {
+        sites.iter().filter_map(|site| self.edges.get(site)).flatten()
     }
 }
 
 impl ScriptFlowEdge {
-    /// Whether results of this tool flow.
-    pub(crate) fn comes_from(&self, tool: &str) -> bool {
-        self.from.as_deref().is_none_or(|from| from == tool)
-    }
-
     /// The argument as a JSON pointer.
     pub(crate) fn pointer(&self) -> Option<String> {
         let name = self.argument.as_ref()?;
@@ -47,12 +81,28 @@ impl ScriptFlowEdge {
     }
 }
 
-impl FromIterator<ScriptFlowEdge> for ScriptFlow {
-    fn from_iter<I: IntoIterator<Item = ScriptFlowEdge>>(edges: I) -> Self {
-        let mut flow = Self::default();
-        for edge in edges {
-            flow.by_target.entry(edge.to.clone()).or_default().push(edge);
-        }
-        flow
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_or_missing_place_is_every_call_of_the_tool() {
+        let site = |tool: Option<&str>, place| ScriptSite { tool: tool.map(Arc::from), place };
+        let sites = vec![
+            site(Some("crm_get"), Some(0)),
+            site(Some("crm_get"), Some(1)),
+            site(Some("mail_send"), Some(2)),
+            site(None, Some(3)),
+            site(None, None),
+        ];
+        let flow = ScriptFlow::new(sites, Vec::new());
+        let sites = |tool, place| flow.sites(tool, place).into_iter().collect::<Vec<_>>();
+        assert_eq!(sites("crm_get", Some(0)), [0]);
+        assert_eq!(sites("crm_get", Some(1)), [1]);
+        assert_eq!(sites("crm_get", Some(3)), [3], "`call_tool` with a computed name");
+        assert_eq!(sites("crm_get", None), [0, 1, 3, 4]);
+        assert_eq!(sites("crm_get", Some(2)), [0, 1, 3, 4], "the place of another tool");
+        assert_eq!(sites("crm_get", Some(99)), [0, 1, 3, 4], "no place");
+        assert_eq!(sites("files_read", Some(0)), [3, 4], "a tool that the text does not name");
     }
 }

@@ -66,7 +66,7 @@ fn run_on(python: Python, source: &str) {
     let functions = [Function { name: "echo".to_owned(), parameters: vec!["x".to_owned()] }];
     let limits = EngineLimits { memory_bytes: 128 << 20, stack_bytes: 1 << 20 };
     let outcome = Box::new(python).run(
-        &EngineScript { source, functions: &functions },
+        &EngineScript { source, functions: &functions, places: &[] },
         &limits,
         &mut Echo(VecDeque::new()),
     );

@@ -26,6 +26,18 @@ pub struct EngineScript<'a> {
     pub source: &'a str,
     /// The tools that the script mentions. Other tools may exist.
     pub functions: &'a [Function],
+    /// The places where the script calls a tool under another name.
+    pub places: &'a [ScriptPlace],
+}
+
+/// A name that one place of a script uses to call a function. A call under this name reports the
+/// number of the place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScriptPlace {
+    /// An identifier that nothing else in the script uses.
+    pub alias: String,
+    /// The name of the function.
+    pub function: String,
 }
 
 /// A tool, as a function of the script's language.

@@ -15,7 +15,7 @@ mod world;
 pub use crate::{
     engine::{
         Engine, EngineLimits, EngineOutcome, EngineScript, FailureKind, Function, ScriptFailure,
-        ScriptPosition, StackFrame,
+        ScriptPlace, ScriptPosition, StackFrame,
     },
     world::{
         CallId, Completion, EngineCall, HostClosed, NullWorld, RunSeed, Stream, ToolException,

@@ -55,6 +55,10 @@ pub struct EngineCall {
     pub name: String,
     /// The arguments, a JSON object.
     pub arguments: Box<RawValue>,
+    /// The place in the script that makes the call, as a position in
+    /// [`EngineScript::places`](crate::EngineScript::places); `None` if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<u32>,
 }
 
 /// The completion of a call.

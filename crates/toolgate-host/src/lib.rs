@@ -51,8 +51,8 @@ mod tool_text;
 mod usage;
 
 pub use code::{
-    CodeMode, CodeRun, CodeSettings, Resume, ResumeError, SandboxUnavailable, UnknownCall,
-    UnknownCalls, WaitingCall,
+    CodeMode, CodeRun, CodeSettings, GraphCall, GraphEdge, Resume, ResumeError, RunGraph,
+    SandboxUnavailable, UnknownCall, UnknownCalls, WaitingCall,
 };
 pub use directory::ServerDirectory;
 pub use encoding::{EncodeTools, EncoderSetup, VectorProgress};

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 use toolgate_sandbox::{
-    BoxFuture, CallId, CallResponse, Language, LookupResult, Pool, PoolSettings, RunLimits,
+    BoxFuture, CallResponse, EngineCall, Language, LookupResult, Pool, PoolSettings, RunLimits,
     RunOutcome, SandboxScript, Tools,
 };
 
@@ -30,12 +30,10 @@ impl Tools for Instant {
 
     fn call(
         &self,
-        _id: CallId,
-        _name: String,
-        arguments: Box<RawValue>,
+        call: EngineCall,
         _cancel: CancellationToken,
     ) -> BoxFuture<'static, CallResponse> {
-        Box::pin(async { CallResponse::Ended(Ok(arguments)) })
+        Box::pin(async { CallResponse::Ended(Ok(call.arguments)) })
     }
 }
 

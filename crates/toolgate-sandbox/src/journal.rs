@@ -77,6 +77,8 @@ pub enum RunEvent<'a> {
     Repeated {
         /// The number of the call.
         id: CallId,
+        /// The place in the script that made the call now.
+        place: Option<u32>,
     },
     /// A call ended, and the script is about to receive the outcome.
     Completed {

@@ -26,7 +26,7 @@ pub use toolgate_bindings::check::{
     CallSite, CheckFinding, CheckSeverity, Language, LookupResult, ProgramFlow, SiteFlow,
 };
 pub use toolgate_engines::{
-    CallId, FailureKind, RunSeed, ScriptFailure, StackFrame, Stream, ToolException,
+    CallId, EngineCall, FailureKind, RunSeed, ScriptFailure, StackFrame, Stream, ToolException,
 };
 
 pub use self::journal::SandboxScript;

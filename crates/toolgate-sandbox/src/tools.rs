@@ -4,7 +4,7 @@ use futures::future::BoxFuture;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 use toolgate_bindings::check::{LookupResult, ProgramFlow};
-use toolgate_engines::{CallId, ToolException};
+use toolgate_engines::{EngineCall, ToolException};
 
 use crate::{clock::RunClock, journal::RunEvent};
 
@@ -18,13 +18,8 @@ pub trait Tools: Send + Sync + 'static {
 
     /// Calls a tool. The token is cancelled when the run ends before the call does. The call must
     /// then end soon; its result is ignored.
-    fn call(
-        &self,
-        id: CallId,
-        name: String,
-        arguments: Box<RawValue>,
-        cancel: CancellationToken,
-    ) -> BoxFuture<'static, CallResponse>;
+    fn call(&self, call: EngineCall, cancel: CancellationToken)
+    -> BoxFuture<'static, CallResponse>;
 
     /// Reports an event before it has any effect on the script or on a server. The run waits for
     /// this function, so its cost is added to every call.

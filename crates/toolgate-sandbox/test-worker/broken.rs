@@ -81,7 +81,8 @@ pub(crate) fn run(source: &str, world: &mut dyn World) -> EngineOutcome {
 const DAY: std::time::Duration = std::time::Duration::from_hours(24);
 
 fn submit(world: &mut dyn World, next_call: &mut u64, name: &str, arguments: Box<RawValue>) {
-    let _ = world.submit(EngineCall { id: *next_call, name: name.to_owned(), arguments });
+    let _ =
+        world.submit(EngineCall { id: *next_call, name: name.to_owned(), arguments, place: None });
     *next_call += 1;
 }
 

@@ -10,10 +10,9 @@ use std::{
     time::Duration,
 };
 
-use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 use toolgate_sandbox::{
-    BoxFuture, CallId, CallResponse, Language, LookupResult, Pool, PoolSettings, RunLimits,
+    BoxFuture, CallResponse, EngineCall, Language, LookupResult, Pool, PoolSettings, RunLimits,
     SandboxScript, Tools,
 };
 
@@ -55,9 +54,7 @@ impl Tools for Announce {
 
     fn call(
         &self,
-        _id: CallId,
-        _name: String,
-        _arguments: Box<RawValue>,
+        _call: EngineCall,
         _cancel: CancellationToken,
     ) -> BoxFuture<'static, CallResponse> {
         Box::pin(async {

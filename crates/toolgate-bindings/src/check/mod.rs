@@ -45,7 +45,7 @@ use self::{
 };
 pub use self::{
     finding::{CheckFinding, CheckSeverity},
-    flow::{CallSite, ProgramFlow, SiteFlow},
+    flow::{CallPlace, CallSite, MAX_FLOW_STEPS, ProgramFlow, SiteFlow},
     lookup::{Lookup, LookupResult},
 };
 
@@ -67,12 +67,17 @@ pub enum Language {
 /// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked {
-    /// The source to run: JavaScript with the line numbers of the script, or the unchanged Python.
+    /// The source to run, with the line numbers of the script: JavaScript, or Python. Calls of tools
+    /// have the names of their places.
     pub source: String,
     /// The tools that it mentions, in the order of their names.
     pub tools: Vec<ToolUse>,
     /// Which results of calls can reach which arguments; `None` if that cannot be known.
     pub flow: Option<ProgramFlow>,
+    /// The places where the source calls a tool under a name that only this place uses.
+    pub places: Vec<CallPlace>,
+    /// How many steps it took to follow the data, at most [`MAX_FLOW_STEPS`] and a few more.
+    pub flow_steps: usize,
     /// The findings in the order of the lines, at most [`MAX_FINDINGS`].
     pub findings: Vec<CheckFinding>,
     /// The number of further findings, at least.
@@ -128,10 +133,10 @@ pub fn check(
             Language::Python => python::check(&text, globals, modules, lookup, &mut report),
         },
     };
-    let LanguageCheck { source, tools, flow } = outcome.unwrap_or_default();
+    let LanguageCheck { source, tools, flow, places, flow_steps } = outcome.unwrap_or_default();
     let (findings, findings_left_out) = report.finish(MAX_FINDINGS);
     let source = source.unwrap_or_else(|| text.into_owned());
-    Checked { source, tools, flow, findings, findings_left_out }
+    Checked { source, tools, flow, places, flow_steps, findings, findings_left_out }
 }
 
 /// Whether a text that contains a fence is a script as a whole, because the fence is in a string or
@@ -152,4 +157,6 @@ struct LanguageCheck {
     source: Option<String>,
     tools: Vec<ToolUse>,
     flow: Option<ProgramFlow>,
+    places: Vec<CallPlace>,
+    flow_steps: usize,
 }

@@ -1,6 +1,7 @@
 //! `toolgate runs`
 
 mod flow;
+mod graph;
 
 use std::{fmt::Write as _, process::ExitCode};
 
@@ -222,6 +223,7 @@ fn data(detail: &RunDetail, state: State, cleaner: &Cleaner) -> Value {
     data["error"] = json!(detail.error.as_deref().map(|error| cleaner.clean(error)));
     data["timeline"] = json!(calls);
     data["flow"] = json!(flow::read(&detail.calls));
+    data["graph"] = json!(graph::read(detail.graph.as_deref()));
     data
 }
 
@@ -243,6 +245,9 @@ fn show(detail: &RunDetail, state: State, cleaner: &Cleaner) {
     }
     if !detail.calls.is_empty() {
         print::line(format!("\n{}", timeline(detail, state, cleaner)));
+    }
+    if let Some(graph) = graph::read(detail.graph.as_deref()) {
+        print::line(format!("\nwhat can reach what:\n{}", graph::draw(&graph)));
     }
     let flow = flow::read(&detail.calls);
     if !flow.is_empty() {

@@ -3,6 +3,7 @@
 use rquickjs::{
     Context, Ctx, Error, Function, Persistent, Promise, Runtime, Value,
     context::EvalOptions,
+    function::Args,
     loader::{ImportAttributes, Loader, Resolver},
     module::{Declared, Module},
     promise::PromiseState,
@@ -25,6 +26,9 @@ pub(super) const MAIN: &str = "<main>";
 /// reports wrong columns in the first line of a source.
 const PREFIX: &str = "({async\"<main>\"(){\n";
 const SUFFIX: &str = "\n}})[\"<main>\"]";
+/// What is around that, if places of the script have names of their own. They are parameters, so
+/// that a script cannot reach them as properties.
+const PLACES: [&str; 3] = ["((", ")=>", ")"];
 
 /// QuickJS ends the process when it cannot allocate its own objects.
 const LEAST_MEMORY: u64 = 1 << 20;
@@ -131,16 +135,26 @@ impl Driver<'_> {
         script: &EngineScript<'_>,
     ) -> Result<Persistent<Promise<'static>>, Ending> {
         self.define(ctx, script.functions).map_err(|error| ending_of(ctx, &error))?;
-        let source = [PREFIX, script.source, SUFFIX].concat();
+        let names: Vec<&str> = script.places.iter().map(|place| place.alias.as_str()).collect();
+        let [open, arrow, close] = PLACES;
+        let (before, after) = if names.is_empty() {
+            (String::new(), "")
+        } else {
+            ([open, &names.join(","), arrow].concat(), close)
+        };
+        let source = [&before, PREFIX, script.source, SUFFIX, after].concat();
         let mut options = EvalOptions::default();
         options.filename = Some(FILE.to_owned());
-        let main: Function<'_> =
+        let mut main: Function<'_> =
             ctx.eval_with_options(source, options).map_err(|error| match error {
                 // Nothing of the script has run, so the error is about its source.
                 Error::Exception => Ending::Syntax(Persistent::save(ctx, ctx.catch())),
                 Error::InvalidString(_) => Ending::Unreadable,
                 other => ending_of(ctx, &other),
             })?;
+        if !names.is_empty() {
+            main = self.with_places(ctx, &main, script).map_err(|error| ending_of(ctx, &error))?;
+        }
         let promise: Promise<'_> = main.call(()).map_err(|error| ending_of(ctx, &error))?;
         check_lost(ctx)?;
         Ok(Persistent::save(ctx, promise))
@@ -149,10 +163,27 @@ impl Driver<'_> {
     fn define(&self, ctx: &Ctx<'_>, tools: &[Tool]) -> rquickjs::Result<()> {
         let define = self.host.internal(ctx, "define")?;
         for tool in tools {
-            let example = format!("{}({{ {} }})", tool.name, tool.parameters.join(", "));
-            define.call::<_, ()>((tool.name.as_str(), example))?;
+            define.call::<_, ()>((tool.name.as_str(), example(tool)))?;
         }
         Ok(())
+    }
+
+    /// Gives the script the functions of its places.
+    fn with_places<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        script_of: &Function<'js>,
+        script: &EngineScript<'_>,
+    ) -> rquickjs::Result<Function<'js>> {
+        let define = self.host.internal(ctx, "definePlace")?;
+        let mut functions = Args::new(ctx.clone(), script.places.len());
+        for (number, place) in (0_u32..).zip(script.places) {
+            let tool = script.functions.iter().find(|tool| tool.name == place.function);
+            let example = tool.map_or_else(|| format!("{}({{ … }})", place.function), example);
+            let made: Value<'js> = define.call((place.function.as_str(), example, number))?;
+            functions.push_arg(made)?;
+        }
+        script_of.call_arg(functions)
     }
 
     /// Runs the jobs that promises have scheduled.
@@ -254,6 +285,11 @@ fn ending_of(ctx: &Ctx<'_>, error: &Error) -> Ending {
         Error::Exception => Ending::Threw(Persistent::save(ctx, ctx.catch())),
         _ => Ending::Memory,
     }
+}
+
+/// How a tool is called.
+fn example(tool: &Tool) -> String {
+    format!("{}({{ {} }})", tool.name, tool.parameters.join(", "))
 }
 
 /// If QuickJS has no memory to continue after a promise was settled, it skips the continuation and

@@ -9,7 +9,8 @@ use super::{
     prelude,
 };
 use crate::engine::{
-    EngineOutcome, EngineScript, FailureKind, ScriptFailure, ScriptPosition, StackFrame,
+    EngineOutcome, EngineScript, FailureKind, ScriptFailure, ScriptPlace, ScriptPosition,
+    StackFrame,
 };
 
 /// The largest number of stack frames.
@@ -25,7 +26,7 @@ pub(super) fn outcome(
     ending: Ending,
     exhausted: bool,
 ) -> EngineOutcome {
-    let described = |thrown| thrown_failure(ctx, host, script.source, thrown, exhausted);
+    let described = |thrown| thrown_failure(ctx, host, script, thrown, exhausted);
     EngineOutcome::Failed(match ending {
         Ending::Value(value) => return EngineOutcome::Value(value),
         Ending::Unreadable => {
@@ -74,24 +75,24 @@ fn memory() -> ScriptFailure {
 fn thrown_failure(
     ctx: &Ctx<'_>,
     host: &Host,
-    source: &str,
+    script: &EngineScript<'_>,
     thrown: Persistent<Value<'static>>,
     exhausted: bool,
 ) -> ScriptFailure {
     let Ok(thrown) = thrown.restore(ctx) else { return memory() };
     // QuickJS throws null when there is no memory for an error. That memory may be free again by
     // now.
-    if thrown.is_null() && (exhausted || !throws_null(source)) {
+    if thrown.is_null() && (exhausted || !throws_null(script.source)) {
         return memory();
     }
     // Handled here, because the prelude may not work in this state either.
     if let Some(error) = thrown.as_exception()
         && error.message().as_deref() == Some("out of memory")
     {
-        let stack = error.stack().map(|stack| frames(&stack, source)).unwrap_or_default();
+        let stack = error.stack().map(|stack| frames(&stack, script)).unwrap_or_default();
         return ScriptFailure { stack, ..memory() };
     }
-    describe(ctx, host, source, thrown).unwrap_or_else(|_| {
+    describe(ctx, host, script, thrown).unwrap_or_else(|_| {
         // Clears an exception that was thrown meanwhile.
         drop(ctx.catch());
         if exhausted {
@@ -105,7 +106,7 @@ fn thrown_failure(
 fn describe<'js>(
     ctx: &Ctx<'js>,
     host: &Host,
-    source: &str,
+    script: &EngineScript<'_>,
     thrown: Value<'js>,
 ) -> rquickjs::Result<ScriptFailure> {
     let described: Vec<String> = prelude::describe(ctx, host)?.call((thrown,))?;
@@ -117,7 +118,7 @@ fn describe<'js>(
         "unsupported" => FailureKind::Unsupported,
         _ => FailureKind::Exception,
     };
-    let mut failure = ScriptFailure { kind, message, stack: frames(&stack, source), hint: None };
+    let mut failure = ScriptFailure { kind, message, stack: frames(&stack, script), hint: None };
     if kind == FailureKind::Exception {
         advise(&mut failure);
     }
@@ -187,11 +188,12 @@ fn line_of(source: &str, line: u32) -> Option<&str> {
 
 /// The frames of a stack that belong to the script. The positions are checked, because the script
 /// can forge the text, and the line of the prefix is subtracted.
-fn frames(stack: &str, source: &str) -> Vec<StackFrame> {
-    stack.lines().filter_map(|line| frame(line, source)).take(MOST_FRAMES).collect()
+fn frames(stack: &str, script: &EngineScript<'_>) -> Vec<StackFrame> {
+    stack.lines().filter_map(|line| frame(line, script)).take(MOST_FRAMES).collect()
 }
 
-fn frame(line: &str, source: &str) -> Option<StackFrame> {
+fn frame(line: &str, script: &EngineScript<'_>) -> Option<StackFrame> {
+    let source = script.source;
     let location = line.trim_start().strip_prefix("at ")?;
     let (function, location) =
         match location.strip_suffix(')').and_then(|rest| rest.rsplit_once(" (")) {
@@ -202,10 +204,24 @@ fn frame(line: &str, source: &str) -> Option<StackFrame> {
     let line: u32 = line.parse().ok()?;
     let column: u32 = column.parse().ok()?;
     let position = match line_of(source, line) {
-        Some(text) => ScriptPosition { line, column: characters(text, column) },
+        Some(text) => {
+            let column = callee(text, column, script.places);
+            ScriptPosition { line, column: characters(text, column) }
+        }
         None => ScriptPosition { line: u32::try_from(source.split('\n').count()).ok()?, column: 0 },
     };
     Some(StackFrame { function: function.chars().take(LONGEST_NAME).collect(), position })
+}
+
+/// The column of the name in a call. The engine reports the bracket after the name of a place, and the
+/// name itself for other tools.
+fn callee(line: &str, column: u32, places: &[ScriptPlace]) -> u32 {
+    let end = usize::try_from(column).map_or(0, |column| column.saturating_sub(1));
+    let before = line.get(..end).unwrap_or_default().trim_end_matches(' ');
+    let start = before.rfind(|c: char| !(c == '_' || c.is_ascii_digit())).map_or(0, |at| at + 1);
+    let is_place =
+        before.get(start..).is_some_and(|name| places.iter().any(|place| place.alias == name));
+    if is_place { u32::try_from(start + 1).unwrap_or(column) } else { column }
 }
 
 /// Converts a column from bytes, which the engine counts, to characters.

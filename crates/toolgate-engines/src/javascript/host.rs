@@ -147,6 +147,7 @@ impl Host {
         name: String,
         arguments: Value<'js>,
         error: Value<'js>,
+        place: Option<u32>,
     ) -> Result<Promise<'js>> {
         let arguments = match json::write(ctx, arguments)? {
             Some(json) if json.get().starts_with('{') => json,
@@ -162,7 +163,7 @@ impl Host {
         };
         self.calls.borrow_mut().insert(id, pending);
         if let Err(HostClosed) =
-            with_world(|world| world.submit(EngineCall { id, name, arguments }))
+            with_world(|world| world.submit(EngineCall { id, name, arguments, place }))
         {
             self.close();
         }

@@ -133,11 +133,13 @@ fn functions<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> Result<Object<'js>> {
     object.set("load", Function::new(ctx.clone(), load)?)?;
 
     let caller = Rc::clone(host);
-    let call = move |ctx: Ctx<'js>,
-                     name: String,
-                     arguments: Value<'js>,
-                     error: Value<'js>|
-          -> Result<Promise<'js>> { caller.call(&ctx, name, arguments, error) };
+    let call =
+        move |ctx: Ctx<'js>,
+              name: String,
+              arguments: Value<'js>,
+              error: Value<'js>,
+              place: Option<u32>|
+              -> Result<Promise<'js>> { caller.call(&ctx, name, arguments, error, place) };
     object.set("call", Function::new(ctx.clone(), call)?)?;
 
     let ender = Rc::clone(host);

@@ -39,7 +39,8 @@ pub(super) enum Stop {
 /// Connects one run of Monty with the world.
 pub(super) struct Machine<'a> {
     world: &'a mut dyn World,
-    functions: HashMap<&'a str, &'a Function>,
+    /// The tools under all their names, with the place that alone uses the name.
+    functions: HashMap<&'a str, (&'a Function, Option<u32>)>,
     console: String,
     next_call: CallId,
     in_flight: HashMap<CallId, PendingToolCall<'a>>,
@@ -67,9 +68,16 @@ type MontyStep = Result<ReplProgress, Box<ReplStartError>>;
 impl<'a> Machine<'a> {
     /// A machine for a new run.
     pub(super) fn new(script: &EngineScript<'a>, world: &'a mut dyn World) -> Self {
+        let mut functions: HashMap<&str, (&Function, Option<u32>)> =
+            script.functions.iter().map(|f| (f.name.as_str(), (f, None))).collect();
+        for (place, known) in (0..).zip(script.places) {
+            if let Some((function, _)) = functions.get(known.function.as_str()).copied() {
+                functions.insert(&known.alias, (function, Some(place)));
+            }
+        }
         Self {
             world,
-            functions: script.functions.iter().map(|f| (f.name.as_str(), f)).collect(),
+            functions,
             console: String::new(),
             next_call: 0,
             in_flight: HashMap::new(),
@@ -159,8 +167,8 @@ impl<'a> Machine<'a> {
             let name = call.function_name.clone();
             return Ok(call.resume(ExtFunctionResult::NotFound(name), self.printer()));
         }
-        if let Some(function) = self.functions.get(call.function_name.as_str()).copied() {
-            return self.tool(function, call);
+        if let Some(named) = self.functions.get(call.function_name.as_str()).copied() {
+            return self.tool(named, call);
         }
         if let Some(name) = call.function_name.strip_prefix(host::PREFIX) {
             let clock = self.clock();
@@ -172,7 +180,11 @@ impl<'a> Machine<'a> {
         Ok(call.resume(ExtFunctionResult::NotFound(name), self.printer()))
     }
 
-    fn tool(&mut self, function: &'a Function, call: ReplFunctionCall) -> Result<MontyStep, Stop> {
+    fn tool(
+        &mut self,
+        (function, place): (&'a Function, Option<u32>),
+        call: ReplFunctionCall,
+    ) -> Result<MontyStep, Stop> {
         let arguments = match host::bind(function, &call.args, &call.kwargs) {
             Ok(arguments) => arguments,
             Err(error) => {
@@ -185,7 +197,7 @@ impl<'a> Machine<'a> {
         self.unused.insert(call.call_id, function);
         // Output that precedes a call is written before the call has an effect.
         self.flush();
-        self.world.submit(EngineCall { id, name: function.name.clone(), arguments })?;
+        self.world.submit(EngineCall { id, name: function.name.clone(), arguments, place })?;
         Ok(call.resume_pending(self.printer()))
     }
 

@@ -68,7 +68,7 @@ impl Python {
     /// for a script.
     pub fn prepared() -> Self {
         let mut world = NullWorld;
-        let script = EngineScript { source: "", functions: &[] };
+        let script = EngineScript { source: "", functions: &[], places: &[] };
         let mut machine = Machine::new(&script, &mut world);
         // The prelude is tested. If it fails nevertheless, a script that needs it reports the
         // error.

@@ -7,12 +7,12 @@ use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 use toolgate_broker::{CallJournal, CallJournalError, PriorRead, ResultOrigin};
-use toolgate_sandbox::{CallId, Language, RunEvent};
+use toolgate_sandbox::{CallId, Language, ProgramFlow, RunEvent};
 use toolgate_store::{
     CallDecision, CallEnd, Journal, JournalError, LostCall, NewCall, NewRun, RunState,
 };
 
-use super::value::ToolError;
+use super::{graph::RunGraph, value::ToolError};
 
 /// The journal of one run.
 #[derive(Debug)]
@@ -63,6 +63,8 @@ struct JournalState {
     bytes: u64,
     /// Whether the code was corrected and the corrected code has not done anything yet.
     code_changed: bool,
+    /// The flows of the script, until it does something.
+    graph: Option<String>,
     broken: Option<String>,
     unknown: Vec<UnknownCall>,
     /// Calls that were sent, and that the journal has lost.
@@ -193,6 +195,13 @@ impl RunJournal {
         self.write(data.len(), || self.journal.keep_media(&self.id, handle, data));
     }
 
+    /// Stores the flows of the script with its first new event.
+    pub(super) fn flows(&self, flow: &ProgramFlow) {
+        if !flow.flows.is_empty() {
+            self.state.lock().graph = serde_json::to_string(&RunGraph::of(flow)).ok();
+        }
+    }
+
     /// Writes an event of the run.
     pub(super) fn happened(&self, happened: &RunEvent<'_>) {
         let id = &self.id;
@@ -221,7 +230,7 @@ impl RunJournal {
                 let under_way = CallUnderWay { name, arguments, written, sent, lost };
                 self.state.lock().under_way.insert(*call, under_way);
             }
-            RunEvent::Repeated { id: call } => {
+            RunEvent::Repeated { id: call, .. } => {
                 if let Some(past) = self.past.get(call).filter(|past| past.unknown) {
                     self.is_unknown(*call, &past.name);
                 }
@@ -310,12 +319,18 @@ impl RunJournal {
         }
     }
 
-    /// Stores corrected code with its first new event. Until then the earlier calls may turn out
-    /// not to match it.
+    /// Stores corrected code, and the flows of the script, with the first new event. Until then the
+    /// earlier calls may turn out not to match them.
     fn take_code(&self) {
-        let changed = std::mem::take(&mut self.state.lock().code_changed);
+        let mut state = self.state.lock();
+        let changed = std::mem::take(&mut state.code_changed);
+        let graph = state.graph.take();
+        drop(state);
         if changed {
             self.write(self.code.len(), || self.journal.code_changed(&self.id, &self.code));
+        }
+        if let Some(graph) = graph {
+            self.write(graph.len(), || self.journal.keep_graph(&self.id, &graph));
         }
     }
 }

@@ -5,6 +5,7 @@
 //! is converted for the model.
 
 pub(crate) mod budget;
+mod graph;
 mod journal;
 mod media;
 mod outputs;
@@ -35,6 +36,12 @@ use toolgate_store::{Journal, Retention, RunState, Store};
 use toolgate_upstream::CallOptions;
 
 pub(crate) use self::outputs::OutputError;
+pub use self::{
+    graph::{GraphCall, GraphEdge, RunGraph},
+    journal::UnknownCall,
+    resume::{Resume, ResumeError, UnknownCalls},
+    script_tools::WaitingCall,
+};
 use self::{
     journal::RunJournal,
     media::Media,
@@ -42,11 +49,6 @@ use self::{
     resume::{EarlierRun, ResumedRun},
     script_tools::{ScriptContext, ScriptTools},
     shapes::LearnedShapes,
-};
-pub use self::{
-    journal::UnknownCall,
-    resume::{Resume, ResumeError, UnknownCalls},
-    script_tools::WaitingCall,
 };
 use crate::{events::HostEvent, session::Session, settings::JournalUnavailable, spans};
 

@@ -7,11 +7,14 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json, value::RawValue};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use toolgate_broker::{BrokerError, CallContext, RunContext, ScriptFlow, ScriptFlowEdge};
+use toolgate_broker::{
+    BrokerError, CallContext, RunContext, ScriptFlow, ScriptFlowEdge, ScriptSite,
+};
 use toolgate_catalog::{Tool, nearest};
 use toolgate_policy::{CallPath, ScriptWay};
 use toolgate_sandbox::{
-    CallId, CallResponse, LookupResult, ProgramFlow, RunClock, RunEvent, ToolException, Tools,
+    CallId, CallResponse, EngineCall, LookupResult, ProgramFlow, RunClock, RunEvent, ToolException,
+    Tools,
 };
 use toolgate_store::QuestionReference;
 use toolgate_upstream::{CallError, CallOptions, InputHandler, Progress};
@@ -119,14 +122,13 @@ impl Tools for ScriptTools {
 
     fn call(
         &self,
-        id: CallId,
-        name: String,
-        arguments: Box<RawValue>,
+        call: EngineCall,
         cancel: CancellationToken,
     ) -> BoxFuture<'static, CallResponse> {
         let inner = Arc::clone(&self.inner);
         async move {
-            let outcome = inner.call_unless_sent(id, &name, &arguments, cancel).await;
+            let outcome = inner.call_unless_sent(&call, cancel).await;
+            let EngineCall { id, name, .. } = call;
             inner.report_progress(&name);
             match outcome {
                 Ok(value) => CallResponse::Ended(Ok(value)),
@@ -145,14 +147,17 @@ impl Tools for ScriptTools {
     fn on_event(&self, event: &RunEvent<'_>) {
         let Some(journal) = &self.inner.context.journal else { return };
         journal.happened(event);
-        if let RunEvent::Repeated { id } = event
+        if let RunEvent::Repeated { id, place } = event
             && let Some(past) = journal.past(*id)
         {
-            self.inner.recall(*id, past);
+            self.inner.recall(*id, *place, past);
         }
     }
 
     fn on_flow(&self, flow: ProgramFlow) {
+        if let Some(journal) = &self.inner.context.journal {
+            journal.flows(&flow);
+        }
         self.inner.context.run.set_flow(script_flow(&flow));
     }
 
@@ -210,7 +215,7 @@ impl ScriptToolsInner {
     }
 
     /// Repeats the side effects of a call of an earlier part of the run.
-    fn recall(&self, id: CallId, past: &PastCallState) {
+    fn recall(&self, id: CallId, place: Option<u32>, past: &PastCallState) {
         if past.name == EMIT
             && let Ok(arguments) = serde_json::from_str(&past.arguments)
         {
@@ -223,8 +228,7 @@ impl ScriptToolsInner {
         });
         // Only a call that was sent has data of a server.
         if let Some(mut result) = answer.filter(|_| past.sent) {
-            let context =
-                CallContext::of_run(self.context.session.context(), &self.context.run, id);
+            let context = self.of_call(id, place);
             let name = called_name(&past.name, &past.arguments);
             let mut arguments: Value = serde_json::from_str(&past.arguments).unwrap_or_default();
             self.context.media.put_back(&mut arguments);
@@ -237,11 +241,11 @@ impl ScriptToolsInner {
     /// Makes a call, unless it was sent before the run was interrupted and must not be repeated.
     async fn call_unless_sent(
         &self,
-        id: CallId,
-        name: &str,
-        arguments: &RawValue,
+        call: &EngineCall,
         cancel: CancellationToken,
     ) -> Result<Box<RawValue>, ScriptCallError> {
+        let EngineCall { id, name, arguments, place } = call;
+        let id = *id;
         if let Some(journal) = &self.context.journal {
             if let Some(problem) = journal.broken() {
                 return Err(problem.into());
@@ -253,12 +257,17 @@ impl ScriptToolsInner {
                 return Err(UNKNOWN.to_owned().into());
             }
         }
-        self.call(id, name, arguments, cancel).await
+        self.call((id, *place), name, arguments, cancel).await
+    }
+
+    /// What the broker knows of a call.
+    fn of_call(&self, id: CallId, place: Option<u32>) -> CallContext {
+        CallContext::of_run(self.context.session.context(), &self.context.run, id).at(place)
     }
 
     async fn call(
         &self,
-        id: CallId,
+        (id, place): (CallId, Option<u32>),
         name: &str,
         arguments: &RawValue,
         cancel: CancellationToken,
@@ -275,7 +284,7 @@ impl ScriptToolsInner {
             // The script chose the tool at run time: the inner call counts.
             Some(MetaTool::Call) => {
                 let request = named_call(arguments)?;
-                return Box::pin(self.call(id, &request.0, &request.1, cancel)).await;
+                return Box::pin(self.call((id, place), &request.0, &request.1, cancel)).await;
             }
             Some(tool) => return self.meta_call(tool, arguments).await,
             None if name == EMIT => return self.emit(arguments),
@@ -287,7 +296,7 @@ impl ScriptToolsInner {
         let input_handler = self.context.input_handler.clone();
         let meta = self.context.trace.clone();
         let options = CallOptions { meta, cancel, input_handler, ..CallOptions::default() };
-        let context = CallContext::of_run(self.context.session.context(), &self.context.run, id);
+        let context = self.of_call(id, place);
         let called = self.context.session.call_tool(name, None, arguments, &context, options).await;
         let failed = match called {
             Ok((tool, result)) => return self.value(Some(&tool), result),
@@ -369,20 +378,19 @@ impl ScriptToolsInner {
     }
 }
 
-/// The flows between tools. The calls of one tool are not told apart, because a call does not say
-/// where in the script it was made.
+/// The flows between the calls of a script.
 fn script_flow(flow: &ProgramFlow) -> ScriptFlow {
-    let tool = |call: u32| {
-        let call = flow.calls.get(usize::try_from(call).ok()?)?;
-        call.tool.as_deref().map(Arc::from)
-    };
+    let sites = flow
+        .calls
+        .iter()
+        .map(|call| ScriptSite { tool: call.tool.as_deref().map(Arc::from), place: call.place });
     let edges = flow.flows.iter().map(|edge| ScriptFlowEdge {
-        from: tool(edge.from),
-        to: tool(edge.to),
+        from: edge.from,
+        to: edge.to,
         argument: edge.argument.clone(),
         way: ScriptWay { through: edge.through.clone(), is_choice: edge.is_choice },
     });
-    edges.collect()
+    ScriptFlow::new(sites.collect(), edges.collect())
 }
 
 /// Whether a call is safe to repeat, as the tool's annotations say and if the policy trusts them.

@@ -76,9 +76,12 @@ fn from_worker() -> impl Strategy<Value = FromWorker> {
     prop_oneof![
         Just(()).prop_map(|()| FromWorker::Ready(LockdownReport::default())),
         vec("[a-z_]{0,64}", 0..5).prop_map(FromWorker::Describe),
-        (any::<u64>(), ".{0,60}", json_text()).prop_map(|(id, name, value)| {
-            FromWorker::Call(EngineCall { id, name, arguments: raw(&format!("{{\"a\":{value}}}")) })
-        }),
+        (any::<u64>(), ".{0,60}", json_text(), any::<Option<u32>>()).prop_map(
+            |(id, name, value, place)| {
+                let arguments = raw(&format!("{{\"a\":{value}}}"));
+                FromWorker::Call(EngineCall { id, name, arguments, place })
+            }
+        ),
         (stream, vec(any::<u8>(), 0..100)).prop_map(|(s, text)| FromWorker::Output(s, text)),
         json_text().prop_map(|text| FromWorker::Emit(raw(&text))),
         proptest::option::of(json_text())

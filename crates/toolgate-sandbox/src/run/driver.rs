@@ -283,7 +283,8 @@ impl<'a> RunDriver<'a> {
                 return Some(broke(&"warnings a second time"));
             }
             FromWorker::Warned(findings) => self.warnings = findings,
-            FromWorker::Flow(_) if has_run || self.has_flow => {
+            FromWorker::Flow(_) if self.has_flow => return Some(broke(&"flows a second time")),
+            FromWorker::Flow(_) if has_run => {
                 return Some(broke(&"the flows of a script that runs"));
             }
             FromWorker::Flow(flow) => {
@@ -330,11 +331,11 @@ impl<'a> RunDriver<'a> {
             ReplayedCall::Answered { failed } => {
                 let state = failed.map_or(CallState::Completed, CallState::Failed);
                 self.call_table.end(entry, state, 0);
-                self.tools.on_event(&RunEvent::Repeated { id: call.id });
+                self.tools.on_event(&RunEvent::Repeated { id: call.id, place: call.place });
                 return None;
             }
             ReplayedCall::Overdue(outcome) => {
-                self.tools.on_event(&RunEvent::Repeated { id: call.id });
+                self.tools.on_event(&RunEvent::Repeated { id: call.id, place: call.place });
                 let (id, name, answer) = (call.id, call.name, CallResponse::Ended(outcome));
                 self.deferred.push(Ended { id, entry, name, answer });
                 return None;
@@ -343,14 +344,14 @@ impl<'a> RunDriver<'a> {
             ReplayedCall::Unknown | ReplayedCall::Differs(_) => {}
         }
         let token = self.token.child_token();
-        let EngineCall { id, name, arguments } = call;
-        let response = self.tools.call(id, name.clone(), arguments, token);
+        let (id, name) = (call.id, call.name.clone());
+        let response = self.tools.call(call, token);
         self.calls.push(response.map(move |answer| Ended { id, entry, name, answer }).boxed());
         None
     }
 
     fn note_call(&self, call: &EngineCall) {
-        let EngineCall { id, name, arguments } = call;
+        let EngineCall { id, name, arguments, .. } = call;
         self.tools.on_event(&RunEvent::Called { id: *id, name, arguments });
     }
 

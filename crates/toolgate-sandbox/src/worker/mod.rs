@@ -5,9 +5,9 @@ mod world;
 
 use std::process::ExitCode;
 
-use toolgate_bindings::check::{CheckFinding, Language, Lookup, LookupResult, check};
+use toolgate_bindings::check::{CallPlace, CheckFinding, Language, Lookup, LookupResult, check};
 use toolgate_engines::{
-    Engine, EngineLimits, EngineOutcome, EngineScript, Function, NullWorld,
+    Engine, EngineLimits, EngineOutcome, EngineScript, Function, NullWorld, ScriptPlace,
     javascript::{EngineStartError, GLOBALS, JavaScript},
     python::{BUILTINS, Python, modules},
 };
@@ -105,7 +105,8 @@ fn run(mut pipe: Pipe, engines: Engines, start: &RunStart) -> Result<(), ExitRea
         Ok(engine) => engine,
         Err(error) => return end(pipe, &FromWorker::Panicked(error.to_string())),
     };
-    let script = EngineScript { source: &prepared.source, functions: &prepared.functions };
+    let Prepared { source, functions, places } = &prepared;
+    let script = EngineScript { source, functions, places };
     let limits = EngineLimits { memory_bytes: start.memory_bytes, stack_bytes: start.stack_bytes };
     let mut world = PipeWorld::new(pipe, start);
     let done = match engine.run(&script, &limits, &mut world) {
@@ -156,7 +157,11 @@ impl Engines {
         check(Language::TypeScript, "return 1", &[], &[], &mut NoTools);
         check(Language::Python, "1", &[], &[], &mut NoTools);
         if let Ok(engine) = (self.make)(Language::Python, Urgency::Idle) {
-            drop(engine.run(&EngineScript { source: "1", functions: &[] }, &TRIAL, &mut NullWorld));
+            drop(engine.run(
+                &EngineScript { source: "1", functions: &[], places: &[] },
+                &TRIAL,
+                &mut NullWorld,
+            ));
         }
         self.typescript = Some((self.make)(Language::TypeScript, Urgency::Idle));
         self.python = Some((self.make)(Language::Python, Urgency::Idle));
@@ -188,6 +193,7 @@ impl Lookup for NoTools {
 struct Prepared {
     source: String,
     functions: Vec<Function>,
+    places: Vec<ScriptPlace>,
 }
 
 /// Checks a script and strips its types. The inner `Err` contains the findings.
@@ -224,7 +230,9 @@ fn prepare(
         parameters: tool.parameters,
     };
     let functions = checked.tools.into_iter().map(function).collect();
-    Ok(Ok(Prepared { source: checked.source, functions }))
+    let place = |CallPlace { alias, function }| ScriptPlace { alias, function };
+    let places = checked.places.into_iter().map(place).collect();
+    Ok(Ok(Prepared { source: checked.source, functions, places }))
 }
 
 /// Looks up names at the host.

@@ -1,8 +1,11 @@
 //! Frames that no worker of ours sends.
 
 use tokio_util::sync::CancellationToken;
+use toolgate_sandbox::{Language, SandboxScript};
 
-use crate::support::{TestTools, assert_unharmed, broken, ending, limits, pool, run};
+use crate::support::{
+    TestTools, assert_unharmed, broken, ending, limits, pool, python, run, typescript,
+};
 
 /// A frame in hexadecimal: its length, its kind, its body.
 fn frame(kind: u8, body: &[u8]) -> String {
@@ -32,10 +35,11 @@ fn flows(from: u32, through: &str) -> String {
 async fn flows_come_once_before_the_first_call_and_are_bounded() {
     const INVALID: &str = "a frame with an invalid body";
     const LATE: &str = "the flows of a script that runs";
+    const TWICE: &str = "flows a second time";
     let cases = [
         ("a call that does not exist", flows(1, "x"), INVALID),
         ("a long variable", flows(0, &"x".repeat(300)), INVALID),
-        ("twice", flows(0, "x") + &flows(0, "x"), LATE),
+        ("twice", flows(0, "x") + &flows(0, "x"), TWICE),
         ("after a call", call(0, "echo", "{}") + &flows(0, "x"), LATE),
     ];
     let pool = pool();
@@ -43,6 +47,45 @@ async fn flows_come_once_before_the_first_call_and_are_bounded() {
         let report = run(&pool, broken(&[&format!("raw {bytes}"), "spin"]), &limits()).await;
         let ending = ending(&report);
         assert!(ending.contains(expected), "{name}: {ending}");
+    }
+}
+
+#[tokio::test]
+async fn valid_flows_are_taken_and_calls_follow_them() {
+    let pool = pool();
+    let tools = TestTools::new();
+    // The worker sends no flows of its own, because it cannot follow the first line. Otherwise its
+    // own ones would come after these, with the first call.
+    let call = r#"{"Call":{"id":0,"name":"echo","arguments":{},"place":4294967295}}"#;
+    let frames = flows(0, "x") + &json(call) + &json(r#"{"Done":{"Value":7}}"#);
+    let code = format!("# broken\n(1).__dict__\n# raw {frames}\n# spin\n");
+    let script = SandboxScript::new(code, Language::Python);
+    let limits = limits();
+    let report = pool.run(script, &limits, tools.clone(), CancellationToken::new()).await;
+    assert_eq!(ending(&report), "value: 7", "{}", report.output.head);
+    let flows = tools.flows.lock();
+    assert_eq!(flows.len(), 1);
+    assert_eq!((flows[0].calls[0].tool.as_deref(), flows[0].flows[0].from), (Some("echo"), 0));
+    assert_eq!(tools.places.lock()[0], Some(u32::MAX), "the host decides what a place means");
+}
+
+#[tokio::test]
+async fn flows_of_a_worker_come_before_its_calls() {
+    let pool = pool();
+    let scripts = [
+        typescript("const a = await echo({ n: 1 });\nconst f = echo;\nawait f({ a });"),
+        python("a = await echo(n=1)\nf = echo\nawait f(a=a)"),
+    ];
+    for script in scripts {
+        let tools = TestTools::new();
+        let limits = limits();
+        let report = pool.run(script, &limits, tools.clone(), CancellationToken::new()).await;
+        assert!(!ending(&report).starts_with("crashed"), "{}", ending(&report));
+        assert_eq!(*tools.places.lock(), [Some(0), None]);
+        let flows = tools.flows.lock();
+        let sites: Vec<_> = flows[0].calls.iter().map(|call| (call.line, call.place)).collect();
+        assert_eq!(sites, [(1, Some(0)), (3, None)]);
+        assert_eq!((flows[0].flows[0].from, flows[0].flows[0].to), (0, 1));
     }
 }
 

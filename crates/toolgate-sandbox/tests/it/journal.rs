@@ -9,10 +9,10 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use serde_json::{json, value::RawValue};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use toolgate_sandbox::{
-    BoxFuture, CallId, CallResponse, CallState, JournalEvent, JournaledCall, Language,
+    BoxFuture, CallId, CallResponse, CallState, EngineCall, JournalEvent, JournaledCall, Language,
     LookupResult, RunEvent, RunJournalRecord, RunLimits, RunOutcome, RunReport, SandboxScript,
     ToolException, Tools,
 };
@@ -38,11 +38,10 @@ impl Tools for JournalRecorder {
 
     fn call(
         &self,
-        id: CallId,
-        name: String,
-        arguments: Box<RawValue>,
+        call: EngineCall,
         _cancel: CancellationToken,
     ) -> BoxFuture<'static, CallResponse> {
+        let EngineCall { id, name, arguments, .. } = call;
         if self.withheld.contains(&id) {
             return Box::pin(async { CallResponse::Suspended });
         }

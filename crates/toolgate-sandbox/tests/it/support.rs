@@ -13,8 +13,9 @@ use serde_json::{json, value::RawValue};
 use tokio::sync::Barrier;
 use tokio_util::sync::CancellationToken;
 use toolgate_sandbox::{
-    BoxFuture, CallId, CallResponse, ClockHold, Language, LookupResult, Pool, PoolSettings,
-    RunClock, RunEvent, RunLimits, RunOutcome, RunReport, SandboxScript, ToolException, Tools,
+    BoxFuture, CallResponse, ClockHold, EngineCall, Language, LookupResult, Pool, PoolSettings,
+    ProgramFlow, RunClock, RunEvent, RunLimits, RunOutcome, RunReport, SandboxScript,
+    ToolException, Tools,
 };
 use toolgate_testkit::deadline;
 
@@ -37,6 +38,10 @@ pub(crate) fn limits() -> RunLimits {
 pub(crate) struct TestTools {
     pub(crate) calls: AtomicUsize,
     pub(crate) cancelled: Arc<AtomicUsize>,
+    /// The places of the calls, in their order.
+    pub(crate) places: Mutex<Vec<Option<u32>>>,
+    /// The flows of the scripts, in their order.
+    pub(crate) flows: Mutex<Vec<ProgramFlow>>,
     meeting: Arc<Barrier>,
     clock: RunClock,
     /// Holds the clock until so many events have happened.
@@ -52,6 +57,8 @@ impl TestTools {
         Arc::new(Self {
             calls: AtomicUsize::new(0),
             cancelled: Arc::default(),
+            places: Mutex::default(),
+            flows: Mutex::default(),
             meeting: Arc::new(Barrier::new(guests)),
             clock: RunClock::new(),
             hold: Mutex::default(),
@@ -87,12 +94,12 @@ impl Tools for TestTools {
 
     fn call(
         &self,
-        _id: CallId,
-        name: String,
-        arguments: Box<RawValue>,
+        call: EngineCall,
         cancel: CancellationToken,
     ) -> BoxFuture<'static, CallResponse> {
         self.calls.fetch_add(1, Ordering::Relaxed);
+        self.places.lock().push(call.place);
+        let EngineCall { name, arguments, .. } = call;
         let meeting = Arc::clone(&self.meeting);
         let cancelled = Arc::clone(&self.cancelled);
         Box::pin(async move {
@@ -129,6 +136,10 @@ impl Tools for TestTools {
             *hold = hold.take().and_then(|(left, hold)| Some((left.checked_sub(1)?, hold)));
             hold.take_if(|(left, _)| *left == 0);
         }
+    }
+
+    fn on_flow(&self, flow: ProgramFlow) {
+        self.flows.lock().push(flow);
     }
 
     fn clock(&self) -> RunClock {

@@ -3,12 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
-use serde_json::{json, value::RawValue};
+use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use toolgate_sandbox::{
-    BoxFuture, CallId, CallResponse, ClockHold, LimitReached, LookupResult, RunClock, RunLimits,
-    RunOutcome, RunReport, SandboxScript, ToolException, Tools,
+    BoxFuture, CallResponse, ClockHold, EngineCall, LimitReached, LookupResult, RunClock,
+    RunLimits, RunOutcome, RunReport, SandboxScript, ToolException, Tools,
 };
 use toolgate_testkit::scaled;
 
@@ -44,11 +44,10 @@ impl Tools for SlowPerson {
 
     fn call(
         &self,
-        _id: CallId,
-        name: String,
-        _arguments: Box<RawValue>,
+        call: EngineCall,
         cancel: CancellationToken,
     ) -> BoxFuture<'static, CallResponse> {
+        let name = call.name;
         let (clock, start) = (self.clock.clone(), Arc::clone(&self.start));
         let (asked, answers) = (Arc::clone(&self.asked), Arc::clone(&self.answers));
         Box::pin(async move {

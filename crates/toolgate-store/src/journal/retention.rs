@@ -26,10 +26,11 @@ impl Default for Retention {
     }
 }
 
-const TABLES: [&str; 4] = [
+const TABLES: [&str; 5] = [
     "DELETE FROM calls WHERE run = ?1",
     "DELETE FROM events WHERE run = ?1",
     "DELETE FROM media WHERE run = ?1",
+    "DELETE FROM flows WHERE run = ?1",
     "DELETE FROM runs WHERE id = ?1",
 ];
 

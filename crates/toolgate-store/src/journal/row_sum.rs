@@ -32,6 +32,8 @@ pub(super) const EVENTS: SealedTable = SealedTable {
 };
 pub(super) const MEDIA: SealedTable =
     SealedTable { name: "media", key: "run = ?1 AND handle = ?2", columns: "run, handle, data" };
+pub(super) const FLOWS: SealedTable =
+    SealedTable { name: "flows", key: "run = ?1", columns: "run, graph" };
 pub(super) const APPROVALS: SealedTable = SealedTable {
     name: "approvals",
     key: "id = ?1",

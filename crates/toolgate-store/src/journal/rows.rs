@@ -79,6 +79,8 @@ pub struct RunDetail {
     pub error: Option<String>,
     /// Its calls, in their order.
     pub calls: Vec<RunCall>,
+    /// Which results can reach which arguments in the script, as JSON of the caller.
+    pub graph: Option<String>,
 }
 
 /// A call of a run.

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::{
     CallEnd, Journal, JournalError, LostCall, NewCall, NewRun, PastEvent, RunCall, RunDetail,
     RunHistory, RunState, RunSummary, UnwrittenEnd, now,
-    row_sum::{CALLS, EVENTS, MEDIA, RUNS},
+    row_sum::{CALLS, EVENTS, FLOWS, MEDIA, RUNS},
     rows::{past_call, run_call, summary},
     sent::{DAMAGE, SentDamage, SentKind, SentLine, call_key},
     signed, unsigned,
@@ -218,6 +218,13 @@ impl Journal {
         Ok(())
     }
 
+    /// Stores which results can reach which arguments in the script of a run.
+    pub fn keep_graph(&self, run: &str, graph: &str) -> Result<(), JournalError> {
+        let insert = "INSERT OR REPLACE INTO flows (run, graph) VALUES (?1, ?2)";
+        self.write((&FLOWS, [run]), insert, params![run, graph])?;
+        Ok(())
+    }
+
     /// Stores the content of a media handle.
     pub fn keep_media(&self, run: &str, handle: &str, data: &str) -> Result<(), JournalError> {
         let insert = "INSERT OR REPLACE INTO media (run, handle, data) VALUES (?1, ?2, ?3)";
@@ -373,7 +380,9 @@ impl Journal {
                 CALLS.intact()
             ))?;
             let calls = calls.query_map([&summary.id], run_call)?.collect::<Result<Vec<_>, _>>()?;
-            Ok(Some(RunDetail { summary, code, output, error, calls }))
+            let graph = format!("SELECT graph FROM flows WHERE run = ?1 AND {}", FLOWS.intact());
+            let graph = connection.query_row(&graph, [&summary.id], |row| row.get(0)).optional()?;
+            Ok(Some(RunDetail { summary, code, output, error, calls, graph }))
         });
         let began = || self.sent.runs().into_iter().filter(|(run, _)| run.starts_with(id));
         let mut detail = match found {
@@ -387,6 +396,7 @@ impl Journal {
                         output: String::new(),
                         error: None,
                         calls: Vec::new(),
+                        graph: None,
                     },
                     _ => return other,
                 }

@@ -11,6 +11,7 @@ const STEPS: &[&str] = &[
     include_str!("schema_steps/3.sql"),
     include_str!("schema_steps/4.sql"),
     include_str!("schema_steps/5.sql"),
+    include_str!("schema_steps/6.sql"),
 ];
 
 /// The `application_id` of a journal beside an audit log. It shows that there was a log.

@@ -116,6 +116,22 @@ fn an_unknown_outcome_can_be_reset_and_a_result_cannot() {
 }
 
 #[test]
+fn the_graph_of_a_run_is_replaced_and_goes_with_the_run() {
+    let (_folder, journal) = journal();
+    let graph = || journal.run("r1").unwrap().unwrap().graph;
+    journal.begin_run(&run("r1")).unwrap();
+    assert_eq!(graph(), None);
+    for text in ["{}", "[1]"] {
+        journal.keep_graph("r1", text).unwrap();
+        assert_eq!(graph().as_deref(), Some(text));
+    }
+    journal.end_run("r1", RunState::Done, "", None).unwrap();
+    assert_eq!(journal.prune(Retention { runs: 0, ..Retention::default() }).unwrap(), 1);
+    journal.begin_run(&run("r1")).unwrap();
+    assert_eq!(graph(), None);
+}
+
+#[test]
 fn old_runs_are_removed_and_waiting_ones_are_not() {
     let (_folder, journal) = journal();
     for id in ["a", "b", "c", "w"] {

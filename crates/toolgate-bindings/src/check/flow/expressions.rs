@@ -522,7 +522,8 @@ impl Solver<'_> {
     }
 
     fn call_expression(&mut self, frame: &mut Frame, call: &Call, is_awaited: bool) -> Node {
-        let Call { callee, arguments, is_new, offset } = call;
+        let Call { callee, arguments, is_new, offset, .. } = call;
+        self.note_direct(call);
         if let Some(result) = self.named_tool(frame, call) {
             return result;
         }

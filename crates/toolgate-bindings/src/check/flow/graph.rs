@@ -11,6 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{
     Solver,
     ir::{FunctionId, Name, index, name},
+    places::TOOLS,
 };
 
 pub(super) type Node = u32;
@@ -19,9 +20,11 @@ pub(super) type CallId = u32;
 /// A call of a tool in the script.
 pub(super) type SiteId = u32;
 
-/// The largest number of nodes, and of steps of the propagation.
+/// The largest number of nodes.
 const MAX_NODES: usize = 300_000;
-const MAX_STEPS: usize = 1_500_000;
+/// The largest number of steps to follow the data of a script. With more of them the flows are
+/// unknown.
+pub const MAX_FLOW_STEPS: usize = 1_500_000;
 
 /// The node that never has a value.
 pub(super) const NOTHING: Node = 0;
@@ -87,7 +90,7 @@ pub(super) struct Graph {
     work: VecDeque<(Node, Value)>,
     /// Uses that have not seen the values that were there before them.
     new_uses: VecDeque<(Node, Use)>,
-    steps: usize,
+    pub(super) steps: usize,
     /// Whether the limit was reached, or something happens that is not followed.
     pub(super) is_lost: bool,
 }
@@ -227,7 +230,7 @@ impl Solver<'_> {
             return;
         }
         self.graph.steps += 1;
-        if self.graph.steps > MAX_STEPS {
+        if self.graph.steps > MAX_FLOW_STEPS {
             self.graph.is_lost = true;
             return;
         }
@@ -253,8 +256,8 @@ impl Solver<'_> {
             return;
         }
         self.graph.steps += 1;
-        if self.graph.steps > MAX_STEPS || !self.graph.edges.insert((node, to)) {
-            self.graph.is_lost |= self.graph.steps > MAX_STEPS;
+        if self.graph.steps > MAX_FLOW_STEPS || !self.graph.edges.insert((node, to)) {
+            self.graph.is_lost |= self.graph.steps > MAX_FLOW_STEPS;
             return;
         }
         let Some(state) = self.graph.nodes.get_mut(node as usize) else { return };
@@ -354,14 +357,7 @@ impl Solver<'_> {
                     self.copy(taint, other);
                 }
             }
-            Use::Store(field, from) => {
-                // Methods of all objects get another meaning.
-                if let ObjectKind::Builtin(path) = self.kind(object) {
-                    self.graph.is_lost |= self.names.text(path).contains("prototype");
-                }
-                let place = self.field(object, field);
-                self.copy(from, place);
-            }
+            Use::Store(field, from) => self.store(object, field, from),
             Use::LookUp(key) => {
                 if self.kind(object) == ObjectKind::Opaque {
                     let keys = self.field(object, name::KEYS);
@@ -401,6 +397,22 @@ impl Solver<'_> {
             Use::Call(call) => self.call_object(call, object),
             Use::Method(call) => self.call_method(call, node, Some(object)),
         }
+    }
+
+    fn store(&mut self, object: ObjectId, field: Name, from: Node) {
+        match self.kind(object) {
+            // Methods of all objects get another meaning.
+            ObjectKind::Builtin(path) => {
+                self.graph.is_lost |= self.names.text(path).contains("prototype");
+            }
+            ObjectKind::Tools => {
+                let tools = self.names.intern(TOOLS);
+                self.overwritten.insert(tools);
+            }
+            _ => {}
+        }
+        let place = self.field(object, field);
+        self.copy(from, place);
     }
 
     fn field_at(&self, object: ObjectId, at: usize) -> Option<(Name, Node)> {

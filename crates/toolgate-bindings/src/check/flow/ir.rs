@@ -194,6 +194,8 @@ pub(in crate::check) struct Call {
     pub(in crate::check) arguments: Vec<Argument>,
     pub(in crate::check) is_new: bool,
     pub(in crate::check) offset: u32,
+    /// The start and the end of a callee that is a name, or a property of `tools`.
+    pub(in crate::check) name_range: Option<(u32, u32)>,
 }
 
 pub(in crate::check) enum Argument {
@@ -369,6 +371,10 @@ impl Names {
         self.texts.push(Rc::clone(&text));
         self.known.insert(text, name);
         name
+    }
+
+    pub(in crate::check) fn contains(&self, text: &str) -> bool {
+        self.known.contains_key(text)
     }
 
     pub(in crate::check) fn text(&self, name: Name) -> Rc<str> {

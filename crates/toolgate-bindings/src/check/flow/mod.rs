@@ -11,16 +11,23 @@ mod classes;
 mod expressions;
 mod graph;
 pub(super) mod ir;
+mod places;
 mod report;
 mod statements;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-pub use self::report::{CallSite, ProgramFlow, SiteFlow};
+pub(super) use self::places::PlaceMark;
 use self::{
     calls::{CallState, ClassState, Instance},
     graph::{CallId, Graph, Node, ObjectId, ObjectKind, SiteId, Value},
     ir::{FunctionId, Name, Names, Program, name},
+    places::DirectCall,
+};
+pub use self::{
+    graph::MAX_FLOW_STEPS,
+    places::CallPlace,
+    report::{CallSite, ProgramFlow, SiteFlow},
 };
 use super::lookup::ToolTable;
 
@@ -29,10 +36,20 @@ const MAX_INDEX: usize = 32;
 /// The longest path of a function of the engine, such as `a.b.c`.
 const MAX_PATH: usize = 4;
 
-/// The flows of a script; `None` if they cannot be known, so that everything may reach everything.
-pub(super) fn analyse(mut program: Program, tools: &ToolTable, text: &str) -> Option<ProgramFlow> {
+/// What the analysis says of a script.
+#[derive(Default)]
+pub(super) struct Analysis {
+    /// The flows; `None` if they cannot be known, so that everything may reach everything.
+    pub(super) flow: Option<ProgramFlow>,
+    /// The callees that get a name of their own.
+    pub(super) marks: Vec<PlaceMark>,
+    pub(super) steps: usize,
+}
+
+/// Follows the data of a script.
+pub(super) fn analyse(mut program: Program, tools: &ToolTable, text: &str) -> Analysis {
     if program.is_opaque {
-        return None;
+        return Analysis::default();
     }
     let names = std::mem::take(&mut program.names);
     let mut solver = Solver::new(&program, names, tools);
@@ -53,6 +70,10 @@ struct Solver<'p> {
     site_ids: FxHashMap<(u32, Option<Name>), SiteId>,
     /// The arguments that are sent, with the node of their data.
     sent: Vec<(SiteId, Name, Node)>,
+    /// The calls whose callee is the name of a tool, by their position.
+    direct: FxHashMap<u32, DirectCall>,
+    /// The names of tools to which the script assigns something else.
+    overwritten: FxHashSet<Name>,
     contexts: FxHashMap<(FunctionId, u32, CallId), u32>,
     /// The instances whose bodies have not been looked at.
     pending: Vec<u32>,
@@ -92,6 +113,8 @@ impl<'p> Solver<'p> {
             sites: Vec::new(),
             site_ids: FxHashMap::default(),
             sent: Vec::new(),
+            direct: FxHashMap::default(),
+            overwritten: FxHashSet::default(),
             contexts: FxHashMap::default(),
             pending: Vec::new(),
             done: FxHashSet::default(),

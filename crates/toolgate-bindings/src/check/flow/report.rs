@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Solver,
+    Analysis, Solver,
     graph::{Node, SiteId, Value},
-    ir::name,
+    ir::{index, name},
+    places::PlaceMark,
 };
 
 /// Which results of calls can reach which arguments of which calls, in one script.
@@ -24,6 +25,10 @@ pub struct CallSite {
     pub tool: Option<String>,
     /// The line of the call.
     pub line: u32,
+    /// The number of the place that the engine reports with a call that is made here, as a position
+    /// in [`Checked::places`](crate::check::Checked::places). `None` if it reports none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<u32>,
 }
 
 /// A flow from the result of a call to an argument of a call.
@@ -51,7 +56,18 @@ const MAX_NAME: usize = 64;
 const MAX_STEPS: usize = 200;
 
 impl Solver<'_> {
-    pub(super) fn report(&self, text: &str) -> Option<ProgramFlow> {
+    pub(super) fn report(&self, text: &str) -> Analysis {
+        let marks = self.marks();
+        match self.flow_of(text, &marks) {
+            Some(flow) => {
+                let marks = marks.into_iter().map(|(_, mark)| mark).collect();
+                Analysis { flow: Some(flow), marks, steps: self.graph.steps }
+            }
+            None => Analysis { steps: self.graph.steps, ..Analysis::default() },
+        }
+    }
+
+    fn flow_of(&self, text: &str, marks: &[(u32, PlaceMark)]) -> Option<ProgramFlow> {
         if self.graph.is_lost || self.sites.len() > MAX_CALLS {
             return None;
         }
@@ -63,7 +79,8 @@ impl Solver<'_> {
         for site in &self.sites {
             let tool = site.tool.map(|tool| self.names.text(tool).to_string());
             let line = u32::try_from(line(site.offset)).unwrap_or(u32::MAX);
-            flow.calls.push(CallSite { tool, line });
+            let place = marks.binary_search_by_key(&site.offset, |(offset, _)| *offset).ok();
+            flow.calls.push(CallSite { tool, line, place: place.map(index) });
         }
         for (to, field, node) in &self.sent {
             let Some(state) = self.graph.nodes.get(*node as usize) else { continue };

@@ -448,6 +448,7 @@ impl Solver<'_> {
                 }
             }
             Target::Free(name) => {
+                self.overwritten.insert(*name);
                 let place = self.field(self.global, *name);
                 self.copy(value, place);
                 self.copy(frame.condition, place);

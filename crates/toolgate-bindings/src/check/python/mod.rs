@@ -59,8 +59,14 @@ pub(super) fn check(
         }
     }
     coroutines::check(&script, &tools, report);
-    let flow = flow::analyse(translate::translate(&parsed.syntax().body), &tools, text);
-    Some(LanguageCheck { source: None, tools: tools.used(script.names.tool_names()), flow })
+    let analysis = flow::analyse(translate::translate(&parsed.syntax().body), &tools, text);
+    Some(LanguageCheck {
+        source: flow::PlaceMark::apply(&analysis.marks, text),
+        tools: tools.used(script.names.tool_names()),
+        flow: analysis.flow,
+        flow_steps: analysis.steps,
+        places: analysis.marks.into_iter().map(|mark| mark.place).collect(),
+    })
 }
 
 /// Whether a text parses as Python.

@@ -6,12 +6,17 @@ use serde_json::json;
 
 use super::fixture::{Fake, MODULES};
 use crate::check::{
+    Checked,
     Language::{self, Python, TypeScript},
     ProgramFlow, check,
 };
 
 /// Tools with a result (`secret`, `page`) and with arguments (`send`, `keep`).
 pub(super) fn flow_of(language: Language, script: &str) -> Option<ProgramFlow> {
+    checked(language, script).flow
+}
+
+fn checked(language: Language, script: &str) -> Checked {
     let any = json!({ "type": "object", "properties": { "to": {}, "body": {} } });
     let named = json!({ "type": "object", "properties": { "name": {}, "arguments": {} } });
     let none = json!({ "type": "object", "properties": { "id": {} } });
@@ -25,7 +30,7 @@ pub(super) fn flow_of(language: Language, script: &str) -> Option<ProgramFlow> {
     let checked = check(language, script, &globals, &modules, &mut fake);
     let errors: Vec<_> = checked.findings.iter().map(ToString::to_string).collect();
     assert!(!checked.has_errors(), "{script}\n{errors:?}");
-    checked.flow
+    checked
 }
 
 /// The flows in short: `secret>send.body`, with `?` for a flow that only decides.
@@ -382,4 +387,64 @@ fn what_is_too_much_is_unknown_and_ends() {
         writeln!(calls, "await send(body=await secret(id={at}))").unwrap();
     }
     assert_eq!(flow_of(Python, &calls), None);
+}
+
+/// Scripts, and the source that runs.
+#[rustfmt::skip]
+const PLACES: &[(Language, &str, &str)] = &[
+    (TypeScript, "const s = await secret({}); await send({ body: s });", "const s = await _0    ({}); await _1  ({ body: s });"),
+    (TypeScript, "const s: any = await tools.secret({}) as string;", "const s      = await _0          ({})          ;"),
+    (TypeScript, "await tools\n  .secret({});", "await _0             \n({});"),
+    (TypeScript, "await (secret as any)?.({});", "await (_0           )?.({});"),
+    (TypeScript, "const _0 = 1; await secret({ id: `${_0}` });", "const _0 = 1; await _1    ({ id: `${_0}` });"),
+    (TypeScript, "const o = { '_0': 1 }; await secret({ id: o['_0'] });", "const o = { '_0': 1 }; await _1    ({ id: o['_0'] });"),
+    (TypeScript, "const f = secret; await f({}); [{}].map(send);", "const f = secret; await f({}); [{}].map(send);"),
+    (TypeScript, "const n = 'secret'; await tools[n]({}); await secret.call(null, {});", "const n = 'secret'; await tools[n]({}); await secret.call(null, {});"),
+    (TypeScript, "secret = async () => 1; await secret({}); await send({});", "secret = async () => 1; await secret({}); await _0  ({});"),
+    (TypeScript, "tools.secret = async () => 1; await tools.secret({}); await send({});", "tools.secret = async () => 1; await tools.secret({}); await _0  ({});"),
+    (TypeScript, "{ function secret(x: any) { return x; } secret({}); } await secret({});", "{ function secret(x     ) { return x; } secret({}); } await secret({});"),
+    (TypeScript, "await call_tool({ name: 'secret', arguments: {} });", "await _0       ({ name: 'secret', arguments: {} });"),
+    (TypeScript, "const x = 1; await secret({ id: eval('x') });", "const x = 1; await secret({ id: eval('x') });"),
+    (Python, "s = await secret()\nawait send(body=f'{await secret(id=s)}')", "s = await _0    ()\nawait _1  (body=f'{await _2    (id=s)}')"),
+    (Python, "_1 = 2\nawait secret(id=_1)\nawait send('x', _1)", "_1 = 2\nawait _0    (id=_1)\nawait _2  ('x', _1)"),
+    (Python, "def f(t):\n    return t()\nawait f(secret)\nawait send('x')", "def f(t):\n    return t()\nawait f(secret)\nawait _0  ('x')"),
+    (Python, "def g(secret):\n    return secret()\nawait g(send)\nawait secret()", "def g(secret):\n    return secret()\nawait g(send)\nawait secret()"),
+    (Python, "await call_tool('secret', {'id': 1})", "await _0       ('secret', {'id': 1})"),
+];
+
+#[test]
+fn a_direct_call_of_a_tool_gets_a_name_that_nothing_else_has() {
+    for (language, script, source) in PLACES {
+        let checked = checked(*language, script);
+        assert_eq!(checked.source, *source, "{script}");
+        for place in &checked.places {
+            assert!(!script.contains(&format!("{}(", place.alias)), "{script}");
+            assert!(script.contains(&place.function), "{script}");
+        }
+        let calls = checked.flow.map(|flow| flow.calls).unwrap_or_default();
+        let mut placed: Vec<u32> = calls.iter().filter_map(|call| call.place).collect();
+        placed.sort_unstable();
+        let all: Vec<u32> = (0..).take(checked.places.len()).collect();
+        assert_eq!(placed, all, "each place is that of one call: {script}");
+    }
+}
+
+#[test]
+fn two_calls_of_a_tool_are_two_origins() {
+    let scripts = [
+        (
+            TypeScript,
+            "const a = await secret({});\nconst b = await secret({});\nawait send({ body: b });\nconsole.log(a);\nawait send({ to: 'x' });",
+        ),
+        (
+            Python,
+            "a = await secret()\nb = await secret()\nawait send(body=b)\nprint(a)\nawait send(to='x')",
+        ),
+    ];
+    for (language, script) in scripts {
+        let flow = flow_of(language, script).unwrap();
+        let line = |call: u32| flow.calls[call as usize].line;
+        let lines: Vec<_> = flow.flows.iter().map(|it| (line(it.from), line(it.to))).collect();
+        assert_eq!(lines, [(2, 3)], "{script}");
+    }
 }

@@ -13,12 +13,15 @@ use crate::check::Language;
 const VARIABLES: [&str; 5] = ["a", "b", "c", "d", "e"];
 const FIELDS: [&str; 3] = ["x", "y", "z"];
 
+/// A tool, and the number of the call in the order of the text.
+type Origin = (&'static str, usize);
+
 #[derive(Debug, Clone)]
 enum Value {
     Variable(usize),
     Literal,
-    Secret,
-    Page,
+    Secret(usize),
+    Page(usize),
     Object(usize, usize),
     List(usize, usize),
     Field(usize, usize),
@@ -36,7 +39,7 @@ enum Step {
     If(bool, Vec<Step>, Vec<Step>),
     /// A loop over the elements of a list.
     Each(usize, usize, Vec<Step>),
-    Send(usize),
+    Send(usize, usize),
 }
 
 fn value() -> impl Strategy<Value = Value> {
@@ -44,8 +47,8 @@ fn value() -> impl Strategy<Value = Value> {
     prop_oneof![
         2 => v().prop_map(Value::Variable),
         2 => Just(Value::Literal),
-        2 => Just(Value::Secret),
-        1 => Just(Value::Page),
+        2 => Just(Value::Secret(0)),
+        1 => Just(Value::Page(0)),
         2 => (v(), v()).prop_map(|(a, b)| Value::Object(a, b)),
         2 => (v(), v()).prop_map(|(a, b)| Value::List(a, b)),
         2 => (v(), 0..FIELDS.len()).prop_map(|(a, f)| Value::Field(a, f)),
@@ -60,7 +63,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         5 => (v(), value()).prop_map(|(a, value)| Step::Assign(a, value)),
         2 => (v(), 0..FIELDS.len(), v()).prop_map(|(a, f, b)| Step::SetField(a, f, b)),
         2 => (v(), v()).prop_map(|(a, b)| Step::Append(a, b)),
-        2 => v().prop_map(Step::Send),
+        2 => v().prop_map(|a| Step::Send(a, 0)),
     ];
     let step = leaf.prop_recursive(3, 24, 5, move |inner| {
         let block = || prop::collection::vec(inner.clone(), 0..5);
@@ -69,41 +72,69 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
             (v(), v(), block()).prop_map(|(a, l, body)| Step::Each(a, l, body)),
         ]
     });
-    prop::collection::vec(step, 3..20)
+    prop::collection::vec(step, 3..20).prop_map(|mut steps| {
+        number(&mut steps, &mut 0);
+        steps
+    })
+}
+
+/// Numbers the calls in the order of the text.
+fn number(steps: &mut [Step], next: &mut usize) {
+    for step in steps {
+        match step {
+            Step::Assign(_, Value::Secret(number) | Value::Page(number))
+            | Step::Send(_, number) => {
+                *number = *next;
+                *next += 1;
+            }
+            Step::If(_, first, second) => {
+                self::number(first, next);
+                self::number(second, next);
+            }
+            Step::Each(_, _, body) => self::number(body, next),
+            Step::Assign(..) | Step::SetField(..) | Step::Append(..) => {}
+        }
+    }
 }
 
 /// A value of the machine. Objects and lists are shared.
 #[derive(Debug, Clone)]
 enum Held {
-    Plain(BTreeSet<&'static str>),
+    Plain(BTreeSet<Origin>),
     Object(Rc<RefCell<[Held; 3]>>),
     List(Rc<RefCell<Vec<Held>>>),
 }
 
 impl Held {
-    fn data(&self, into: &mut BTreeSet<&'static str>, depth: usize) {
-        if depth > 12 {
-            return;
-        }
+    /// Collects the data. `seen` are the objects and lists that were visited: a list may contain
+    /// itself many times.
+    fn data(&self, into: &mut BTreeSet<Origin>, seen: &mut BTreeSet<usize>) {
         match self {
             Self::Plain(data) => into.extend(data),
             Self::Object(fields) => {
-                fields.borrow().iter().for_each(|field| field.data(into, depth + 1));
+                if seen.insert(Rc::as_ptr(fields).addr()) {
+                    fields.borrow().iter().for_each(|field| field.data(into, seen));
+                }
             }
-            Self::List(items) => items.borrow().iter().for_each(|item| item.data(into, depth + 1)),
+            Self::List(items) => {
+                if seen.insert(Rc::as_ptr(items).addr()) {
+                    items.borrow().iter().for_each(|item| item.data(into, seen));
+                }
+            }
         }
     }
 
-    fn all(&self) -> BTreeSet<&'static str> {
+    fn all(&self) -> BTreeSet<Origin> {
         let mut data = BTreeSet::new();
-        self.data(&mut data, 0);
+        self.data(&mut data, &mut BTreeSet::new());
         data
     }
 }
 
 struct Machine {
     variables: Vec<Held>,
-    sent: BTreeSet<&'static str>,
+    /// What was sent, and by which call.
+    sent: BTreeSet<(Origin, usize)>,
     /// What the functions keep: a variable that all of them share.
     kept: Held,
     fuel: usize,
@@ -118,8 +149,8 @@ impl Machine {
         match value {
             Value::Variable(a) => self.variables[*a].clone(),
             Value::Literal => none(),
-            Value::Secret => Held::Plain(["secret"].into()),
-            Value::Page => Held::Plain(["page"].into()),
+            Value::Secret(number) => Held::Plain([("secret", *number)].into()),
+            Value::Page(number) => Held::Plain([("page", *number)].into()),
             Value::Object(a, b) => {
                 let fields = [self.variables[*a].clone(), self.variables[*b].clone(), none()];
                 Held::Object(Rc::new(RefCell::new(fields)))
@@ -190,23 +221,54 @@ impl Machine {
                         self.run(body);
                     }
                 }
-                Step::Send(a) => self.sent.extend(self.variables[*a].all()),
+                Step::Send(a, number) => {
+                    let data = self.variables[*a].all();
+                    self.sent.extend(data.into_iter().map(|origin| (origin, *number)));
+                }
             }
         }
     }
 }
 
-fn typescript(steps: &[Step], into: &mut String, indent: usize) {
+/// A text, and the lines of its calls.
+#[derive(Default)]
+struct Script {
+    text: String,
+    lines: Vec<usize>,
+}
+
+impl Script {
+    fn new(start: &str) -> Self {
+        Self { text: start.to_owned(), lines: Vec::new() }
+    }
+
+    /// Notes that the next line has a call.
+    fn has_call(&mut self) {
+        self.lines.push(self.text.matches('\n').count() + 1);
+    }
+}
+
+impl std::fmt::Write for Script {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        self.text.push_str(text);
+        Ok(())
+    }
+}
+
+fn typescript(steps: &[Step], into: &mut Script, indent: usize) {
     let v = |at: usize| VARIABLES[at];
     for step in steps {
         let pad = "  ".repeat(indent);
+        if has_call(step) {
+            into.has_call();
+        }
         match step {
             Step::Assign(a, value) => {
                 let value = match value {
                     Value::Variable(b) => v(*b).to_owned(),
                     Value::Literal => "'l'".to_owned(),
-                    Value::Secret => "await secret({})".to_owned(),
-                    Value::Page => "await page({})".to_owned(),
+                    Value::Secret(_) => "await secret({})".to_owned(),
+                    Value::Page(_) => "await page({})".to_owned(),
                     Value::Object(x, y) => format!("{{ x: {}, y: {} }}", v(*x), v(*y)),
                     Value::List(x, y) => format!("[{}, {}]", v(*x), v(*y)),
                     Value::Field(b, f) => format!("{}.{}", v(*b), FIELDS[*f]),
@@ -231,25 +293,28 @@ fn typescript(steps: &[Step], into: &mut String, indent: usize) {
                 typescript(body, into, indent + 1);
                 writeln!(into, "{pad}}}").unwrap();
             }
-            Step::Send(a) => writeln!(into, "{pad}await send({{ body: {} }});", v(*a)).unwrap(),
+            Step::Send(a, _) => writeln!(into, "{pad}await send({{ body: {} }});", v(*a)).unwrap(),
         }
     }
 }
 
-fn python(steps: &[Step], into: &mut String, indent: usize) {
+fn python(steps: &[Step], into: &mut Script, indent: usize) {
     let v = |at: usize| VARIABLES[at];
     let pad = "  ".repeat(indent);
     if steps.is_empty() {
         writeln!(into, "{pad}pass").unwrap();
     }
     for step in steps {
+        if has_call(step) {
+            into.has_call();
+        }
         match step {
             Step::Assign(a, value) => {
                 let value = match value {
                     Value::Variable(b) => v(*b).to_owned(),
                     Value::Literal => "'l'".to_owned(),
-                    Value::Secret => "await secret()".to_owned(),
-                    Value::Page => "await page()".to_owned(),
+                    Value::Secret(_) => "await secret()".to_owned(),
+                    Value::Page(_) => "await page()".to_owned(),
                     Value::Object(x, y) => format!("{{'x': {}, 'y': {}}}", v(*x), v(*y)),
                     Value::List(x, y) => format!("[{}, {}]", v(*x), v(*y)),
                     Value::Field(b, f) => format!("{}['{}']", v(*b), FIELDS[*f]),
@@ -272,9 +337,13 @@ fn python(steps: &[Step], into: &mut String, indent: usize) {
                 writeln!(into, "{pad}for {} in {}:", v(*a), v(*list)).unwrap();
                 python(body, into, indent + 1);
             }
-            Step::Send(a) => writeln!(into, "{pad}await send(body={})", v(*a)).unwrap(),
+            Step::Send(a, _) => writeln!(into, "{pad}await send(body={})", v(*a)).unwrap(),
         }
     }
+}
+
+fn has_call(step: &Step) -> bool {
+    matches!(step, Step::Assign(_, Value::Secret(_) | Value::Page(_)) | Step::Send(..))
 }
 
 const TYPESCRIPT_START: &str = "
@@ -311,19 +380,26 @@ proptest! {
             fuel: 2_000,
         };
         machine.run(&steps);
-        let mut script = TYPESCRIPT_START.to_owned();
+        let mut script = Script::new(TYPESCRIPT_START);
         typescript(&steps, &mut script, 0);
-        let mut other = PYTHON_START.to_owned();
+        let mut other = Script::new(PYTHON_START);
         python(&steps, &mut other, 0);
-        for (language, text) in [(Language::TypeScript, script), (Language::Python, other)] {
+        for (language, script) in [(Language::TypeScript, script), (Language::Python, other)] {
+            let Script { text, lines } = script;
             let Some(flow) = flow_of(language, &text) else { continue };
-            for origin in &machine.sent {
+            // Each call is told apart from the other calls of its tool.
+            let is_at = |site: u32, tool: &str, number: usize| {
+                let site = &flow.calls[site as usize];
+                site.tool.as_deref() == Some(tool)
+                    && usize::try_from(site.line).unwrap() == lines[number]
+                    && site.place.is_some()
+            };
+            for ((tool, number), by) in &machine.sent {
                 let is_known = flow.flows.iter().any(|edge| {
-                    !edge.is_choice
-                        && flow.calls[edge.from as usize].tool.as_deref() == Some(*origin)
-                        && flow.calls[edge.to as usize].tool.as_deref() == Some("send")
+                    !edge.is_choice && is_at(edge.from, tool, *number) && is_at(edge.to, "send", *by)
                 });
-                prop_assert!(is_known, "{origin} is sent, and the analysis does not say so:\n{text}");
+                let line = lines[*number];
+                prop_assert!(is_known, "line {line} is sent, and nothing says so:\n{text}");
             }
         }
     }

@@ -4,7 +4,10 @@
 use serde_json::{Value, json};
 
 use super::fixture::Fake;
-use crate::check::{Language, MAX_FINDINGS, MAX_SOURCE_BYTES};
+use crate::check::{Language, MAX_FINDINGS, MAX_FLOW_STEPS, MAX_SOURCE_BYTES};
+
+#[path = "../../../benches/scripts/mod.rs"]
+mod scripts;
 
 /// A line for each number.
 fn numbered(count: usize, line: impl Fn(usize) -> String) -> String {
@@ -88,5 +91,40 @@ fn scripts_that_are_too_large_or_too_deep_are_reported() {
         let deep = format!("a = {}{}", "[".repeat(50_000), "]".repeat(50_000));
         let deep = Fake::new().check(language, &deep);
         assert_eq!(deep.findings[0].message, "more than 200 brackets are open here");
+    }
+}
+
+/// The steps of following the data, and whether the flows are known.
+fn followed(shape: scripts::Shape, language: Language, lines: usize) -> (usize, bool) {
+    let none = json!({ "type": "object" });
+    let tools = ["page", "send"].map(|name| (name.to_owned(), none.clone())).to_vec();
+    let script = scripts::script(shape, language, lines);
+    let checked = Fake { tools, asked: Vec::new() }.check(language, &script);
+    assert!(!checked.has_errors(), "{shape:?} {language:?}: {:?}", checked.findings);
+    (checked.flow_steps, checked.flow.is_some())
+}
+
+#[test]
+fn the_work_of_following_data_is_bounded() {
+    for shape in scripts::SHAPES {
+        let (steps, is_known) = followed(shape, Language::TypeScript, 3_000);
+        // What is under way is completed.
+        assert!(steps < MAX_FLOW_STEPS + MAX_FLOW_STEPS / 10, "{shape:?}: {steps}");
+        assert!(!is_known || steps <= MAX_FLOW_STEPS, "{shape:?}: {steps}");
+    }
+    for language in LANGUAGES {
+        let (steps, is_known) = followed(scripts::Shape::Mixing, language, 1_400);
+        assert!(!is_known && steps > MAX_FLOW_STEPS, "{language:?}: {steps}");
+    }
+}
+
+#[test]
+fn the_work_of_following_data_grows_with_the_length() {
+    for shape in [scripts::Shape::Calls, scripts::Shape::Functions] {
+        for language in LANGUAGES {
+            let [short, long] = [90, 900].map(|lines| followed(shape, language, lines));
+            assert!(long.1, "{shape:?} {language:?}");
+            assert!(long.0 <= short.0 * 11, "{shape:?} {language:?}: {short:?} {long:?}");
+        }
     }
 }

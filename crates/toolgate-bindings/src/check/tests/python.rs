@@ -285,7 +285,7 @@ fn the_check_returns_the_tools_and_their_parameters() {
     assert_eq!(names, ["get_expenses", "notes_list"]);
     assert_eq!(checked.tools[0].parameters, ["user_id", "quarter"]);
     assert_eq!(fake.asked, [["get_expenses", "notes_list"]]);
-    assert_eq!(checked.source, source);
+    assert_eq!(checked.source, source.replace("notes_list()", "_0        ()"));
 }
 
 #[test]

@@ -85,10 +85,13 @@ pub(super) fn check(
     }
     promises::check(&own, &script, report);
     literals::check_value(&parsed.program, &script, report);
+    let analysis = flow::analyse(translate::translate(&parsed.program, &script), &tools, text);
     Some(LanguageCheck {
-        source: strip::strip(&parsed.program, text),
+        source: strip::strip(&parsed.program, text, &analysis.marks),
         tools: tools.used(names.tool_names()),
-        flow: flow::analyse(translate::translate(&parsed.program, &script), &tools, text),
+        flow: analysis.flow,
+        flow_steps: analysis.steps,
+        places: analysis.marks.into_iter().map(|mark| mark.place).collect(),
     })
 }
 

@@ -5,7 +5,7 @@
   const { Proxy, TypeError } = globalThis;
   const reject = Promise.reject.bind(Promise);
 
-  const invoke = (name, example, inputs) => {
+  const invoke = (name, example, place, inputs) => {
     const given = inputs[0] === undefined ? {} : inputs[0];
     // What comes after an object is not looked at: `list.map(tool)` gives an index, and the list.
     const isLost = inputs[0] === undefined && inputs[1] !== undefined;
@@ -14,13 +14,13 @@
     }
     const error = shared.callError(name);
     try {
-      return host.call(name, given, error);
+      return host.call(name, given, error, place);
     } catch (thrown) {
       return reject(thrown);
     }
   };
-  const makeFunction = (name, example) => {
-    const made = (...inputs) => invoke(name, example, inputs);
+  const makeFunction = (name, example, place) => {
+    const made = (...inputs) => invoke(name, example, place, inputs);
     shared.defineProperty(made, "name", { __proto__: null, value: name, configurable: true });
     return made;
   };
@@ -34,16 +34,18 @@
     get(target, name) {
       if (typeof name === "symbol" || name in passive) return undefined;
       const exposed = wellFormed(name);
-      return target[exposed] ?? (others[exposed] ??= makeFunction(exposed, `${exposed}({ … })`));
+      return target[exposed] ?? (others[exposed] ??= makeFunction(exposed, `${exposed}({ … })`, null));
     },
   });
   hidden(globalThis, "tools", tools);
 
   host.internal("define", (name, example) => {
-    const made = makeFunction(name, example);
+    const made = makeFunction(name, example, null);
     own(known, name, made);
     hidden(globalThis, name, made);
   });
+  // A function for one place of the script. It is no property of anything.
+  host.internal("definePlace", makeFunction);
 
   const emit = (block) => {
     if (typeof block !== "object" || block === null || isArray(block)) {

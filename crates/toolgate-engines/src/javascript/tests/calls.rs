@@ -1,6 +1,6 @@
 //! Tools as functions.
 
-use super::{assert_failures, assert_values, failure, run, value};
+use super::{LIMITS, assert_failures, assert_values, failure, failure_of, run, run_at, value};
 use crate::{EngineOutcome, FailureKind};
 
 #[test]
@@ -162,4 +162,37 @@ fn content_blocks_are_handed_on() {
         ]
     );
     assert_failures(&[("emit('x')", FailureKind::Exception, "emit takes a content block")]);
+}
+
+#[test]
+fn a_call_reports_the_place_that_made_it() {
+    let places = |source: &str| run_at(source, &["_0", "_1"], LIMITS, usize::MAX).places;
+    let (first, second) = (Some(0), Some(1));
+    for (source, expected) in [
+        ("await _1({}); await _0({}); await echo({})", vec![second, first, None]),
+        ("for (const n of [1, 2]) await _0({ n })", vec![first; 2]),
+        ("const f = () => _0({}); await Promise.all([1, 2].map(f))", vec![first; 2]),
+        ("await Promise.all([{}, {}].map(echo)); await tools.echo({})", vec![None; 3]),
+        ("await _0?.({})", vec![first]),
+        ("const f = _1; await f({})", vec![second]),
+        // Only the text of the script can name a place.
+        (
+            "const n = '_0'; for (const o of [globalThis, tools]) try { await o[n]?.({}) } catch {}",
+            vec![None],
+        ),
+        ("return (0, eval)('typeof _0')", vec![]),
+    ] {
+        assert_eq!(places(source), expected, "{source}");
+    }
+}
+
+#[test]
+fn a_failure_at_a_place_is_that_of_the_tool() {
+    let run = |source: &str| run_at(source, &["_0"], LIMITS, usize::MAX);
+    let failure = failure_of("_0", run("let x = 1;\n  await _0  (1)"));
+    assert!(failure.message.contains("echo takes one object: echo({ value })"), "{failure:?}");
+    let failure = failure_of("_0", run("let x = 1;\n  x.y.z; _0  ({})"));
+    assert_eq!((failure.stack[0].position.line, failure.stack[0].position.column), (2, 3));
+    let failure = failure_of("_0", run("if (_0({}) {"));
+    assert_eq!(failure.kind, FailureKind::Syntax);
 }

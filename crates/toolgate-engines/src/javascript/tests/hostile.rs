@@ -191,7 +191,7 @@ fn the_host_is_out_of_reach() {
             "return [typeof host, typeof shared, typeof std, typeof os, typeof print, typeof require]",
             r#"["undefined","undefined","undefined","undefined","undefined","undefined"]"#,
         ),
-        ("return String(echo)", r#""(...inputs) => invoke(name, example, inputs)""#),
+        ("return String(echo)", r#""(...inputs) => invoke(name, example, place, inputs)""#),
         (
             "try { new Function('return process.memoryUsage')() } catch (e) { return e.name }",
             r#""UnsupportedError""#,

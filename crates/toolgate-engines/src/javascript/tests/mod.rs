@@ -10,7 +10,7 @@ mod locales;
 mod round_trip;
 mod world;
 
-use self::world::{JavaScriptRun, LIMITS, run, run_with};
+use self::world::{JavaScriptRun, LIMITS, run, run_at, run_with};
 use crate::{EngineOutcome, FailureKind, ScriptFailure};
 
 /// The JSON that a script returned.

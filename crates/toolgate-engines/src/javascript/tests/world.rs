@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     Completion, Engine, EngineCall, EngineLimits, EngineOutcome, EngineScript, Function,
-    HostClosed, RunSeed, Stream, ToolException, World, javascript::JavaScript,
+    HostClosed, RunSeed, ScriptPlace, Stream, ToolException, World, javascript::JavaScript,
 };
 
 /// What a run left behind.
@@ -16,6 +16,7 @@ pub(super) struct JavaScriptRun {
     pub(super) output: String,
     pub(super) complaints: String,
     pub(super) calls: Vec<(String, String)>,
+    pub(super) places: Vec<Option<u32>>,
     pub(super) blocks: Vec<String>,
     /// The largest number of calls in flight.
     pub(super) most_at_once: usize,
@@ -27,6 +28,7 @@ struct WorldLog {
     output: String,
     complaints: String,
     calls: Vec<(String, String)>,
+    places: Vec<Option<u32>>,
     blocks: Vec<String>,
     most_at_once: usize,
 }
@@ -51,6 +53,16 @@ pub(super) fn run(source: &str) -> JavaScriptRun {
 }
 
 pub(super) fn run_with(source: &str, limits: EngineLimits, closes_after: usize) -> JavaScriptRun {
+    run_at(source, &[], limits, closes_after)
+}
+
+/// Runs a script in which these names are places that call `echo`.
+pub(super) fn run_at(
+    source: &str,
+    places: &[&str],
+    limits: EngineLimits,
+    closes_after: usize,
+) -> JavaScriptRun {
     let functions: Vec<Function> = FUNCTIONS
         .iter()
         .map(|name| Function { name: (*name).to_owned(), parameters: vec!["value".to_owned()] })
@@ -63,10 +75,12 @@ pub(super) fn run_with(source: &str, limits: EngineLimits, closes_after: usize) 
         now: Duration::ZERO,
     };
     let engine = Box::new(JavaScript::new().expect("the engine starts"));
-    let script = EngineScript { source, functions: &functions };
+    let place = |alias: &&str| ScriptPlace { alias: (*alias).into(), function: "echo".into() };
+    let places: Vec<ScriptPlace> = places.iter().map(place).collect();
+    let script = EngineScript { source, functions: &functions, places: &places };
     let outcome = engine.run(&script, &limits, &mut world);
-    let WorldLog { output, complaints, calls, blocks, most_at_once } = seen.take();
-    JavaScriptRun { outcome, output, complaints, calls, blocks, most_at_once }
+    let WorldLog { output, complaints, calls, places, blocks, most_at_once } = seen.take();
+    JavaScriptRun { outcome, output, complaints, calls, places, blocks, most_at_once }
 }
 
 impl World for FakeWorld {
@@ -75,6 +89,7 @@ impl World for FakeWorld {
         if seen.calls.len() >= self.closes_after {
             return Err(HostClosed);
         }
+        seen.places.push(call.place);
         seen.calls.push((call.name.clone(), call.arguments.get().to_owned()));
         // `last` is answered after all that were made before it and right after it.
         if call.name == "last" {

@@ -240,3 +240,22 @@ fn a_lost_pipe_to_the_host_ends_the_script() {
     assert_eq!(run.failure().kind, FailureKind::Abandoned);
     assert_eq!(run.output, "");
 }
+
+#[test]
+fn a_call_reports_the_place_that_made_it() {
+    let (first, second) = (Some(0), Some(1));
+    for (source, expected) in [
+        ("await _place_1(1)\nawait _place_0(x=1)\nawait echo(1)", vec![second, first, None]),
+        ("for n in range(2):\n    await _place_0(n)", vec![first; 2]),
+        (
+            "import asyncio\nawait asyncio.gather(*[_place_0   (n) for n in range(2)], echo(1))",
+            vec![first, first, None],
+        ),
+        ("f = echo\nawait f(1)\nprint(f'{await _place_1(2)}')", vec![None, second]),
+        ("async def f(t):\n    return await t(1)\nawait f(echo)", vec![None]),
+    ] {
+        assert_eq!(run(source).places, expected, "{source}");
+    }
+    let run = run("await _place_0(1, 2, 3)");
+    assert!(run.failure().message.contains("echo() takes from 0 to 2"), "{:?}", run.failure());
+}

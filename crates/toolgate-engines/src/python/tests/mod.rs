@@ -12,7 +12,9 @@ use serde_json::{Value, value::RawValue};
 
 use super::Python;
 use crate::{
-    engine::{Engine, EngineLimits, EngineOutcome, EngineScript, Function, ScriptFailure},
+    engine::{
+        Engine, EngineLimits, EngineOutcome, EngineScript, Function, ScriptFailure, ScriptPlace,
+    },
     world::{Completion, EngineCall, HostClosed, RunSeed, Stream, ToolException, World},
 };
 
@@ -30,6 +32,8 @@ pub(super) struct PythonRun {
     pub(super) errors: String,
     /// The calls as they were made.
     pub(super) calls: Vec<(String, Value)>,
+    /// The places of the calls.
+    pub(super) places: Vec<Option<u32>>,
     /// How many calls were open at the same time at most.
     pub(super) most_open: usize,
     pub(super) outcome: Result<Option<Value>, ScriptFailure>,
@@ -95,14 +99,17 @@ pub(super) fn run_on(
     })
     .collect();
     let mut world = FakeWorld { order, ..FakeWorld::default() };
-    let outcome =
-        Box::new(python).run(&EngineScript { source, functions: &functions }, &limits, &mut world);
+    // No other script has these names.
+    let place = |alias: &str| ScriptPlace { alias: alias.into(), function: "echo".into() };
+    let places = [place("_place_0"), place("_place_1")];
+    let script = EngineScript { source, functions: &functions, places: &places };
+    let outcome = Box::new(python).run(&script, &limits, &mut world);
     let outcome = match outcome {
         EngineOutcome::Value(value) => Ok(value.map(|value| parse(&value))),
         EngineOutcome::Failed(failure) => Err(failure),
     };
-    let FakeWorld { output, errors, calls, most_open, .. } = world;
-    PythonRun { output, errors, calls, most_open, outcome }
+    let FakeWorld { output, errors, calls, places, most_open, .. } = world;
+    PythonRun { output, errors, calls, places, most_open, outcome }
 }
 
 fn parse(text: &RawValue) -> Value {
@@ -114,6 +121,7 @@ struct FakeWorld {
     output: String,
     errors: String,
     calls: Vec<(String, Value)>,
+    places: Vec<Option<u32>>,
     open: VecDeque<Completion>,
     most_open: usize,
     now: Duration,
@@ -126,6 +134,7 @@ impl Default for FakeWorld {
             output: String::new(),
             errors: String::new(),
             calls: Vec::new(),
+            places: Vec::new(),
             open: VecDeque::new(),
             most_open: 0,
             now: Duration::ZERO,
@@ -140,6 +149,7 @@ impl World for FakeWorld {
         if let Some(outcome) = answer(&call.name, &arguments, &call.arguments) {
             self.open.push_back(Completion { id: call.id, outcome });
         }
+        self.places.push(call.place);
         self.calls.push((call.name, arguments));
         self.most_open = self.most_open.max(self.open.len());
         Ok(())

@@ -197,7 +197,9 @@ impl<'a> Translator<'a> {
         let callee = self.expression(&call.func);
         let arguments = self.arguments(&call.arguments);
         let offset = u32::from(call.start());
-        Expression::Call(Box::new(Call { callee, arguments, is_new: false, offset }))
+        let name_range =
+            call.func.as_name_expr().map(|name| (name.start().into(), name.end().into()));
+        Expression::Call(Box::new(Call { callee, arguments, is_new: false, offset, name_range }))
     }
 
     fn arguments(&mut self, given: &'a Arguments) -> Vec<Argument> {

@@ -222,7 +222,7 @@ impl<'a> Translator<'a> {
             let callee = self.expression(&decorator.expression);
             let offset = u32::from(decorator.range.start());
             let arguments = vec![Argument::Position(value)];
-            let call = Call { callee, arguments, is_new: false, offset };
+            let call = Call { callee, arguments, is_new: false, offset, name_range: None };
             value = Expression::Call(Box::new(call));
         }
         value

@@ -18,12 +18,17 @@ use oxc_ast_visit::Visit;
 use oxc_span::{GetSpan, Span};
 
 use self::edits::Edits;
+use crate::check::flow::PlaceMark;
 
-/// The script as JavaScript; `None` if it has no types.
-pub(super) fn strip(program: &Program<'_>, text: &str) -> Option<String> {
+/// The script as JavaScript, with the names of its places; `None` if it has neither types nor
+/// places.
+pub(super) fn strip(program: &Program<'_>, text: &str, marks: &[PlaceMark]) -> Option<String> {
     let mut stripper = Stripper { edits: Edits::new(text) };
     if let Some(hashbang) = &program.hashbang {
         stripper.blank(hashbang.span);
+    }
+    for mark in marks {
+        stripper.edits.replace(mark.start, mark.end, mark.text());
     }
     stripper.visit_program(program);
     stripper.edits.apply()

@@ -91,7 +91,14 @@ impl Translator<'_, '_> {
                 let callee = self.expression(&call.callee);
                 let arguments = self.arguments(&call.arguments);
                 let offset = call.span.start;
-                Expression::Call(Box::new(Call { callee, arguments, is_new: true, offset }))
+                let name_range = None;
+                Expression::Call(Box::new(Call {
+                    callee,
+                    arguments,
+                    is_new: true,
+                    offset,
+                    name_range,
+                }))
             }
             Syntax::ChainExpression(chain) => match &chain.expression {
                 ChainElement::CallExpression(call) => self.call(call),
@@ -116,7 +123,14 @@ impl Translator<'_, '_> {
                     arguments.push(Argument::Position(self.expression(value)));
                 }
                 let offset = tagged.span.start;
-                Expression::Call(Box::new(Call { callee, arguments, is_new: false, offset }))
+                let name_range = None;
+                Expression::Call(Box::new(Call {
+                    callee,
+                    arguments,
+                    is_new: false,
+                    offset,
+                    name_range,
+                }))
             }
             Syntax::UnaryExpression(unary) => {
                 let value = self.expression(&unary.argument);
@@ -236,7 +250,17 @@ impl Translator<'_, '_> {
         let callee = self.expression(&call.callee);
         let arguments = self.arguments(&call.arguments);
         let offset = call.span.start;
-        Expression::Call(Box::new(Call { callee, arguments, is_new: false, offset }))
+        let name_range = match call.callee.get_inner_expression() {
+            Syntax::Identifier(name) => Some(name.span),
+            Syntax::StaticMemberExpression(member)
+                if matches!(member.object, Syntax::Identifier(_)) =>
+            {
+                Some(member.span)
+            }
+            _ => None,
+        };
+        let name_range = name_range.map(|span| (span.start, span.end));
+        Expression::Call(Box::new(Call { callee, arguments, is_new: false, offset, name_range }))
     }
 
     fn arguments(&mut self, arguments: &[SyntaxArgument<'_>]) -> Vec<Argument> {

@@ -1,0 +1,195 @@
+//! Methods of texts, collections and functions.
+
+use super::{
+    super::{
+        Solver,
+        calls::{ArgumentKind, CallState},
+        graph::{CallId, Node, ObjectId, ObjectKind, Use, Value},
+        ir::name,
+    },
+    names::{ADDING_METHODS, ELEMENT_METHODS, PART_METHODS, PRIMITIVE_METHODS, SPLITTING_METHODS},
+};
+
+impl Solver<'_> {
+    /// A method of something that is no object of the script.
+    pub(in crate::check::flow) fn call_method(
+        &mut self,
+        call: CallId,
+        receiver: Node,
+        object: Option<ObjectId>,
+    ) {
+        let Some(state) = self.calls.get(call as usize) else { return };
+        let method = self.names.text(state.member);
+        let is_indirect = matches!(&*method, "call" | "apply" | "bind");
+        match object.map(|object| (object, self.kind(object))) {
+            Some((_, ObjectKind::Plain)) if !matches!(&*method, "toString" | "hasOwnProperty") => {}
+            Some((
+                callee,
+                ObjectKind::Function { .. }
+                | ObjectKind::Bound { .. }
+                | ObjectKind::Class(_)
+                | ObjectKind::Tool(_)
+                | ObjectKind::AnyTool
+                | ObjectKind::Collector(_),
+            )) if is_indirect => self.call_indirectly(call, callee, &method),
+            Some((_, ObjectKind::Builtin(_))) if is_indirect => self.unknown(call, Some(receiver)),
+            Some((
+                _,
+                ObjectKind::Plain
+                | ObjectKind::Instance
+                | ObjectKind::Function { .. }
+                | ObjectKind::Bound { .. }
+                | ObjectKind::Class(_)
+                | ObjectKind::Tool(_)
+                | ObjectKind::AnyTool
+                | ObjectKind::Tools
+                | ObjectKind::Builtin(_)
+                | ObjectKind::Collector(_)
+                | ObjectKind::Sent(_),
+            )) => {}
+            _ => self.model_method(call, receiver, &method),
+        }
+    }
+
+    /// `call`, `apply` and `bind` of a function.
+    fn call_indirectly(&mut self, call: CallId, callee: ObjectId, method: &str) {
+        let Some(state) = self.calls.get(call as usize).cloned() else { return };
+        if !self.done.insert((call, callee)) {
+            return;
+        }
+        let this = state.arguments.first().map(|(_, node)| *node);
+        let node = self.node();
+        self.add(node, Value::Object(callee), node);
+        if method == "bind" {
+            let this = this.unwrap_or(node);
+            let bound = self.object(ObjectKind::Bound { function: callee, this });
+            let extra = state.arguments.iter().skip(1).map(|(_, node)| *node).collect();
+            self.bound.insert(bound, extra);
+            self.add(state.result, Value::Object(bound), state.result);
+            return;
+        }
+        let mut arguments: Vec<_> = state.arguments.iter().skip(1).copied().collect();
+        if method == "apply" {
+            for (kind, _) in &mut arguments {
+                *kind = ArgumentKind::Spread;
+            }
+        }
+        self.call(CallState { arguments, this, callee: node, member: name::NONE, ..state });
+    }
+
+    /// What a method of a text, a collection or a result does.
+    pub(in crate::check::flow) fn model_method(
+        &mut self,
+        call: CallId,
+        receiver: Node,
+        method: &str,
+    ) {
+        let Some(known) = self.calls.get_mut(call as usize) else { return };
+        if known.is_modelled {
+            return;
+        }
+        known.is_modelled = true;
+        let state = known.clone();
+        let (result, given) = (state.result, self.arguments(&state));
+        // The message of an error may contain them.
+        for node in given.iter().chain([&receiver]) {
+            self.deep(*node, state.thrown);
+        }
+        match method {
+            _ if PRIMITIVE_METHODS.contains(&method) => {
+                for node in given.iter().chain([&receiver]) {
+                    self.deep(*node, result);
+                }
+            }
+            _ if SPLITTING_METHODS.contains(&method) => {
+                self.hold(&given, Some(receiver), result);
+            }
+            _ if PART_METHODS.contains(&method) => {
+                self.copy(receiver, result);
+                for node in given {
+                    self.deep(node, result);
+                    self.flow(node, Use::Items(result));
+                }
+            }
+            _ if ADDING_METHODS.contains(&method) => {
+                for node in given.iter().chain([&state.condition]) {
+                    self.flow(receiver, Use::Store(name::ANY, *node));
+                }
+                self.flow(receiver, Use::Shape(result));
+                if method == "fill" {
+                    self.copy(receiver, result);
+                }
+            }
+            _ if ELEMENT_METHODS.contains(&method) => self.element(&state, receiver, &given),
+            _ => self.model_other(call, &state, receiver, method, &given),
+        }
+    }
+
+    fn element(&mut self, state: &CallState, receiver: Node, given: &[Node]) {
+        match self.key(state, 0) {
+            Some(key) => self.flow(receiver, Use::Load(key, state.result)),
+            None => self.flow(receiver, Use::LoadAny(state.result)),
+        }
+        self.flow(receiver, Use::Shape(state.result));
+        for node in given {
+            self.deep(*node, state.result);
+            self.copy(*node, state.result);
+        }
+    }
+
+    /// A method that changes its receiver, or calls functions.
+    pub(super) fn model_other(
+        &mut self,
+        call: CallId,
+        state: &CallState,
+        receiver: Node,
+        method: &str,
+        given: &[Node],
+    ) {
+        let result = state.result;
+        match method {
+            "map" | "flatMap" | "forEach" | "filter" | "find" | "findLast" | "some" | "every"
+            | "findIndex" | "findLastIndex" | "sort" | "toSorted" => {
+                self.each(call, receiver, method, given);
+            }
+            "reduce" | "reduceRight" => self.reduce(call, state, receiver, given),
+            "then" | "catch" | "finally" => {
+                self.promise_method(call, state, receiver, method, given);
+            }
+            "set" | "setdefault" | "__setitem__" => {
+                self.set_element(state, receiver, method, given);
+            }
+            "get" | "getAll" => self.element(state, receiver, given),
+            "extend" | "update" | "extendleft" => self.extend(state, receiver),
+            "keys" | "values" | "entries" | "items" | "concat" | "flat" => {
+                self.view(state, receiver, method, given);
+            }
+            "splice" => {
+                for node in given.iter().skip(2) {
+                    self.flow(receiver, Use::Store(name::ANY, *node));
+                }
+                self.copy(receiver, result);
+            }
+            "next" | "send" => {
+                for node in given {
+                    self.flow(receiver, Use::Store(name::SENT, *node));
+                }
+                let (step, object) = self.holding(ObjectKind::Plain);
+                let value = self.field(object, name::VALUE);
+                self.flow(receiver, Use::LoadAny(value));
+                self.shaped(object, receiver);
+                self.copy(step, result);
+            }
+            "replace" | "replaceAll" | "sub" | "subn" => {
+                self.replaced(call, state, receiver, given);
+            }
+            "clear" | "close" | "cancel" | "task_done" | "release" | "abort" => {}
+            "create_task" | "gather" => {
+                for node in given {
+                    self.copy(*node, result);
+                }
+            }
+            _ => self.unknown(call, Some(receiver)),
+        }
+    }
+}

@@ -1,0 +1,5 @@
+CREATE TABLE flows (
+    run TEXT PRIMARY KEY,
+    graph TEXT NOT NULL,
+    sum INTEGER
+) WITHOUT ROWID;
