@@ -102,22 +102,24 @@ impl RealServers {
         self.directory.join("python/bin/python")
     }
 
-    /// A Python that has the SDKs of the providers of models: `anthropic`, `openai` and `google-genai`. `None` if they
-    /// are not installed and the test is to be skipped: then the reason is printed.
+    /// A Python that has the SDKs of the providers of models: `anthropic`, `openai` and `google-genai`. `None` if the
+    /// test is to be skipped; see [`installed_servers`].
     ///
     /// # Panics
     ///
     /// If `CI` is set and they are not installed.
-    #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
     pub fn provider_sdks(&self) -> Option<PathBuf> {
-        let python = self.directory.join("python-sdks/bin/python");
-        if python.exists() {
-            return Some(python);
-        }
-        let error = TestkitError::RealServers { missing: python };
-        assert!(std::env::var_os("CI").is_none(), "{error}");
-        eprintln!("skipped: {error}");
-        None
+        self.later_addition("python-sdks/bin/python")
+    }
+
+    /// The package of an endpoint for tests that speaks the APIs of several providers of models. `None` if the test is
+    /// to be skipped; see [`installed_servers`].
+    ///
+    /// # Panics
+    ///
+    /// If `CI` is set and it is not installed.
+    pub fn aimock(&self) -> Option<PathBuf> {
+        self.later_addition("npm/node_modules/@copilotkit/aimock")
     }
 
     /// The folder that Node.js finds the official SDKs in, for scripts that are clients.
@@ -134,6 +136,19 @@ impl RealServers {
     /// The TypeScript compiler, which is installed beside them: no server, but real as well.
     pub fn typescript_compiler(&self) -> PathBuf {
         self.npm_program("tsc")
+    }
+
+    /// What an older installation does not have.
+    #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+    fn later_addition(&self, path: &str) -> Option<PathBuf> {
+        let path = self.directory.join(path);
+        if path.exists() {
+            return Some(path);
+        }
+        let error = TestkitError::RealServers { missing: path };
+        assert!(std::env::var_os("CI").is_none(), "{error}");
+        eprintln!("skipped: {error}");
+        None
     }
 
     fn npm(&self, program: &str, args: &[&str]) -> FixtureEntry {

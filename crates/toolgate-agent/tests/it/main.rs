@@ -11,6 +11,7 @@ mod judge;
 mod lab;
 mod scripts;
 
+mod aimock;
 mod cancel;
 mod code;
 mod discovery;
