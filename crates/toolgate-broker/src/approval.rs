@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use toolgate_catalog::{Fingerprint, Tool, ToolId};
 use toolgate_policy::{
     ArgumentConditions, Contact, Decision, Evidence, Grant, GrantId, GrantScope, GrantedArguments,
-    Ground, LabelSet, ScriptWay, Timestamp, ToolPolicy, Verdict, definitions::shown,
+    Ground, LabelSet, Presence, ScriptWay, Timestamp, ToolPolicy, Verdict, definitions::shown,
 };
 use toolgate_upstream::{InputHandler, InputRequest, can_answer};
 
@@ -103,6 +103,9 @@ pub struct ApprovalRequest {
     pub tool: ToolId,
     /// The fingerprint of the server's endpoint.
     pub endpoint: Fingerprint,
+    /// The fingerprint of the tool's definition. Questions of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<Fingerprint>,
     /// The exposed name of the tool.
     pub name: String,
     /// The arguments, with long values shortened.
@@ -131,6 +134,9 @@ pub struct ApprovalRequest {
     pub caller: Arc<str>,
     /// The authenticated identity of the caller. A grant belongs to it.
     pub identity: Arc<str>,
+    /// How a person who answers shows that they are there, at least.
+    #[serde(default, skip_serializing_if = "Presence::is_terminal")]
+    pub presence: Presence,
 }
 
 /// How many characters of the arguments are shown, without the note about the rest.
@@ -164,6 +170,7 @@ impl ApprovalRequest {
         Self {
             tool: tool.id.clone(),
             endpoint,
+            definition: Some(tool.definition.fingerprint()),
             name: tool.name.to_string(),
             arguments: shown(&overview, ARGUMENTS + REST),
             all_arguments: (overview != all).then(|| shown(&all, ALL_ARGUMENTS)),
@@ -177,6 +184,7 @@ impl ApprovalRequest {
             run: context.run.as_ref().map(|(run, _)| Arc::clone(run.id())),
             caller: Arc::clone(&context.session.caller().name),
             identity: Arc::clone(context.identity()),
+            presence: Presence::Terminal,
         }
     }
 
@@ -186,7 +194,16 @@ impl ApprovalRequest {
         let Self { tool: ToolId { server, tool }, endpoint, arguments_hash, labels, .. } = self;
         let run = self.run.as_deref().unwrap_or_default();
         let caller = &self.identity;
-        format!("{server}/{tool} {endpoint} {arguments_hash} {labels} {run} {caller}")
+        let presence = match self.presence {
+            Presence::Terminal => "",
+            Presence::Desktop => " desktop",
+            Presence::Password => " password",
+        };
+        let definition = self.definition.map(|definition| format!(" {definition}"));
+        let definition = definition.unwrap_or_default();
+        format!(
+            "{server}/{tool} {endpoint} {arguments_hash} {labels} {run} {caller}{presence}{definition}"
+        )
     }
 
     /// Whether an answer to the other request applies to this one: both come from the same run, or
@@ -254,12 +271,14 @@ impl ApprovalRequest {
             caller: Arc::clone(&self.identity),
             tool: self.tool.clone(),
             endpoint: self.endpoint,
+            definition: self.definition,
             arguments,
             labels: self.labels,
             origins: self.origins.clone(),
             granted_at: now,
             expires_at: ends.map(until),
             by: by.into(),
+            presence: self.presence,
         })
     }
 }

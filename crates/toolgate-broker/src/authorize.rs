@@ -6,7 +6,7 @@ use parking_lot::RwLock;
 use serde_json::Value;
 use toolgate_catalog::{Definition, Fingerprint, ServerName, Tool, ToolId};
 use toolgate_policy::{
-    Decision, GrantRequest, GrantScope, Policy, PolicySettings, ToolPolicy, Verdict,
+    Decision, GrantRequest, GrantScope, Policy, PolicySettings, Presence, ToolPolicy, Verdict,
 };
 use toolgate_store::{Approval, ApprovalState, Journal, JournalError, QuestionReference};
 use toolgate_upstream::{CallError, CallOptions};
@@ -40,6 +40,8 @@ pub(crate) struct PolicyInForce {
     pub(crate) policy: Policy,
     /// Whether the policy has no rules, so that no request is judged.
     pub(crate) is_idle: bool,
+    /// How a person who allows a call has to show that they are there.
+    presence: Presence,
     tools: RwLock<HashMap<ToolId, CachedPolicy>>,
 }
 
@@ -103,8 +105,8 @@ impl EndpointFingerprints {
 
 impl PolicyInForce {
     pub(crate) fn new(settings: PolicySettings) -> Self {
-        let is_idle = settings.is_idle();
-        Self { policy: Policy::new(settings), is_idle, tools: RwLock::default() }
+        let (is_idle, presence) = (settings.is_idle(), settings.presence);
+        Self { policy: Policy::new(settings), is_idle, presence, tools: RwLock::default() }
     }
 }
 
@@ -180,8 +182,11 @@ impl CallAuthorizer {
         }
         let endpoint = self.endpoints.of(&tool.id.server);
         let policy = self.policy_of(tool);
-        let request = ApprovalRequest::new(context, tool, endpoint, arguments, decision, &policy);
-        match self.find_grant(&request, arguments.clone()).await {
+        let request = ApprovalRequest {
+            presence: self.in_force().presence,
+            ..ApprovalRequest::new(context, tool, endpoint, arguments, decision, &policy)
+        };
+        match self.find_grant(tool, &request, arguments.clone()).await {
             Ok(Some(id)) => return Ok(Permit::Grant(id)),
             Ok(None) => {}
             // The grants cannot be read, so a person is asked again.
@@ -216,20 +221,24 @@ impl CallAuthorizer {
 
     async fn find_grant(
         &self,
+        tool: &Tool,
         request: &ApprovalRequest,
         arguments: Value,
     ) -> Result<Option<String>, JournalError> {
         let (grants, asked) = (Arc::clone(&self.grants), request.clone());
+        let definition = tool.definition.fingerprint();
         in_background(move || {
             let request = GrantRequest {
                 caller: &asked.identity,
                 tool: &asked.tool,
                 endpoint: asked.endpoint,
+                definition,
                 arguments: &arguments,
                 labels: asked.labels,
                 origins: &asked.origins,
                 run: asked.run.as_deref(),
                 session: Some(&asked.session),
+                presence: asked.presence,
                 now: now(),
             };
             Ok(grants.take(&request)?.map(|id| id.0.to_string()))
@@ -324,6 +333,8 @@ async fn ask_in_time(
     let asking = async {
         if forms == ClientForms::Sent
             && let Some(input_handler) = &options.input_handler
+            && approval::can_elicit(input_handler.as_ref())
+            && input_handler.may_decide().await
             && let Some(answer) = approval::elicit(input_handler.as_ref(), request).await
         {
             return Some(answer);
@@ -414,6 +425,7 @@ mod tests {
         let request = ApprovalRequest {
             tool: ToolId { server: "store".into(), tool: "delete".into() },
             endpoint: Fingerprint::of(&Value::Null),
+            definition: None,
             name: "store_delete".to_owned(),
             arguments: "{}".to_owned(),
             all_arguments: None,
@@ -427,6 +439,7 @@ mod tests {
             run: None,
             caller: "local".into(),
             identity: "local".into(),
+            presence: Presence::Terminal,
         };
         let options = CallOptions::default();
         let started = tokio::time::Instant::now();

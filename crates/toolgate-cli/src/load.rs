@@ -401,6 +401,7 @@ impl Loaded {
         settings
             .notices
             .extend(self.waiting.iter().map(|path| format!("{}.", trust::waiting(path))));
+        settings.policy.presence = self.presence();
         if lineage::is_below_server() {
             // The client may be that server.
             settings.forms = ClientForms::NotSent;

@@ -1,21 +1,11 @@
 //! The `approvals` key.
 
+use toolgate_policy::Presence;
+
 use crate::ProblemSeverity;
 use crate::document::Member;
 use crate::scope::Scope;
 use crate::section::{Section as _, Word, Wrong, choices, section};
-
-/// How a person shows that they are there. The order is that of strictness.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Presence {
-    /// They answer at the terminal that the command opens itself.
-    #[default]
-    Terminal,
-    /// They answer in a dialog on the desktop.
-    Desktop,
-    /// They answer at the terminal, and the system asks them for a password.
-    Password,
-}
 
 choices! {
     Presence: "terminal" => Terminal, "desktop" => Desktop, "password" => Password;

@@ -57,7 +57,7 @@ mod transport;
 
 use std::path::Path;
 
-pub use approvals::{ApprovalsConfig, Presence};
+pub use approvals::ApprovalsConfig;
 pub use code_mode::{CodeModeConfig, JournalConfig};
 pub use configuration::{Configuration, json_schema};
 pub use edit::{PolicyAddition, PolicyEditError, add_to_policy};
@@ -71,6 +71,7 @@ pub use secret::Secret;
 pub use server::{LoginConfig, ServerConfig, ServerSettings, ToolConfig};
 pub use services::{AuditConfig, RegistryConfig, TelemetryConfig};
 pub use tool_search::{ChatProviderName, EmbeddingsConfig, SubagentConfig, ToolSearchConfig};
+pub use toolgate_policy::Presence;
 pub use transport::Transport;
 
 /// The largest file that is read.

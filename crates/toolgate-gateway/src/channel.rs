@@ -19,11 +19,15 @@ use toolgate_mcp::{
 };
 use toolgate_upstream::{ClientId, InputHandler, InputRequest};
 
+use crate::http::RequestPeer;
+
 /// Sends messages to a client, within a request or outside of one.
 #[derive(Debug, Clone)]
 pub struct ClientChannel {
     capabilities: Arc<JsonObject>,
     client: Option<ClientId>,
+    /// The sender of the request, over HTTP.
+    peer: Option<RequestPeer>,
     kind: ChannelKind,
 }
 
@@ -70,12 +74,19 @@ impl ClientChannel {
         sink: Arc<dyn MessageSink>,
         pending: Arc<PendingInputRequests>,
     ) -> Self {
-        Self { capabilities, client: None, kind: ChannelKind::Legacy { sink, pending } }
+        let kind = ChannelKind::Legacy { sink, pending };
+        Self { capabilities, client: None, peer: None, kind }
     }
 
     pub(crate) fn modern(capabilities: JsonObject, events: mpsc::Sender<ChannelEvent>) -> Self {
         let capabilities = Arc::new(capabilities);
-        Self { capabilities, client: None, kind: ChannelKind::Modern(events) }
+        Self { capabilities, client: None, peer: None, kind: ChannelKind::Modern(events) }
+    }
+
+    /// The same channel, to this sender of a request.
+    #[must_use]
+    pub(crate) fn to_peer(self, peer: Option<RequestPeer>) -> Self {
+        Self { peer, ..self }
     }
 
     /// The same channel, as one of several that lead to this client.
@@ -119,6 +130,13 @@ impl InputHandler for ClientChannel {
 
     fn answer(&self, request: InputRequest) -> BoxFuture<'_, Result<Value, ErrorObject>> {
         self.request_input(request)
+    }
+
+    fn may_decide(&self) -> BoxFuture<'_, bool> {
+        match &self.peer {
+            Some(peer) => Box::pin(peer.may_decide()),
+            None => Box::pin(std::future::ready(true)),
+        }
     }
 
     fn client(&self) -> Option<ClientId> {

@@ -21,6 +21,7 @@ use toolgate_upstream::InputRequest;
 use crate::{
     channel::{ChannelEvent, ClientChannel, InputResponder},
     era::{DeclaredMeta, Era},
+    http::RequestPeer,
     service::{IncomingRequest, McpService, Owner},
     session::stopping,
 };
@@ -55,7 +56,11 @@ const MAX_QUEUED_EVENTS: usize = 256;
 const CANCEL_TIMEOUT: Duration = Duration::from_millis(300);
 
 impl ModernRequest {
-    pub(crate) fn start(service: Arc<dyn McpService>, request: JsonRpcRequest) -> Self {
+    pub(crate) fn start(
+        service: Arc<dyn McpService>,
+        request: JsonRpcRequest,
+        peer: Option<RequestPeer>,
+    ) -> Self {
         let capabilities = DeclaredMeta::of(request.params.as_ref()).capabilities().cloned();
         let (sender, events) = mpsc::channel(MAX_QUEUED_EVENTS);
         let (finish, outcome) = oneshot::channel();
@@ -66,7 +71,7 @@ impl ModernRequest {
             method: request.method,
             params: request.params,
             era: Era::Modern,
-            channel: ClientChannel::modern(capabilities.unwrap_or_default(), sender),
+            channel: ClientChannel::modern(capabilities.unwrap_or_default(), sender).to_peer(peer),
             cancel: cancel.clone(),
         };
         tokio::spawn(async move {
@@ -213,6 +218,7 @@ impl ParkedRequests {
         owner: &Owner,
         service: Arc<dyn McpService>,
         request: JsonRpcRequest,
+        peer: Option<RequestPeer>,
     ) -> Result<ModernRequest, ErrorObject> {
         if let Some(parked) = self.resume(owner, &request) {
             return Ok(parked);
@@ -225,7 +231,7 @@ impl ParkedRequests {
                            `inputResponses`";
             return Err(ErrorObject::invalid_params(message, None));
         }
-        Ok(ModernRequest::start(service, request))
+        Ok(ModernRequest::start(service, request, peer))
     }
 
     /// Takes out the request that `retry` continues, and delivers the responses.

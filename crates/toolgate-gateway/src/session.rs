@@ -14,6 +14,7 @@ use toolgate_mcp::{
 use crate::{
     channel::{ClientChannel, MessageSink, PendingInputRequests},
     era::Era,
+    http::RequestPeer,
     service::{AuthenticatedClient, ClientInfo, IncomingRequest, McpService, ServiceFactory},
 };
 
@@ -91,6 +92,7 @@ impl LegacySession {
         self: &Arc<Self>,
         request: JsonRpcRequest,
         sink: Arc<dyn MessageSink>,
+        peer: Option<RequestPeer>,
     ) -> Result<(), RequestRejection> {
         let in_flight = self.in_flight.begin(&request.id, &self.stop)?;
         let session = Arc::clone(self);
@@ -101,7 +103,8 @@ impl LegacySession {
                 Arc::clone(&session.capabilities),
                 Arc::clone(&sink),
                 Arc::clone(&session.input_requests),
-            );
+            )
+            .to_peer(peer);
             let mut answering = if method == methods::PING {
                 Box::pin(std::future::ready(Ok(json!({}))))
             } else {

@@ -224,7 +224,7 @@ impl StdioConnection {
             Some(batch) => Arc::clone(batch) as _,
         };
         match self.legacy.get() {
-            Some(session) => session.request(request, sink).map_err(ErrorObject::from),
+            Some(session) => session.request(request, sink, None).map_err(ErrorObject::from),
             None if request.method == methods::PING => {
                 sink.finish(Some(response_message(&request.id, Ok(json!({}))))).await;
                 Ok(())
@@ -283,7 +283,7 @@ impl StdioConnection {
             Err(error) => return Some(Err(error)),
             Ok((_, Some(info))) => return Some(Ok(info)),
             Ok((service, None)) => {
-                match self.parked.resume_or_start(&self.owner, service, request) {
+                match self.parked.resume_or_start(&self.owner, service, request, None) {
                     Ok(running) => running,
                     Err(error) => return Some(Err(error)),
                 }

@@ -155,7 +155,7 @@ impl Host {
         let takes_forms = offered.is_some_and(|offered| {
             offered.as_object().is_some_and(|kinds| kinds.is_empty() || kinds.contains_key("form"))
         });
-        if !takes_forms {
+        if !takes_forms || !input_handler.may_decide().await {
             return ConsentAnswer::NobodyToAsk;
         }
         let message = format!(
@@ -189,7 +189,9 @@ impl Host {
     async fn request_approval(&self, plan: &Plan) -> EnableOutcome {
         let fingerprint = plan.fingerprint();
         let json = serde_json::to_value(plan).unwrap_or_default();
-        let request = ServerConsentRequest::now(&plan.server, fingerprint, json, plan.shown());
+        let presence = json!(self.settings().policy.presence);
+        let shown = plan.shown();
+        let request = ServerConsentRequest::now(&plan.server, fingerprint, json, shown, presence);
         let change = move |choices: &mut Choices| {
             let mut asked = choices.requests.iter();
             let asked = asked.find(|(_, asked)| asked.fingerprint == request.fingerprint);

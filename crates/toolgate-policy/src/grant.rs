@@ -10,7 +10,7 @@ use serde_json::Value;
 use thiserror::Error;
 use toolgate_catalog::{Fingerprint, ToolId};
 
-use crate::{ArgumentConditions, Decision, LabelSet, Verdict};
+use crate::{ArgumentConditions, Decision, LabelSet, Presence, Verdict};
 
 /// The largest number of grants.
 pub const MAX_GRANTS: usize = 10_000;
@@ -43,6 +43,10 @@ pub struct Grant {
     pub tool: ToolId,
     /// The fingerprint of the tool's server. Another server of the same name is not covered.
     pub endpoint: Fingerprint,
+    /// The definition of the tool that the person decided about. Another one is not covered. Grants
+    /// of earlier versions have none, and cover all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<Fingerprint>,
     /// The arguments that the grant covers.
     pub arguments: GrantedArguments,
     /// The labels of the data that the person was informed of. A call with other data is not
@@ -59,6 +63,9 @@ pub struct Grant {
     pub expires_at: Option<Timestamp>,
     /// The name of the person who gave the grant, as reported by the approval channel.
     pub by: Arc<str>,
+    /// How the person showed that they were there. A call that requires more is not covered.
+    #[serde(default, skip_serializing_if = "Presence::is_terminal")]
+    pub presence: Presence,
 }
 
 /// How long a grant holds.
@@ -96,6 +103,8 @@ pub struct GrantRequest<'r> {
     pub tool: &'r ToolId,
     /// The fingerprint of the tool's server.
     pub endpoint: Fingerprint,
+    /// The fingerprint of the tool's definition.
+    pub definition: Fingerprint,
     /// The arguments.
     pub arguments: &'r Value,
     /// The labels of the data, from [`Decision::flow_labels`].
@@ -106,6 +115,8 @@ pub struct GrantRequest<'r> {
     pub run: Option<&'r str>,
     /// The session that the call belongs to.
     pub session: Option<&'r str>,
+    /// How a person who allows the call has to show that they are there.
+    pub presence: Presence,
     /// The current time.
     pub now: Timestamp,
 }
@@ -177,7 +188,9 @@ impl Grant {
             && *self.caller == *request.caller
             && self.tool == *request.tool
             && self.endpoint == request.endpoint
+            && self.definition.is_none_or(|definition| definition == request.definition)
             && self.is_valid(request.now)
+            && self.presence >= request.presence
             && self.labels.is_superset(request.labels)
             && request.origins.iter().all(|origin| self.origins.contains(origin))
             && self.arguments.cover(request.arguments)

@@ -24,6 +24,7 @@ mod index;
 mod limit;
 mod pattern;
 mod policy;
+mod presence;
 mod rule;
 mod settings;
 mod suggest;
@@ -44,6 +45,7 @@ pub use grant::{
 pub use limit::{CallLimit, LimitKey};
 pub use pattern::{MAX_PATTERN_BYTES, NamePattern, PatternError, ToolPattern};
 pub use policy::{Policy, ToolPolicy};
+pub use presence::Presence;
 pub use rule::{Breadth, Rule, RuleOrigin, RuleTarget, Specificity, Trust};
 pub use settings::{MAX_RULES, PolicySettings, RememberTime, ServerPolicy, ToolPolicySettings};
 pub use suggest::{SuggestedLabel, SuggestedRule, Suggestion, suggest};

@@ -6,7 +6,8 @@ use toolgate_catalog::ServerName;
 
 use crate::{
     CallLimit, CallPath, CallerCondition, Claims, FindingsMode, FlowMode, LabelSet, Mode,
-    NamePattern, NewTools, PatternError, Rule, RuleOrigin, RuleTarget, ToolPattern, Trust, Verdict,
+    NamePattern, NewTools, PatternError, Presence, Rule, RuleOrigin, RuleTarget, ToolPattern,
+    Trust, Verdict,
 };
 
 /// How many rules a policy may have.
@@ -36,6 +37,8 @@ pub struct PolicySettings {
     pub labels: Vec<(RuleTarget, LabelSet)>,
     /// The settings of the servers and their tools.
     pub servers: BTreeMap<ServerName, ServerPolicy>,
+    /// How a person who allows something shows that they are there.
+    pub presence: Presence,
     /// How many calls may be made.
     pub limits: Vec<Arc<CallLimit>>,
     /// Another policy that decides about every call as well. Of the two decisions the stricter one
@@ -118,6 +121,7 @@ impl PolicySettings {
         self.branches |= above.branches;
         self.new_tools = self.new_tools.max(above.new_tools);
         self.findings = self.findings.max(above.findings);
+        self.presence = self.presence.max(above.presence);
         let mut above = above.clone();
         for server in above.servers.values_mut() {
             server.trust = Trust::Unknown;

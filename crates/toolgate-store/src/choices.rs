@@ -76,6 +76,9 @@ pub struct ServerConsentRequest {
     pub shown: String,
     /// When it was requested, in seconds since 1970.
     pub at: u64,
+    /// How a person who agrees shows that they are there, in the format of the caller.
+    #[serde(default)]
+    pub presence: Value,
 }
 
 /// How many requests wait at most; the oldest are removed.
@@ -147,9 +150,10 @@ impl ServerConsentRequest {
         fingerprint: impl Into<String>,
         plan: Value,
         shown: impl Into<String>,
+        presence: Value,
     ) -> Self {
-        let (server, fingerprint) = (server.into(), fingerprint.into());
-        Self { server, fingerprint, plan, shown: shown.into(), at: crate::since_epoch().as_secs() }
+        let (server, fingerprint, shown) = (server.into(), fingerprint.into(), shown.into());
+        Self { server, fingerprint, plan, shown, at: crate::since_epoch().as_secs(), presence }
     }
 }
 
@@ -222,7 +226,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = Store::new(folder.path()).choices("c");
         for number in 0..MAX_REQUESTS as u64 + 3 {
-            let mut request = ServerConsentRequest::now("s", "f", Value::Null, "");
+            let mut request = ServerConsentRequest::now("s", "f", Value::Null, "", Value::Null);
             request.at = number;
             file.change(|choices| choices.requests.insert(format!("{number}"), request)).unwrap();
         }

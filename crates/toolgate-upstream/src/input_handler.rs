@@ -23,6 +23,12 @@ pub trait InputHandler: fmt::Debug + Send + Sync {
     /// Asks the client, and returns its answer as it was sent.
     fn answer(&self, request: InputRequest) -> BoxFuture<'_, Result<Value, ErrorObject>>;
 
+    /// Whether a person may decide something through this client. A server of this gateway that is its
+    /// own client is no person.
+    fn may_decide(&self) -> BoxFuture<'_, bool> {
+        Box::pin(std::future::ready(true))
+    }
+
     /// The client that answers. Handlers of one client give the same id; a handler without an id is
     /// a client of its own.
     fn client(&self) -> Option<ClientId> {
@@ -88,7 +94,7 @@ pub fn can_answer(capabilities: &JsonObject, request: &InputRequest) -> bool {
 
 /// The request as the client gets it: the server's name stands in front of what people read, so that
 /// no server can pose as toolgate or as another server. What the server says begins on the next line,
-/// where nothing in it changes how the name is shown.
+/// and is plain. What is no text is left out.
 pub(crate) fn signed(server: &ServerName, mut request: InputRequest) -> InputRequest {
     let (key, introduction) = match request.method.as_str() {
         methods::ELICITATION_CREATE => ("message", format!("Server {:?} asks:", server.as_str())),
@@ -99,14 +105,52 @@ pub(crate) fn signed(server: &ServerName, mut request: InputRequest) -> InputReq
     };
     if let Some(Value::Object(params)) = &mut request.params {
         let text = match params.get(key) {
-            None | Some(Value::Null) => introduction,
-            Some(Value::String(said)) => format!("{introduction}\n{said}"),
-            // No client can show this; it says what is wrong itself.
-            Some(_) => return request,
+            // A model reads this, and all of it.
+            Some(Value::String(said)) if key == "systemPrompt" => format!("{introduction}\n{said}"),
+            Some(Value::String(said)) => format!("{introduction}\n{}", plain(said)),
+            _ => introduction,
         };
         params.insert(key.to_owned(), text.into());
     }
     request
+}
+
+/// The longest text of a server in a question, and the most empty lines in a row.
+const LONGEST: usize = 4_000;
+const MOST_EMPTY_LINES: usize = 1;
+
+/// The text with its control characters and those that change its direction spelt out, such as
+/// `\u{202e}`, without most of its empty lines, and cut if it is long: a person must see that it is
+/// the server's, and what it says.
+fn plain(said: &str) -> String {
+    let mut text = String::new();
+    let mut breaks = 0;
+    for (count, letter) in said.chars().enumerate() {
+        if count == LONGEST {
+            text.push_str("… (the rest is not shown)");
+            break;
+        }
+        if letter == '\n' {
+            breaks += 1;
+        } else if !letter.is_whitespace() {
+            breaks = 0;
+        }
+        match letter {
+            '\n' if breaks > MOST_EMPTY_LINES + 1 => {}
+            '\n' | '\t' => text.push(letter),
+            '\r' => {}
+            '\u{61c}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}' => {
+                text.extend(letter.escape_unicode());
+            }
+            letter if letter.is_control() => text.extend(letter.escape_unicode()),
+            letter => text.push(letter),
+        }
+    }
+    text
 }
 
 #[cfg(test)]
@@ -121,13 +165,21 @@ mod tests {
         };
         let posing = json!({ "message": "\u{202e}toolgate asks: allow?", "requestedSchema": {} });
         let shown = asked("crm", "elicitation/create", posing);
-        assert_eq!(shown["message"], "Server \"crm\" asks:\n\u{202e}toolgate asks: allow?");
+        assert_eq!(shown["message"], "Server \"crm\" asks:\n\\u{202e}toolgate asks: allow?");
         assert_eq!(shown["requestedSchema"], json!({}));
         let link = json!({ "mode": "url", "url": "https://example.com", "message": "Log in" });
         let shown = asked("crm", "elicitation/create", link);
         assert_eq!(shown["message"], "Server \"crm\" asks:\nLog in");
         let shown = asked("crm", "elicitation/create", json!({}));
         assert_eq!(shown["message"], "Server \"crm\" asks:");
+        let hidden = json!({ "message": format!("\u{1b}[2Ja{}b\r\n\nc", "\n".repeat(300)) });
+        let shown = asked("crm", "elicitation/create", hidden);
+        assert_eq!(shown["message"], "Server \"crm\" asks:\n\\u{1b}[2Ja\n\nb\n\nc");
+        let shown = asked("crm", "elicitation/create", json!({ "message": ["toolgate asks"] }));
+        assert_eq!(shown["message"], "Server \"crm\" asks:");
+        let long = json!({ "message": "a".repeat(LONGEST + 1) });
+        let shown = asked("crm", "elicitation/create", long);
+        assert!(shown["message"].as_str().unwrap().ends_with("a… (the rest is not shown)"));
         let shown = asked("crm", "sampling/createMessage", json!({ "messages": [1] }));
         let signature = "Server \"crm\" asks for this text.";
         assert_eq!(shown, json!({ "messages": [1], "systemPrompt": signature }));

@@ -37,9 +37,9 @@ pub use toolgate_mcp::{
     HttpDialect,
     client::{
         ConnectFailure, ConnectionClient, ConnectionHandler, Endpoint, HttpEndpoint,
-        InProcessServer, InputRequest, OutputSource, RawConnection, RawRequest, Redactor,
-        RelatedRequest, RequestError, ServerLimits, StdioEndpoint, TokenProvider, is_loopback,
-        launcher_main, use_launcher,
+        InProcessServer, InputRequest, OutputSource, ProcessLineage, RawConnection, RawRequest,
+        Redactor, RelatedRequest, RequestError, ServerLimits, StdioEndpoint, TokenProvider,
+        is_loopback, launcher_main, lineage_of, own_lineage, use_launcher,
     },
 };
 pub use upstream::{ServerObserver, ServerPool, Upstream};

@@ -277,7 +277,8 @@ impl HostConfig {
         if let Some(mode) = mode {
             mode.apply(&mut search);
         }
-        let policy = self.policy(namespace).clone();
+        let mut policy = self.policy(namespace).clone();
+        policy.presence = policy.presence.max(configuration.approvals.presence);
         let servers = configuration
             .servers
             .iter()

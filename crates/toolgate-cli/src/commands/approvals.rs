@@ -23,7 +23,7 @@ pub(crate) fn waiting(journal: &Journal) -> Result<Vec<WaitingCall>, Failure> {
     Ok(open.into_iter().filter_map(read).collect())
 }
 
-/// A call by its id, or the beginning of it.
+/// A call by its whole id.
 pub(crate) fn find(journal: &Journal, id: &str) -> Result<Option<WaitingCall>, Failure> {
     let found = journal.approval(id)?;
     Ok(found.and_then(read).filter(|call| call.approval.state == ApprovalState::Open))

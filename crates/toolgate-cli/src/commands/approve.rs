@@ -7,7 +7,9 @@ use std::{
 
 use serde_json::json;
 use toolgate_broker::{GrantDuration, GrantExtent, PersonAnswer};
-use toolgate_policy::{ArgumentConditions, GrantedArguments, OPERATORS, definitions::shown};
+use toolgate_policy::{
+    ArgumentConditions, GrantedArguments, OPERATORS, Presence, definitions::shown,
+};
 use toolgate_store::{
     ChoiceFile, Consent, Journal, QuestionReference, ServerConsentRequest, Store,
 };
@@ -37,7 +39,7 @@ pub(crate) fn run(globals: &Globals, arguments: &Approve) -> CommandResult {
     let journal = store.journal()?;
     let Some(id) = &arguments.id else { return list(&files, &journal, arguments) };
     if let Some(call) = approvals::find(&journal, id)? {
-        return decide(&loaded, &store, &journal, &call, arguments);
+        return decide(&loaded, &store, &journal, call, arguments);
     }
     let waiting = waiting(&files)?;
     // What agents are told names a question, but allows nothing.
@@ -51,7 +53,7 @@ pub(crate) fn run(globals: &Globals, arguments: &Approve) -> CommandResult {
         .hint("`toolgate approve`, in a terminal, shows the id that does"));
     }
     if let Some(call) = call_named {
-        return decide(&loaded, &store, &journal, &call, arguments);
+        return decide(&loaded, &store, &journal, call, arguments);
     }
     let waiting = waiting.into_iter().find(|waiting| waiting.id == *id || is_named(waiting));
     if arguments.deny {
@@ -65,7 +67,10 @@ pub(crate) fn run(globals: &Globals, arguments: &Approve) -> CommandResult {
         print::line(request.shown.trim_end());
         return Ok(ExitCode::SUCCESS);
     }
-    person::agrees(loaded.presence(), request.shown.trim_end(), ALLOW)?;
+    // A word that this version does not know may be stricter than all that it knows.
+    let asked = serde_json::from_value::<Option<Presence>>(request.presence.clone());
+    let asked = asked.map_or(Presence::Password, Option::unwrap_or_default);
+    person::agrees(loaded.presence().max(asked), request.shown.trim_end(), ALLOW)?;
     let server = request.server.clone();
     let consent = Consent::now(request.fingerprint, request.plan);
     file.change(|choices| choices.consent(server, consent))?;
@@ -80,9 +85,12 @@ fn decide(
     loaded: &Loaded,
     store: &Store,
     journal: &Journal,
-    call: &WaitingCall,
+    mut call: WaitingCall,
     arguments: &Approve,
 ) -> CommandResult {
+    // The configuration of this command may be another than that of the gateway which asks.
+    call.request.presence = call.request.presence.max(loaded.presence());
+    let call = &call;
     if arguments.show {
         if arguments.output.json {
             print::json(&approvals::data(call))?;
@@ -106,7 +114,7 @@ fn decide(
         };
         let extent = extent(call, arguments)?;
         let question = question(call, lasts, &extent);
-        person::agrees(loaded.presence(), &call.request.to_string(), &question)?;
+        person::agrees(call.request.presence, &call.request.to_string(), &question)?;
         PersonAnswer::Allow { lasts, extent }
     };
     let text = approvals::answer(store, journal, call, &answer, arguments.expires)?;

@@ -6,6 +6,7 @@ mod late;
 mod model;
 mod ownership;
 mod patterns;
+mod peers;
 mod presence;
 mod talk;
 mod terminal;

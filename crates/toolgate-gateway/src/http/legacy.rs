@@ -56,7 +56,8 @@ pub(crate) async fn post(
             JsonRpcMessage::Request(request) => {
                 let Some(stream) = &stream else { continue };
                 let id = request.id.clone();
-                if let Err(rejection) = session.session.request(request, stream.clone()) {
+                let peer = Some(context.peer());
+                if let Err(rejection) = session.session.request(request, stream.clone(), peer) {
                     let error = ErrorObject::from(rejection);
                     if requests == 1 {
                         stream.end();

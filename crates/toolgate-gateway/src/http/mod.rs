@@ -8,6 +8,7 @@ mod headers;
 mod legacy;
 mod modern;
 mod origin;
+mod peer;
 mod sessions;
 mod settings;
 mod streams;
@@ -38,7 +39,9 @@ use tokio_io_timeout::TimeoutStream;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolgate_mcp::{JsonRpcInput, JsonRpcMessage, MalformedMessage};
 
-use self::{modern::ModernClients, origin::OriginPolicy, sessions::SessionTable};
+use self::{
+    modern::ModernClients, origin::OriginPolicy, peer::PeerConnection, sessions::SessionTable,
+};
 use crate::{
     access::{AccessControl, AccessPass, WELL_KNOWN},
     era::Era,
@@ -46,8 +49,8 @@ use crate::{
     service::{Owner, ServiceFactory},
 };
 
-pub(crate) use self::error::HttpError;
 pub use self::settings::{HttpLimits, HttpSettings, NamespaceRoute, RouteTable};
+pub(crate) use self::{error::HttpError, peer::RequestPeer};
 
 /// The state that all requests share.
 #[derive(Debug)]
@@ -84,10 +87,8 @@ pub(crate) struct RequestContext {
     endpoint: Arc<ServedEndpoint>,
     owner: Owner,
     pass: AccessPass,
+    connection: Arc<PeerConnection>,
 }
-
-#[derive(Debug, Clone, Copy)]
-struct PeerAddress(SocketAddr);
 
 /// The interval at which expired sessions and requests are removed.
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(5);
@@ -169,7 +170,8 @@ async fn accept(
 
 async fn serve_connection(server: &HttpState, stream: TcpStream, peer: SocketAddr, router: Router) {
     let _ = stream.set_nodelay(true);
-    let router = router.layer(axum::Extension(PeerAddress(peer)));
+    let connection = PeerConnection::new(peer, stream.local_addr().ok());
+    let router = router.layer(axum::Extension(connection));
     let limits = &server.limits;
     let mut stream = TimeoutStream::new(stream);
     // A client that does not read its response must not hold a connection for ever.
@@ -210,7 +212,7 @@ async fn clean_up(server: &HttpState) {
 /// Answers every HTTP request except those for OAuth metadata.
 async fn handle(
     State(server): State<Arc<HttpState>>,
-    axum::Extension(PeerAddress(peer)): axum::Extension<PeerAddress>,
+    axum::Extension(connection): axum::Extension<Arc<PeerConnection>>,
     request: HttpRequest,
 ) -> Response {
     let (parts, body) = request.into_parts();
@@ -228,9 +230,10 @@ async fn handle(
             return Err(HttpError::new(StatusCode::NOT_FOUND, message));
         };
         let headers = &parts.headers;
-        let access = server.access.authenticate(headers, &endpoint.path, peer.ip()).await?;
+        let peer = connection.address().ip();
+        let access = server.access.authenticate(headers, &endpoint.path, peer).await?;
         let owner = Owner { caller: access.caller, path: Arc::clone(&endpoint.path) };
-        let context = RequestContext { server, endpoint, owner, pass: access.pass };
+        let context = RequestContext { server, endpoint, owner, pass: access.pass, connection };
         match parts.method {
             Method::POST => context.post(headers, body).await,
             Method::GET => {
@@ -266,6 +269,12 @@ async fn describe_resource(State(server): State<Arc<HttpState>>, request: HttpRe
 }
 
 impl RequestContext {
+    /// The sender of the request.
+    fn peer(&self) -> RequestPeer {
+        let has_token = !self.owner.caller.is_local();
+        RequestPeer { connection: Arc::clone(&self.connection), has_token }
+    }
+
     async fn post(&self, headers: &HeaderMap, body: Body) -> Result<Response, HttpError> {
         headers::check_media_types(headers)?;
         let limits = &self.server.limits;

@@ -80,7 +80,8 @@ pub(crate) async fn post(
         return Ok(json_response(&id, info.map(ServerInfo::into_discover)));
     }
     let (parked, owner) = (&context.server.parked, &context.owner);
-    let mut running = match parked.resume_or_start(owner, service, request) {
+    let peer = Some(context.peer());
+    let mut running = match parked.resume_or_start(owner, service, request, peer) {
         Ok(running) => running,
         Err(error) => return Ok(json_response(&id, Err(error))),
     };

@@ -283,7 +283,7 @@ fn modern(
     params["_meta"][meta::PROTOCOL_VERSION] = json!("2026-07-28");
     params["_meta"][meta::CLIENT_CAPABILITIES] = json!({});
     let request = JsonRpcRequest { id, method: method.to_owned(), params: Some(params) };
-    ModernRequest::start(Arc::clone(service), request)
+    ModernRequest::start(Arc::clone(service), request, None)
 }
 
 async fn notification(running: &mut ModernRequest) -> Value {

@@ -19,6 +19,7 @@ mod handshake;
 mod http;
 mod in_process;
 mod launcher;
+mod lineage;
 mod parameters;
 mod process;
 mod redact;
@@ -40,4 +41,5 @@ pub use failure::{AuthorizationError, ConnectFailure, START_OR_CORRECT, error_ch
 pub use http::{TokenProvider, TokenVerdict, bearer_challenge, is_loopback};
 pub use in_process::InProcessServer;
 pub use launcher::{launcher_main, use_launcher};
+pub use lineage::{ProcessLineage, lineage_of, own_lineage};
 pub use redact::Redactor;

@@ -24,13 +24,16 @@ use tokio::{
     sync::watch,
 };
 
-#[cfg(target_os = "linux")]
-use super::launcher::{self, LauncherSocket};
 use super::{
     descendants::{self, ProcessEntry},
     endpoint::StdioEndpoint,
     redact::Redactor,
     watchdog,
+};
+#[cfg(target_os = "linux")]
+use super::{
+    launcher::{self, LauncherSocket},
+    lineage,
 };
 use crate::environment;
 
@@ -404,11 +407,12 @@ async fn spawn(mut command: Command) -> io::Result<Child> {
     reason = "a session and the parent-death signal can only be set in the child"
 )]
 fn isolate(command: &mut Command) {
-    // SAFETY: between fork and exec only async-signal-safe calls are allowed. These are three system
+    // SAFETY: between fork and exec only async-signal-safe calls are allowed. These are a few system
     // calls; they allocate nothing and take no lock.
     unsafe {
         command.pre_exec(|| {
             rustix::process::setsid()?;
+            lineage::mark();
             rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
             // Survives exec: the child adopts the orphans among its descendants.
             rustix::process::set_child_subreaper(Some(rustix::process::Pid::INIT))?;

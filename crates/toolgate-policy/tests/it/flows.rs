@@ -7,7 +7,7 @@ use toolgate_catalog::{Fingerprint, ToolId};
 use toolgate_policy::{
     Annotations, Authorisation, Contact, Decision, Evidence, Flow, FlowCondition, FlowMode, Grant,
     GrantId, GrantRequest, GrantScope, GrantedArguments, Grants, Label, LabelSet, Policy,
-    PolicySettings, Rule, ServerPolicy, Timestamp,
+    PolicySettings, Presence, Rule, ServerPolicy, Timestamp,
     Verdict::{self, Allow, Ask, Deny},
 };
 
@@ -97,6 +97,7 @@ fn a_question_names_every_concern() {
         run: None,
         caller: "desk".into(),
         endpoint: Fingerprint::of(&json!("here")),
+        definition: None,
         tool: tool.clone(),
         arguments: GrantedArguments::Any,
         labels,
@@ -104,17 +105,20 @@ fn a_question_names_every_concern() {
         granted_at: Timestamp(0),
         expires_at: None,
         by: "ada".into(),
+        presence: Presence::Terminal,
     };
     let arguments = json!({});
     let request = GrantRequest {
         caller: "desk",
         endpoint: Fingerprint::of(&json!("here")),
+        definition: Fingerprint::of(&json!("posts")),
         tool: &tool,
         arguments: &arguments,
         labels: LabelSet::EMPTY,
         origins: &[],
         run: None,
         session: None,
+        presence: Presence::Terminal,
         now: Timestamp(1),
     };
     let authorise = |labels| {

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use toolgate_catalog::{Fingerprint, ToolId};
 use toolgate_policy::{
     ArgumentConditions, Authorisation, Decision, Flow, Grant, GrantId, GrantRequest, GrantScope,
-    GrantedArguments, Grants, GrantsFull, Label, LabelSet, MAX_GRANTS, Mode, Timestamp, Verdict,
+    GrantedArguments, Grants, GrantsFull, Label, LabelSet, MAX_GRANTS, Mode, Presence, Timestamp,
+    Verdict,
 };
 
 use crate::{create_issue, policy, rule};
@@ -22,12 +23,14 @@ fn grant(id: &str, scope: GrantScope) -> Grant {
         caller: "desk".into(),
         tool: tool(),
         endpoint: Fingerprint::of(&json!("here")),
+        definition: Some(Fingerprint::of(&json!("creates"))),
         arguments: GrantedArguments::Any,
         labels: LabelSet::EMPTY,
         origins: Vec::new(),
         granted_at: Timestamp(100),
         expires_at: None,
         by: "ada".into(),
+        presence: Presence::Terminal,
     }
 }
 
@@ -35,7 +38,20 @@ fn request<'r>(tool: &'r ToolId, arguments: &'r Value) -> GrantRequest<'r> {
     let (run, session) = (Some("run-1"), Some("session-1"));
     let (caller, endpoint) = ("desk", Fingerprint::of(&json!("here")));
     let (labels, origins, now) = (LabelSet::EMPTY, &[], Timestamp(200));
-    GrantRequest { caller, tool, endpoint, arguments, labels, origins, run, session, now }
+    let (presence, definition) = (Presence::Terminal, Fingerprint::of(&json!("creates")));
+    GrantRequest {
+        caller,
+        tool,
+        endpoint,
+        definition,
+        arguments,
+        labels,
+        origins,
+        run,
+        session,
+        presence,
+        now,
+    }
 }
 
 fn decided(verdict: Verdict) -> Decision {
@@ -47,6 +63,30 @@ fn covered(grant: Grant, request: &GrantRequest<'_>) -> bool {
     let mut grants = Grants::default();
     grants.add(grant).expect("there is room");
     grants.covers(request).is_some()
+}
+
+#[test]
+fn a_grant_covers_the_definition_that_the_person_decided_about() {
+    let (tool, arguments) = (tool(), json!({}));
+    let asked = request(&tool, &arguments);
+    let changed = GrantRequest { definition: Fingerprint::of(&json!("deletes")), ..asked };
+    let given = grant("a", GrantScope::Always);
+    assert!(covered(given.clone(), &asked));
+    assert!(!covered(given.clone(), &changed));
+    let earlier = Grant { definition: None, ..given };
+    assert!(covered(earlier.clone(), &asked) && covered(earlier, &changed));
+}
+
+#[test]
+fn a_grant_covers_no_call_that_requires_more_of_the_person() {
+    let (tool, arguments) = (tool(), json!({}));
+    let asked = request(&tool, &arguments);
+    let strict = GrantRequest { presence: Presence::Password, ..asked };
+    let typed = grant("a", GrantScope::Always);
+    let proven = Grant { presence: Presence::Password, ..typed.clone() };
+    assert!(covered(typed.clone(), &asked) && covered(proven.clone(), &asked));
+    assert!(!covered(typed, &strict));
+    assert!(covered(proven, &strict));
 }
 
 #[test]

@@ -162,11 +162,9 @@ impl Journal {
         Ok(self.write((&APPROVALS, [id]), &update, params![id, state.name(), answer, now()])? > 0)
     }
 
-    /// A question by its id, or by the beginning of it if only one has that.
+    /// A question by its whole id: who knows only the beginning has not seen the question.
     pub fn approval(&self, id: &str) -> Result<Option<Approval>, JournalError> {
-        let query = format!("{} AND substr(id, 1, length(?1)) = ?1 LIMIT 2", columns());
-        let mut found = self.query(&query, [id], approval)?;
-        Ok(found.pop().filter(|_| found.is_empty()))
+        Ok(self.query(&format!("{} AND id = ?1", columns()), [id], approval)?.pop())
     }
 
     /// The last answer to a question about this subject, of this run if one is given.

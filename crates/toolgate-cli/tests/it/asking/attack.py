@@ -53,7 +53,9 @@ def own_gateway():
         elif message.get("id") == 2:
             gateway.stdin.close()
             gateway.wait()
-            return [1 if message["result"].get("isError") else 0, json.dumps(message)]
+            is_made = "result" in message and not message["result"].get("isError")
+            return [0 if is_made else 1, json.dumps(message)]
+    return [1, "it has ended"]
 
 
 attempts = {

@@ -117,6 +117,10 @@ async fn what_a_model_is_told_does_not_approve() {
     }
     let named = Typist::start(&place, &["approve", &name]).end().await;
     assert_eq!(named.code, Some(2), "{named:?}");
+    for beginning in ["a_", &approving[0][..approving[0].len() - 1], ""] {
+        let part = Typist::start(&place, &["approve", beginning]).end().await;
+        assert!(part.stderr.contains("nothing waits under the id"), "{part:?}");
+    }
     assert!(named.stderr.contains("names the question for agents"), "{named:?}");
     let waits = call_through(&mut client, "kit_counter", json!({})).await;
     assert_eq!(reference(&waits), name);
@@ -317,4 +321,45 @@ async fn a_program_in_the_background_of_a_terminal_asks_nobody() {
     let outcome = Typist::run_command(command).end().await;
     assert!(outcome.stdout.contains("code 2"), "{outcome:?}");
     assert!(outcome.stderr.contains("there is no terminal to ask at"), "{outcome:?}");
+}
+
+/// The requirement belongs to the question, and to the gateway that looks for a grant.
+#[tokio::test]
+async fn another_home_does_not_make_it_easier_to_answer() {
+    let (place, log) = workplace(&json!({}));
+    let easy = fs::read_to_string(place.config()).unwrap();
+    let mut strict: Value = serde_json::from_str(&easy).unwrap();
+    strict["approvals"] = json!({ "presence": "password" });
+    let own = place.path().join(".config/toolgate");
+    fs::create_dir_all(&own).unwrap();
+    fs::write(own.join("toolgate.json"), strict.to_string()).unwrap();
+    fs::remove_file(place.config()).unwrap();
+    let call = ["call", "kit_counter", "{}"];
+    let waits = place.run(&call).await;
+    assert!(waits.stderr.contains("waiting for approval"), "{waits:?}");
+    let ids = waiting_ids(&place).await;
+    let id = ids.first().unwrap_or_else(|| panic!("nothing waits"));
+    // As a process would that names another home and another file.
+    place.rewrite(&easy);
+    let elsewhere = |arguments: &[&str]| {
+        let mut command = place.command(arguments);
+        command.env("HOME", "/nonexistent").env("XDG_CONFIG_HOME", "/nonexistent");
+        command.env("PATH", place.path().join("bin"));
+        command
+    };
+    let refused = Typist::run_command(elsewhere(&["approve", id])).end().await;
+    assert!(refused.stderr.contains("is \"password\""), "{refused:?}");
+    // A question of its own is answered more easily, but the answer does not hold where more is asked.
+    let waits = elsewhere(&call).stdin(std::process::Stdio::null()).output().await.unwrap();
+    assert!(String::from_utf8_lossy(&waits.stderr).contains("waiting for approval"), "{waits:?}");
+    let ids = waiting_ids(&place).await;
+    assert_eq!(ids.len(), 2, "{ids:?}");
+    let easier = ids.iter().find(|it| *it != id).unwrap();
+    let mut typist = Typist::run_command(elsewhere(&["approve", easier, "--for", "always"]));
+    typist.sees("[y/N] ").await.types("y\n");
+    assert_eq!(typist.end().await.code, Some(0));
+    fs::remove_file(place.config()).unwrap();
+    let waits = place.run(&call).await;
+    assert!(waits.stderr.contains("waiting for approval"), "{waits:?}");
+    assert_eq!(called(&log), Vec::<String>::new());
 }

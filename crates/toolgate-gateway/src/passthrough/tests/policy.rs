@@ -148,7 +148,7 @@ async fn an_approval_goes_to_the_client_or_waits() {
     params["_meta"] = json!({ meta::PROTOCOL_VERSION: "2026-07-28", meta::CLIENT_CAPABILITIES: { "elicitation": {} } });
     let request =
         JsonRpcRequest { id: json!(1), method: "tools/call".to_owned(), params: Some(params) };
-    let mut running = ModernRequest::start(Arc::clone(&service), request);
+    let mut running = ModernRequest::start(Arc::clone(&service), request, None);
     assert!(matches!(running.next_event().await, RequestEvent::InputRequired));
     let asked = running.input_required("state");
     let message = &asked["inputRequests"]["1"]["params"]["message"];
@@ -179,6 +179,7 @@ async fn a_call_with_an_input_request_is_admitted_once() {
         ModernRequest::start(
             Arc::clone(&service),
             JsonRpcRequest { id: json!(1), method, params: Some(params) },
+            None,
         )
     };
     let mut running = call(json!({ "name": "ask" }));

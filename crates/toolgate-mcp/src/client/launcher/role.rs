@@ -23,7 +23,7 @@ use rustix::{
     },
 };
 
-use super::super::descendants;
+use super::super::{descendants, lineage};
 
 /// What the launcher says if the server was started. Otherwise it says the number of the error.
 pub(super) const STARTED: i32 = 0;
@@ -83,11 +83,12 @@ fn start(command: OsString, arguments: impl Iterator<Item = OsString>) -> io::Re
     rustix::process::set_child_subreaper(Some(Pid::INIT))?;
     let mut command = Command::new(command);
     command.args(arguments);
-    // SAFETY: between fork and exec only async-signal-safe calls are allowed. These are two system
+    // SAFETY: between fork and exec only async-signal-safe calls are allowed. These are a few system
     // calls; they allocate nothing and take no lock.
     unsafe {
         command.pre_exec(|| {
             rustix::process::setsid()?;
+            lineage::mark();
             // If somebody kills the launcher, the server ends too.
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
             Ok(())

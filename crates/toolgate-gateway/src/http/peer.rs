@@ -1,0 +1,220 @@
+//! The process at the other end of a connection.
+//!
+//! A server of this gateway can connect to it, as every process of this machine can that reaches the
+//! address. If it could answer a form, it would approve its own calls. So before a form is shown, the
+//! process that made the request is looked up.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use tokio::sync::OnceCell;
+
+/// A connection. Who is at its other end is looked up once, when it matters.
+#[derive(Debug)]
+pub(crate) struct PeerConnection {
+    peer: SocketAddr,
+    /// Our end of it.
+    own: Option<SocketAddr>,
+    kind: OnceCell<PeerKind>,
+}
+
+/// The sender of a request.
+#[derive(Debug, Clone)]
+pub(crate) struct RequestPeer {
+    pub(crate) connection: Arc<PeerConnection>,
+    /// Whether a token says who the caller is.
+    pub(crate) has_token: bool,
+}
+
+/// Who is at the other end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PeerKind {
+    /// Another machine, or a process that no server has started.
+    Free,
+    /// A process of another user of this machine, such as a proxy.
+    OtherUser,
+    /// A process of this machine that a server has started, or that is not found.
+    ServerOrUnknown,
+}
+
+impl PeerConnection {
+    pub(crate) fn new(peer: SocketAddr, own: Option<SocketAddr>) -> Arc<Self> {
+        Arc::new(Self { peer, own, kind: OnceCell::new() })
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.peer
+    }
+
+    async fn kind(&self) -> PeerKind {
+        let (peer, own) = (self.peer, self.own);
+        let finding = || async move {
+            let found = tokio::task::spawn_blocking(move || find(peer, own)).await;
+            found.unwrap_or(PeerKind::ServerOrUnknown)
+        };
+        *self.kind.get_or_init(finding).await
+    }
+}
+
+impl RequestPeer {
+    /// Whether a person may decide something through this client.
+    pub(crate) async fn may_decide(&self) -> bool {
+        match self.connection.kind().await {
+            PeerKind::Free => true,
+            PeerKind::OtherUser => self.has_token,
+            PeerKind::ServerOrUnknown => false,
+        }
+    }
+}
+
+/// Only Linux knows the servers among the processes.
+#[cfg(not(target_os = "linux"))]
+fn find(_peer: SocketAddr, _own: Option<SocketAddr>) -> PeerKind {
+    PeerKind::Free
+}
+
+#[cfg(target_os = "linux")]
+use linux::find;
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::{
+        fs,
+        net::{IpAddr, SocketAddr},
+        path::Path,
+    };
+
+    use toolgate_upstream::{ProcessLineage, lineage_of};
+
+    use super::PeerKind;
+
+    /// A socket of this machine.
+    #[derive(Debug, PartialEq, Eq)]
+    struct LocalSocket {
+        user: u32,
+        inode: u64,
+    }
+
+    pub(super) fn find(peer: SocketAddr, own: Option<SocketAddr>) -> PeerKind {
+        let Some(own) = own.map(canonical) else { return PeerKind::ServerOrUnknown };
+        let peer = canonical(peer);
+        let Some(socket) = ["/proc/net/tcp", "/proc/net/tcp6"]
+            .iter()
+            .find_map(|table| socket(&fs::read_to_string(table).unwrap_or_default(), peer, own))
+        else {
+            let is_here = peer.ip().is_loopback() || peer.ip() == own.ip();
+            return if is_here { PeerKind::ServerOrUnknown } else { PeerKind::Free };
+        };
+        match own_user() {
+            None => PeerKind::ServerOrUnknown,
+            // Only root sees what processes of other users have open.
+            Some(user) if user != 0 && user != socket.user => PeerKind::OtherUser,
+            Some(_) => judge(&holders(socket.inode)),
+        }
+    }
+
+    /// Several processes can have the socket open: none of them may belong to a server.
+    fn judge(holders: &[u32]) -> PeerKind {
+        let is_free = |process: &u32| lineage_of(*process) == ProcessLineage::Free;
+        if !holders.is_empty() && holders.iter().all(is_free) {
+            PeerKind::Free
+        } else {
+            PeerKind::ServerOrUnknown
+        }
+    }
+
+    /// The other end of the connection in a table of sockets.
+    fn socket(table: &str, peer: SocketAddr, own: SocketAddr) -> Option<LocalSocket> {
+        table.lines().skip(1).find_map(|line| {
+            let mut columns = line.split_whitespace().skip(1);
+            let is_it = address(columns.next()?)? == peer && address(columns.next()?)? == own;
+            let mut columns = columns.skip(4);
+            let (user, inode) = (columns.next()?, columns.nth(1)?);
+            is_it.then_some(LocalSocket { user: user.parse().ok()?, inode: inode.parse().ok()? })
+        })
+    }
+
+    /// An address as the system writes it: words of 32 bits in the order of this machine.
+    fn address(text: &str) -> Option<SocketAddr> {
+        let (ip, port) = text.split_once(':')?;
+        let word = |word: &[u8]| {
+            let word = u32::from_str_radix(std::str::from_utf8(word).ok()?, 16).ok()?;
+            Some(word.to_ne_bytes())
+        };
+        let bytes = ip.as_bytes().chunks(8).map(word).collect::<Option<Vec<_>>>()?.concat();
+        let ip = match bytes.len() {
+            4 => IpAddr::from(<[u8; 4]>::try_from(bytes).ok()?),
+            _ => IpAddr::from(<[u8; 16]>::try_from(bytes).ok()?),
+        };
+        Some(canonical(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?)))
+    }
+
+    /// The address without a zone, and of IPv4 if it is one.
+    fn canonical(address: SocketAddr) -> SocketAddr {
+        SocketAddr::new(address.ip().to_canonical(), address.port())
+    }
+
+    /// The user of this process. The owner of the files in `/proc` is another if memory is hidden.
+    fn own_user() -> Option<u32> {
+        let status = fs::read_to_string("/proc/self/status").ok()?;
+        let users = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+        users.split_whitespace().nth(1)?.parse().ok()
+    }
+
+    /// The processes that have the socket open.
+    fn holders(inode: u64) -> Vec<u32> {
+        let link = format!("socket:[{inode}]");
+        let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let has_it = |process: &u32| {
+            let files = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+            files.into_iter().any(|file| {
+                fs::read_link(file.path()).is_ok_and(|target| target == Path::new(&link))
+            })
+        };
+        numbers.filter(has_it).collect()
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
+
+        use super::*;
+
+        #[test]
+        fn a_table_of_sockets_is_read() {
+            let four = |address: Ipv4Addr| format!("{:08X}", u32::from_ne_bytes(address.octets()));
+            let six = |address: Ipv6Addr| {
+                let octets = address.octets();
+                let words = octets.chunks(4).map(|word| <[u8; 4]>::try_from(word).unwrap());
+                words.map(|word| format!("{:08X}", u32::from_ne_bytes(word))).collect::<String>()
+            };
+            let local = four(Ipv4Addr::LOCALHOST);
+            let mapped = six(Ipv4Addr::LOCALHOST.to_ipv6_mapped());
+            let table = format!(
+                "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n\
+                 \x20  0: {local}:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 11 1 0 100 0\n\
+                 \x20  1: {local}:1F90 {local}:C001 01 00000000:00000000 00:00000000 00000000  1000        0 12 1 0 20 4\n\
+                 \x20  2: {mapped}:C001 {mapped}:1F90 01 00000000:00000000 02:000A7214 00000000  1001        0 13 2 0 20 4\n"
+            );
+            let end = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+            let found = socket(&table, end(0xC001), end(0x1F90));
+            assert_eq!(found, Some(LocalSocket { user: 1001, inode: 13 }));
+            assert_eq!(socket(&table, end(0xC002), end(0x1F90)), None);
+            assert_eq!(address("nonsense"), None);
+        }
+
+        #[test]
+        fn the_other_end_of_a_connection_is_found() {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let (served, peer) = listener.accept().unwrap();
+            assert_eq!(peer, client.local_addr().unwrap());
+            assert_eq!(find(peer, served.local_addr().ok()), PeerKind::Free);
+            // A loopback address without a process, and another machine.
+            drop((client, served));
+            let own = listener.local_addr().ok();
+            assert_eq!(find(([127, 0, 0, 1], 1).into(), own), PeerKind::ServerOrUnknown);
+            assert_eq!(find(([192, 0, 2, 1], 1).into(), own), PeerKind::Free);
+        }
+    }
+}
