@@ -66,6 +66,8 @@ pub struct CallLimitReached {
     /// When a call is allowed again, in seconds since 1970; `None` if that depends on other calls.
     until: Option<u64>,
     now: u64,
+    /// Why the calls of today cannot be counted.
+    uncounted: Option<Arc<str>>,
 }
 
 /// What a limit counts.
@@ -218,11 +220,19 @@ impl CallLimiter {
             }
             Ok(Ok(QuotaOutcome::Full(position))) => position,
             Ok(Err(error)) => {
-                // The count in memory still holds.
                 if !self.error_logged.swap(true, Ordering::Relaxed) {
-                    tracing::warn!("{error}; calls of this process are counted all the same");
+                    tracing::warn!("{error}; calls that a limit by the day is about are refused");
                 }
-                return Ok(slot);
+                // How many calls were made today is not known.
+                let first = slot.counted.iter().find(|(limit, _)| limit.per_day.is_some());
+                let refused = first.map(|(limit, key)| {
+                    let most = limit.per_day.unwrap_or_default();
+                    let times = self.times();
+                    let refused = reached(limit, LimitKind::PerDay, most, &key.caller, None, times);
+                    CallLimitReached { uncounted: Some(error.to_string().into()), ..refused }
+                });
+                slot.take_back_in_memory();
+                return refused.map_or_else(|| Ok(LimitSlot::default()), Err);
             }
             // The runtime is shutting down.
             Err(_) => return Ok(slot),
@@ -366,7 +376,7 @@ fn reached(
     let (limit, caller) = (Arc::clone(limit), Arc::clone(caller));
     // If no call is allowed at all, waiting does not help.
     let until = until.filter(|_| most > 0);
-    CallLimitReached { limit, kind, most, caller, until, now: times.now }
+    CallLimitReached { limit, kind, most, caller, until, now: times.now, uncounted: None }
 }
 
 /// The first second of the day after this one.
@@ -468,6 +478,13 @@ impl fmt::Display for CallLimitReached {
         let who = self.who();
         let who = if limit.shared { who } else { format!("`{}`", who.replace('`', "'")) };
         write!(formatter, "{} allows {who} {what} of {}", limit.origin, limit)?;
+        if let Some(why) = &self.uncounted {
+            return write!(
+                formatter,
+                ", and how many were made today is not known: {why}. No such call is possible until a \
+                 person has repaired that"
+            );
+        }
         match (kind, self.until) {
             _ if *most == 0 => {
                 formatter.write_str(". No such call is possible until a person changes the limit")

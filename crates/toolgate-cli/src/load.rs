@@ -1,7 +1,9 @@
 //! Finds and reads the configuration, and reports its problems.
 
 use std::{
-    env, fs,
+    env,
+    fs::{self, File},
+    io::{self, Read as _},
     ops::Deref,
     path::{Path, PathBuf},
     sync::{Arc, Once, OnceLock},
@@ -13,8 +15,8 @@ use toolgate::setup::{
 };
 use toolgate_broker::ClientForms;
 use toolgate_config::{
-    CodeModeConfig, Configuration, Presence, Problem, ProblemSeverity, ServerConfig,
-    TelemetryConfig,
+    CodeModeConfig, Configuration, MAX_FILE_BYTES, Presence, Problem, ProblemSeverity,
+    ServerConfig, TelemetryConfig,
 };
 use toolgate_host::CodeSettings;
 use toolgate_policy::{Mode, PolicySettings};
@@ -42,6 +44,10 @@ pub(crate) struct Loaded {
     pub(crate) namespace: Option<String>,
     /// Whether the file was found in the working folder, where it needs trust.
     pub(crate) is_folders: bool,
+    /// The trusted file of the working folder, as it was read.
+    folder_file: Option<FolderFile>,
+    /// Whether the user has a configuration that applies to the folder's one.
+    has_own: bool,
     /// The file of the working folder that is not used, because nobody has trusted it.
     pub(crate) waiting: Option<PathBuf>,
     config: HostConfig,
@@ -85,6 +91,7 @@ enum Purpose {
 fn load_as(globals: &Globals, purpose: Purpose) -> Result<Loaded, Failure> {
     let environment = environment();
     let (mut waiting, mut is_folders) = (None, false);
+    let (mut folder_file, mut has_own) = (None, false);
     let (path, configuration) = match &globals.config {
         Some(path) => {
             (path.clone(), parse(path, path, &read(path)?, &environment, &read_env_file)?)
@@ -104,8 +111,10 @@ fn load_as(globals: &Globals, purpose: Purpose) -> Result<Loaded, Failure> {
                     let read = |path: &Path| file.env_file(path);
                     let configuration =
                         parse(&path, &file.place(), &file.text, &environment, &read)?;
-                    let own = own(&environment)?.map(|(_, own)| own).unwrap_or_default();
-                    (path, held(configuration, &own))
+                    let own = own(&environment)?.map(|(_, own)| own);
+                    has_own = own.is_some();
+                    folder_file = Some(file);
+                    (path, held(configuration, &own.unwrap_or_default()))
                 } else {
                     waiting = Some(path);
                     match own(&environment)? {
@@ -118,19 +127,34 @@ fn load_as(globals: &Globals, purpose: Purpose) -> Result<Loaded, Failure> {
     };
     let config = HostConfig::new(configuration, Some(path.clone()), environment)?;
     let namespace = globals.namespace.clone();
-    let loaded = Loaded { path, namespace, is_folders, waiting, config };
+    let loaded = Loaded { path, namespace, is_folders, folder_file, has_own, waiting, config };
     if let Some(wanted) = &globals.namespace {
         loaded.check_namespace(wanted)?;
     }
     Ok(loaded)
 }
 
-/// The user's configuration, if there is one.
+/// The user's configuration, if there is one. Something of this name that is no file, or an empty
+/// file, is not taken for a user without a policy.
 fn own(environment: &HostEnvironment) -> Result<Option<(PathBuf, Configuration)>, Failure> {
-    let Some(path) = folders::own_configuration().filter(|path| path.is_file()) else {
-        return Ok(None);
+    let Some(path) = folders::own_configuration() else { return Ok(None) };
+    match fs::symlink_metadata(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        // If it cannot be looked at, reading it says why.
+        _ => {}
+    }
+    let unusable = |why: &str| {
+        let problem = format!("{} {why}, so your policy is not known", folders::shown(&path));
+        Failure::usage(problem).hint("restore it; to have no configuration of your own, remove it")
     };
-    let configuration = parse(&path, &path, &read(&path)?, environment, &read_env_file)?;
+    if fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
+        return Err(unusable("is not a file"));
+    }
+    let text = read(&path)?;
+    if text.trim().is_empty() {
+        return Err(unusable("is empty"));
+    }
+    let configuration = parse(&path, &path, &text, environment, &read_env_file)?;
     Ok(Some((path, configuration)))
 }
 
@@ -203,13 +227,18 @@ fn parse(
 /// Reads a configuration file.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     let shown = folders::shown(path);
-    fs::read_to_string(path).map_err(|error| {
+    let text = File::open(path).and_then(|file| {
+        let mut text = String::new();
+        // A device may never end. A text that is too long is refused when it is parsed.
+        file.take(MAX_FILE_BYTES as u64 + 1).read_to_string(&mut text).map(|_| text)
+    });
+    text.map_err(|error| {
         let failure = Failure::usage(format!("cannot read {shown}: {error}"));
         match error.kind() {
-            std::io::ErrorKind::NotFound => failure.hint("check the path after --config"),
-            std::io::ErrorKind::InvalidData => failure.hint("save the file as UTF-8"),
-            std::io::ErrorKind::IsADirectory => failure.hint("name a file in it"),
-            std::io::ErrorKind::PermissionDenied => failure.hint("let yourself read it"),
+            io::ErrorKind::NotFound => failure.hint("check the path after --config"),
+            io::ErrorKind::InvalidData => failure.hint("save the file as UTF-8"),
+            io::ErrorKind::IsADirectory => failure.hint("name a file in it"),
+            io::ErrorKind::PermissionDenied => failure.hint("let yourself read it"),
             _ => failure,
         }
     })
@@ -307,6 +336,27 @@ pub(crate) fn errors(problems: &[Problem]) -> usize {
 }
 
 impl Loaded {
+    /// Whether a person has taken back the trust in the file of the working folder, as it was read.
+    pub(crate) fn is_trust_gone(&self) -> bool {
+        self.folder_file.as_ref().is_some_and(|file| !file.is_trusted())
+    }
+
+    /// Whether the user's configuration applied to that of the folder, and is gone in `new`.
+    pub(crate) fn loses_own(&self, new: &Self) -> bool {
+        self.has_own && new.is_folders && !new.has_own
+    }
+
+    /// Keeps the approved definitions if their file is gone. Returns whether it is.
+    pub(crate) fn keep_pins_of(&mut self, old: &Self) -> bool {
+        let is_gone = old.lock.is_some()
+            && self.path == old.path
+            && !PinFile::beside(&self.path).path().exists();
+        if is_gone {
+            self.config.lock.clone_from(&old.config.lock);
+        }
+        is_gone
+    }
+
     /// The server `name`, or an error with similar names.
     pub(crate) fn server(&self, name: &str) -> Result<&ServerConfig, Failure> {
         let servers = &self.configuration.servers;

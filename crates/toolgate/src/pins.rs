@@ -1,7 +1,8 @@
 //! `toolgate.lock`: the approved definitions, in a file beside the configuration.
 
 use std::{
-    fs, io,
+    fs::{self, File},
+    io::{self, Read as _},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -35,6 +36,12 @@ pub enum PinFileProblem {
     /// The file system refuses it.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// The path is that of something else.
+    #[error("it is not a file")]
+    NotAFile,
+    /// There is no text. toolgate never writes an empty file.
+    #[error("it is empty, so nothing is known of the approved definitions")]
+    Empty,
     /// The text is not one that toolgate wrote.
     #[error(transparent)]
     Text(#[from] LockError),
@@ -56,13 +63,28 @@ impl PinFile {
     pub fn read(&self, new_tools: NewTools) -> Result<Option<Lock>, PinFileError> {
         let unreadable =
             |problem: PinFileProblem| PinFileError { path: self.path.clone(), problem };
-        match fs::read_to_string(&self.path) {
+        match self.text() {
+            Ok(text) if text.trim().is_empty() => Err(unreadable(PinFileProblem::Empty)),
             Ok(text) => Lock::read(&text).map(Some).map_err(|error| unreadable(error.into())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Ok((new_tools == NewTools::Hold).then(Lock::default))
             }
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                Err(unreadable(PinFileProblem::NotAFile))
+            }
             Err(error) => Err(unreadable(error.into())),
         }
+    }
+
+    /// The text, of which a little more than the longest one is read.
+    fn text(&self) -> io::Result<String> {
+        // A pipe or a device would block, or never end.
+        if !fs::metadata(&self.path)?.is_file() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut text = String::new();
+        File::open(&self.path)?.take(MAX_LOCK_BYTES as u64 + 1).read_to_string(&mut text)?;
+        Ok(text)
     }
 
     /// Replaces the whole file at once, so that no reader gets half of it. A file that could not be
@@ -89,8 +111,13 @@ impl PinFile {
     pub(crate) fn pin(&self) -> PinWriter {
         let pins = self.clone();
         let writing = parking_lot::Mutex::new(());
+        let was_there = self.path.exists();
         PinWriter(Arc::new(move |server, new| {
             let _guard = writing.lock();
+            // A file without the earlier approvals would release what is held back.
+            if was_there && !pins.path.exists() {
+                return;
+            }
             let Ok(Some(mut lock)) = pins.read(NewTools::Hold) else { return };
             lock.pin(server, new);
             // A server that lists something new again and again does not fill the file.

@@ -54,8 +54,16 @@ pub(crate) async fn run(globals: &Globals, arguments: &Serve) -> CommandResult {
     let watch = |loaded: Loaded, routes: Option<ServedPaths>| {
         let (globals, mode) = (globals.clone(), arguments.mode);
         let (hosts, passthrough) = (hosts.clone(), passthrough.clone());
-        let reloader =
-            Reloader { globals, mode, loaded, hosts, routes, passthrough, reported: None };
+        let reloader = Reloader {
+            globals,
+            mode,
+            loaded,
+            hosts,
+            routes,
+            passthrough,
+            reported: None,
+            pins_are_gone: false,
+        };
         tokio::spawn(stop.clone().run_until_cancelled_owned(reloader.run()))
     };
     let watching;

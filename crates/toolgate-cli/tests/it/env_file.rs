@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     fixtures::{kit, notes},
-    reload::told,
+    reload::reported,
     support::{Workplace, call, entry, entry_with, text},
     trust::Visit,
 };
@@ -119,11 +119,11 @@ async fn a_change_of_the_env_file_reaches_a_running_gateway() {
     let seen = call(&mut client, "kit_environment", names.clone()).await;
     assert_eq!(seen["structuredContent"]["variables"]["KEY"], SECRET);
     fs::write(place.path().join("secrets/.env"), "KEY=hunter2-another\n").unwrap();
-    assert_eq!(told(&mut client).await, "configuration reloaded: ~kit");
+    assert_eq!(reported(&mut client).await, "configuration reloaded: ~kit");
     let seen = call(&mut client, "kit_environment", names).await;
     assert_eq!(seen["structuredContent"]["variables"]["KEY"], "hunter2-another");
     fs::remove_file(place.path().join("secrets/.env")).unwrap();
-    let said = told(&mut client).await;
+    let said = reported(&mut client).await;
     assert!(said.contains("not reloaded") && said.contains("does not exist"), "{said}");
 }
 
@@ -191,13 +191,13 @@ async fn a_gateway_in_a_trusted_folder_does_not_use_a_changed_env_file() {
     let seen = call(&mut client, "kit_environment", names.clone()).await;
     assert_eq!(seen["structuredContent"]["variables"]["KEY"], SECRET);
     fs::write(&file, "LD_PRELOAD=/tmp/hunter2.so\n").unwrap();
-    let said = told(&mut client).await;
+    let said = reported(&mut client).await;
     assert!(said.contains("`toolgate.json` of this folder, or a file of its `envFile`,"), "{said}");
     assert!(!said.contains("hunter2"), "{said}");
     let seen = call(&mut client, "kit_environment", names.clone()).await;
     assert_eq!(seen["structuredContent"]["variables"]["KEY"], SECRET, "the old one stays");
     assert_eq!(visit.trust("y\n").await.code, Some(0));
-    assert_eq!(told(&mut client).await, "configuration reloaded: ~kit");
+    assert_eq!(reported(&mut client).await, "configuration reloaded: ~kit");
     let seen = call(&mut client, "kit_environment", names).await;
     assert!(seen["structuredContent"]["variables"].get("KEY").is_none_or(Value::is_null), "{seen}");
     let found = call(&mut client, "kit_echo", json!({ "message": "still here" })).await;

@@ -23,7 +23,7 @@ use toolgate_testkit::Fixture;
 
 use crate::{
     fixtures::tool,
-    support::{Workplace, call_through, entry, text},
+    support::{Workplace, call, call_through, entry, text},
     typist::{Typist, agree, id_of, waiting_ids},
 };
 
@@ -268,6 +268,33 @@ async fn changed_tools_are_held_until_approved() {
     let called = workplace.run(&["call", "records_delete", r#"{"id":"1"}"#]).await;
     assert_eq!(called.code, Some(0), "{called:?}");
     // Nothing is assumed about a lock file that cannot be read.
-    std::fs::write(workplace.path().join("toolgate.lock"), "{").unwrap();
-    assert_eq!(workplace.run(&["search", "delete"]).await.code, Some(2));
+    for broken in ["{", "", "\n"] {
+        std::fs::write(workplace.path().join("toolgate.lock"), broken).unwrap();
+        let refused = workplace.run(&["search", "delete"]).await;
+        assert_eq!(refused.code, Some(2), "{broken:?}: {refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_gateway_keeps_its_pins_if_their_file_is_gone() {
+    let workplace = workplace(&json!("allow"));
+    assert_eq!(workplace.run(&["definitions", "approve", "--all"]).await.code, Some(0));
+    let mut changed = records();
+    changed.tools[1]["description"] = json!("Delete all records of the account.");
+    let servers = json!({ "mcpServers": { "records": entry(&changed) } });
+    workplace.rewrite(&servers.to_string());
+    let mut client = workplace.connect(&[]).await;
+    call(&mut client, "records_list", json!({})).await;
+    let lock = workplace.path().join("toolgate.lock");
+    std::fs::remove_file(&lock).unwrap();
+    loop {
+        let line = client.stderr_line().await.expect("a line about the file");
+        if line.contains("toolgate.lock is gone") {
+            break;
+        }
+    }
+    let refused = client.call("records_delete", json!({ "id": "1" })).await.unwrap();
+    let message = refused["error"]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("there is no tool"), "{refused}");
+    assert!(!lock.exists(), "no file without the earlier approvals is written");
 }

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Waits for what the gateway says of its configuration.
-pub(crate) async fn told(client: &mut RawClient) -> String {
+pub(crate) async fn reported(client: &mut RawClient) -> String {
     loop {
         let line = client.stderr_line().await.expect("a line about the configuration");
         if line.contains("configuration") {
@@ -74,7 +74,7 @@ async fn servers_come_and_go_and_the_session_stays() {
     assert_eq!(counted(&mut client).await, 1);
     let after = json!({ "kit": entry(&kit()), "weather": entry(&weather()) });
     place.rewrite(&with(&after).to_string());
-    assert_eq!(told(&mut client).await, "configuration reloaded: +weather, -notes");
+    assert_eq!(reported(&mut client).await, "configuration reloaded: +weather, -notes");
     notification(&mut client, "notifications/tools/list_changed").await;
     // A server that has just been added is waited for.
     call(&mut client, "weather_forecast", json!({ "place": "Bonn" })).await;
@@ -102,7 +102,7 @@ async fn a_changed_server_is_started_with_its_new_settings() {
     assert_eq!(seen(&mut client).await, "first-secret-value");
     place.rewrite(&server("second-secret-value"));
     // Neither of the two values is said.
-    assert_eq!(told(&mut client).await, "configuration reloaded: ~kit");
+    assert_eq!(reported(&mut client).await, "configuration reloaded: ~kit");
     assert_eq!(seen(&mut client).await, "second-secret-value");
     // What was open goes on: the same client, the same session.
     assert!(!list(&mut client).await.is_empty());
@@ -120,7 +120,7 @@ async fn a_call_under_way_ends_on_the_server_that_it_was_sent_to() {
     let open = client.begin("tools/call", params).await.unwrap();
     let asked = question(&mut client).await;
     place.rewrite(&server("two"));
-    assert_eq!(told(&mut client).await, "configuration reloaded: ~kit");
+    assert_eq!(reported(&mut client).await, "configuration reloaded: ~kit");
     assert_eq!(
         counted(&mut client).await,
         1,
@@ -146,7 +146,7 @@ async fn a_stricter_policy_holds_for_an_open_session() {
         { "tool": "kit_echo", "verdict": "deny" },
         { "tool": "kit_add", "when": { "arguments": { "a": { "equals": 1 } } }, "verdict": "deny" },
     ] })));
-    assert_eq!(told(&mut client).await, "configuration reloaded: policy changed");
+    assert_eq!(reported(&mut client).await, "configuration reloaded: policy changed");
     notification(&mut client, "notifications/tools/list_changed").await;
     let tools = list(&mut client).await;
     assert!(!names(&tools).contains(&"kit_echo"), "{tools:?}");
@@ -159,7 +159,7 @@ async fn a_stricter_policy_holds_for_an_open_session() {
     assert!(text(&refused).contains("the policy denies it"), "{refused}");
     // And back again.
     place.rewrite(&config(json!("allow")));
-    assert_eq!(told(&mut client).await, "configuration reloaded: policy changed");
+    assert_eq!(reported(&mut client).await, "configuration reloaded: policy changed");
     call(&mut client, "kit_echo", json!({ "message": "m" })).await;
 }
 
@@ -188,7 +188,7 @@ async fn a_call_that_waits_for_a_person_is_judged_by_the_new_policy() {
         let mut rule = json!({ "tool": "kit_add", "verdict": "deny" });
         rule.as_object_mut().unwrap().extend(condition.as_object().unwrap().clone());
         place.rewrite(&config(json!({ "default": "allow", "rules": [rule] })));
-        assert_eq!(told(&mut client).await, "configuration reloaded: policy changed");
+        assert_eq!(reported(&mut client).await, "configuration reloaded: policy changed");
         answer(&mut client, &asked, said("allow once")).await;
         let ended = client.answer(open).await.unwrap();
         assert!(ended.to_string().contains(told_to_model), "{ended}");
@@ -203,7 +203,7 @@ async fn a_broken_file_changes_nothing_until_it_is_corrected() {
     let found = call(&mut client, "search_tools", search(&["echo"])).await;
     assert!(!text(&found).contains("not in use"), "{found}");
     place.rewrite("{ \"mcpServers\": { \"kit\": { \"env\": { \"K\": \"hunter2\" \"L\": \"");
-    let said = told(&mut client).await;
+    let said = reported(&mut client).await;
     assert!(said.starts_with("warning: configuration not reloaded, the old one stays"), "{said}");
     assert!(said.contains("toolgate.json:1:"), "the position: {said}");
     assert!(!said.contains("hunter2"), "{said}");
@@ -220,7 +220,7 @@ async fn a_broken_file_changes_nothing_until_it_is_corrected() {
     // An entry that costs a server is a broken file, too.
     let typo = json!({ "kit": entry(&kit()), "notes": { "comand": "x" } });
     place.rewrite(&with(&typo).to_string());
-    let said = told(&mut client).await;
+    let said = reported(&mut client).await;
     assert!(said.contains("not reloaded") && said.contains("`mcpServers.notes.comand`"), "{said}");
     assert!(client.stderr_line().await.unwrap().contains("hint: rename `comand`"));
     let found = call(&mut client, "search_tools", search(&["echo"])).await;
@@ -228,7 +228,7 @@ async fn a_broken_file_changes_nothing_until_it_is_corrected() {
     assert!(text(&found).contains("toolgate.json:1:"), "{found}");
     let fixed = json!({ "kit": entry(&kit()), "notes": entry(&notes()) });
     place.rewrite(&with(&fixed).to_string());
-    assert_eq!(told(&mut client).await, "configuration reloaded: +notes");
+    assert_eq!(reported(&mut client).await, "configuration reloaded: +notes");
     let found = call(&mut client, "search_tools", search(&["look for notes"])).await;
     assert!(text(&found).contains("notes_find_notes"), "{found}");
     assert!(!text(&found).contains("not in use"), "{found}");
@@ -240,12 +240,12 @@ async fn a_file_that_is_gone_changes_nothing_until_it_is_back() {
     let mut client = place.connect(&[]).await;
     call(&mut client, "kit_counter", json!({})).await;
     fs::remove_file(place.config()).unwrap();
-    let said = told(&mut client).await;
+    let said = reported(&mut client).await;
     assert!(said.contains("not reloaded") && said.contains("cannot read"), "{said}");
     assert_eq!(counted(&mut client).await, 2);
     let config = with(&json!({ "kit": entry(&kit()), "weather": entry(&weather()) }));
     place.rewrite(&config.to_string());
-    assert_eq!(told(&mut client).await, "configuration reloaded: +weather");
+    assert_eq!(reported(&mut client).await, "configuration reloaded: +weather");
     assert_eq!(counted(&mut client).await, 3);
 }
 
@@ -268,13 +268,13 @@ async fn a_file_that_is_replaced_or_is_a_link_is_followed() {
     for (text, change) in [(&both, "+notes"), (&one, "-notes")] {
         fs::write(at("first.json.new"), text).unwrap();
         fs::rename(at("first.json.new"), at("first.json")).unwrap();
-        assert_eq!(told(&mut client).await, format!("configuration reloaded: {change}"));
+        assert_eq!(reported(&mut client).await, format!("configuration reloaded: {change}"));
     }
     // As a mounted volume does it: the link points elsewhere.
     fs::write(at("second.json"), both).unwrap();
     symlink("second.json", at("link")).unwrap();
     fs::rename(at("link"), place.config()).unwrap();
-    assert_eq!(told(&mut client).await, "configuration reloaded: +notes");
+    assert_eq!(reported(&mut client).await, "configuration reloaded: +notes");
     assert_eq!(counted(&mut client).await, 2);
 }
 
@@ -292,7 +292,7 @@ async fn what_needs_a_restart_is_said() {
         .to_string(),
     );
     assert_eq!(
-        told(&mut client).await,
+        reported(&mut client).await,
         "configuration reloaded: namespaces changed; toolSearch changed; needs a restart: audit"
     );
 }
@@ -307,7 +307,7 @@ async fn a_passed_through_server_gets_the_new_policy() {
     assert!(names(&list(&mut client).await).contains(&"add"));
     call(&mut client, "add", json!({ "a": 1, "b": 2 })).await;
     place.rewrite(&config(json!({ "rules": [{ "tool": "kit_add", "verdict": "deny" }] })));
-    assert_eq!(told(&mut client).await, "configuration reloaded: policy changed");
+    assert_eq!(reported(&mut client).await, "configuration reloaded: policy changed");
     notification(&mut client, "notifications/tools/list_changed").await;
     assert!(!names(&list(&mut client).await).contains(&"add"));
     let refused = client.call("add", json!({ "a": 1, "b": 2 })).await.unwrap();
@@ -352,7 +352,7 @@ async fn a_limit_of_a_passed_through_server_counts_on_after_a_reload() {
     let sum = json!({ "a": 1, "b": 2 });
     call(&mut client, "add", sum.clone()).await;
     place.rewrite(&config("ask-destructive"));
-    assert_eq!(told(&mut client).await, "configuration reloaded: policy changed");
+    assert_eq!(reported(&mut client).await, "configuration reloaded: policy changed");
     call(&mut client, "add", sum.clone()).await;
     let refused = client.call("add", sum).await.unwrap().to_string();
     assert!(refused.contains("2 calls a minute"), "{refused}");

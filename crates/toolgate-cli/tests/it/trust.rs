@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     fixtures::{kit, weather},
-    reload::{counted, told},
+    reload::{counted, reported},
     support::{Outcome, Workplace, call, entry, list, names, program, text, until},
     typist::Typist,
 };
@@ -457,7 +457,7 @@ async fn a_gateway_keeps_what_was_trusted_until_the_change_is_trusted() {
     let mut after = before.clone();
     after["mcpServers"]["evil"] = hostile()["mcpServers"]["evil"].clone();
     let visit = visit.with(".mcp.json", &after);
-    let said = told(&mut client).await;
+    let said = reported(&mut client).await;
     assert!(said.contains("configuration not reloaded, the old one stays in use"), "{said}");
     assert!(said.contains("`.mcp.json` of this folder has changed"), "{said}");
     assert!(said.contains("`toolgate trust`"), "{said}");
@@ -466,7 +466,7 @@ async fn a_gateway_keeps_what_was_trusted_until_the_change_is_trusted() {
     let found = call(&mut client, "search_tools", json!({ "queries": ["count"] })).await;
     assert!(text(&found).contains("`toolgate trust`"), "{found}");
     assert_eq!(visit.trust("y\n").await.code, Some(0));
-    assert_eq!(told(&mut client).await, "configuration reloaded: +evil");
+    assert_eq!(reported(&mut client).await, "configuration reloaded: +evil");
     until("what is trusted runs", async || visit.is_pwned().then_some(())).await;
     assert_eq!(counted(&mut client).await, 3);
 }
@@ -479,18 +479,67 @@ async fn a_gateway_uses_a_folder_as_soon_as_it_is_trusted_and_the_users_policy_w
     let mut client = visit.serve().await;
     call(&mut client, "mine_forecast", json!({ "place": "Bonn" })).await;
     assert_eq!(visit.trust("y\n").await.code, Some(0));
-    let said = told(&mut client).await;
+    let said = reported(&mut client).await;
     assert_eq!(said, "configuration reloaded from toolgate.json: +kit, -mine");
     call(&mut client, "kit_counter", json!({})).await;
     // The user's own policy is above that of the folder, and is watched too.
     let visit = visit.own(&json!({ "policy": { "rules": [
         { "tool": "kit_counter", "verdict": "deny" },
     ] } }));
-    assert_eq!(told(&mut client).await, "configuration reloaded: policy changed");
+    assert_eq!(reported(&mut client).await, "configuration reloaded: policy changed");
     let refused = client.call("kit_counter", json!({})).await.unwrap();
     assert!(
         refused["error"]["message"].as_str().unwrap().contains("there is no tool"),
         "{refused}"
     );
     drop(visit);
+}
+
+#[tokio::test]
+async fn the_policy_of_the_user_stays_if_the_file_of_the_user_is_gone() {
+    let own = json!({ "policy": { "rules": [{ "tool": "kit_counter", "verdict": "deny" }] } });
+    let folder = json!({ "mcpServers": { "kit": entry(&kit()) }, "policy": "off" });
+    let visit = Visit::new().own(&own).with("toolgate.json", &folder);
+    assert_eq!(visit.trust("y\n").await.code, Some(0));
+    let mut client = visit.serve().await;
+    call(&mut client, "kit_echo", json!({ "message": "x" })).await;
+    let file = visit.user.path().join(".config/toolgate/toolgate.json");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::remove_file(&file).unwrap();
+    let spoils: [&dyn Fn(); 4] =
+        [&|| {}, &|| fs::write(&file, "\n").unwrap(), &|| fs::create_dir(&file).unwrap(), &|| {
+            symlink("nothing", &file).unwrap()
+        }];
+    for (place, spoil) in spoils.iter().enumerate() {
+        spoil();
+        let line = reported(&mut client).await;
+        assert!(line.contains("the old one stays in use"), "{place}: {line}");
+        let refused = client.call("kit_counter", json!({})).await.unwrap();
+        let message = refused["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains("there is no tool"), "{place}: {refused}");
+        if place > 0 {
+            // A gateway that starts now has not known the policy, and does not go on without it.
+            let started = visit.run(&["call", "kit_counter"]).await;
+            assert_eq!(started.code, Some(2), "{place}: {started:?}");
+            assert!(started.stderr.contains("toolgate.json"), "{place}: {started:?}");
+        }
+        let _ = fs::remove_file(&file).or_else(|_| fs::remove_dir(&file));
+        fs::write(&file, &text).unwrap();
+        assert!(reported(&mut client).await.contains("configuration reloaded"), "{place}");
+    }
+}
+
+#[tokio::test]
+async fn trust_that_is_taken_back_reaches_a_gateway() {
+    let folder = json!({ "mcpServers": { "kit": entry(&kit()) } });
+    let visit = Visit::new().with("toolgate.json", &folder);
+    assert_eq!(visit.trust("y\n").await.code, Some(0));
+    let mut client = visit.serve().await;
+    call(&mut client, "kit_counter", json!({})).await;
+    assert_eq!(visit.run(&["trust", "--forget"]).await.code, Some(0));
+    let line = reported(&mut client).await;
+    assert!(line.contains("configuration reloaded") && line.contains("-kit"), "{line}");
+    let refused = client.call("kit_counter", json!({})).await.unwrap();
+    let message = refused["error"]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("there is no tool"), "{refused}");
 }

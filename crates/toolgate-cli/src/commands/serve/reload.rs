@@ -44,6 +44,8 @@ pub(super) struct Reloader {
     pub(super) passthrough: Option<Arc<PassthroughFactory>>,
     /// Why the file of now is not in use, as it was last reported.
     pub(super) reported: Option<String>,
+    /// Whether the file of the approved definitions is gone, and this was said.
+    pub(super) pins_are_gone: bool,
 }
 
 /// What the files are at one moment.
@@ -84,10 +86,11 @@ impl Reloader {
     }
 
     async fn reload(&mut self) {
-        let new = match load::load_again(&self.globals, &self.loaded) {
+        let mut new = match load::load_again(&self.globals, &self.loaded) {
             Ok(new) => new,
             Err(failure) => return self.keep(failure.first_line(), failure.hints()),
         };
+        let has_kept_pins = new.keep_pins_of(&self.loaded);
         if let Err(failure) = self.check(&new) {
             return self.keep(failure.first_line(), failure.hints());
         }
@@ -96,6 +99,13 @@ impl Reloader {
         let (same_pins, same_waiting) =
             (new.lock == self.loaded.lock, new.waiting == self.loaded.waiting);
         let was_broken = self.reported.take().is_some();
+        if has_kept_pins && !std::mem::replace(&mut self.pins_are_gone, true) {
+            print::note(
+                "warning: toolgate.lock is gone: the definitions that were approved stay approved, and no others, \
+                 until the gateway is started again",
+            );
+        }
+        self.pins_are_gone = has_kept_pins;
         if let Some(path) = new.waiting.as_ref().filter(|_| !same_waiting) {
             print::note(format!("warning: {}", trust::waiting(path)));
         }
@@ -122,6 +132,16 @@ impl Reloader {
     /// Refuses what is not to be used in place of what is in use.
     fn check(&self, new: &Loaded) -> Result<(), Failure> {
         let old = &self.loaded;
+        // A person has taken back the trust: nothing of the folder may be used any longer.
+        if new.waiting.is_some() && old.is_trust_gone() {
+            return Ok(());
+        }
+        if old.loses_own(new) {
+            let own = folders::own_configuration().map(|path| folders::shown(&path));
+            let own = own.unwrap_or_else(|| "your configuration".to_owned());
+            return Err(Failure::new(format!("{own} is gone, and your policy with it"))
+                .hint("restore it, or start the gateway again"));
+        }
         if let Some(path) = new.waiting.as_ref().filter(|_| old.is_folders) {
             let has_env_files = old.env_files().next().is_some();
             return Err(Failure::new(trust::changed(path, has_env_files)));

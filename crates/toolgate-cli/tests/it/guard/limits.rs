@@ -80,6 +80,22 @@ async fn the_calls_of_a_day_are_counted_across_restarts_and_shown() {
 }
 
 #[tokio::test]
+async fn a_call_of_a_day_that_cannot_be_counted_is_not_made() {
+    let place = workplace(&json!([{ "tool": "kit_*", "perDay": 1 }]));
+    let echo = ["call", "kit_echo", r#"{"message":"hello"}"#];
+    assert_eq!(place.run(&echo).await.code, Some(0));
+    let counts = place.path().join("state/quotas.db");
+    assert!(counts.exists());
+    for end in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(place.path().join(format!("state/quotas.db{end}")));
+    }
+    std::fs::create_dir(&counts).unwrap();
+    let refused = place.run(&echo).await;
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("how many were made today is not known"), "{refused:?}");
+}
+
+#[tokio::test]
 async fn open_calls_are_limited_and_scripts_wait_for_their_turn() {
     let place = workplace(&json!([{ "server": "kit", "inFlight": 1 }]));
     let mut client = place.connect(&[]).await;
