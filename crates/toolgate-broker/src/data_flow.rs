@@ -97,6 +97,8 @@ struct ResultMemory {
     first: u64,
     /// One entry a tool, with all labels that its results ever had.
     touched: Vec<PastResult>,
+    /// The labels of the data that scripts gave each server to keep. A later script may fetch it.
+    stored: BTreeMap<ServerName, LabelSet>,
 }
 
 /// A labelled result.
@@ -225,14 +227,17 @@ pub(crate) fn give(context: &CallContext, tool: &ToolId, policy: &ToolPolicy, fl
         && !given.is_empty()
         && !policy.is_read_only()
     {
-        let mut stored = run.data.stored.lock();
-        let known = stored.entry(tool.server.clone()).or_insert(LabelSet::EMPTY);
-        *known = known.union(given);
+        let add = |stored: &mut BTreeMap<ServerName, LabelSet>| {
+            let known = stored.entry(tool.server.clone()).or_insert(LabelSet::EMPTY);
+            *known = known.union(given);
+        };
+        add(&mut run.data.stored.lock());
+        add(&mut context.session.data.results.0.lock().stored);
     }
 }
 
 /// The origin of what a call returns: the labels of the tool, of the data that the call carries, and
-/// of the data that the script has given to the server.
+/// of the data that the script, or an earlier script of the session, has given to the server.
 pub(crate) fn origin(
     context: &CallContext,
     tool: &ToolId,
@@ -243,6 +248,8 @@ pub(crate) fn origin(
     if let Some((run, _)) = &context.run {
         let stored = run.data.stored.lock().get(&tool.server).copied();
         origin.labels = origin.labels.union(stored.unwrap_or(LabelSet::EMPTY));
+        let earlier = context.session.data.results.0.lock().stored.get(&tool.server).copied();
+        origin.labels = origin.labels.union(earlier.unwrap_or(LabelSet::EMPTY));
     }
     origin
 }

@@ -118,6 +118,44 @@ async fn attacks_are_caught_and_honest_scripts_pass() {
     assert!(page.contains(&rows), "docs/security.md has other numbers than\n{rows}");
 }
 
+/// `verified` has attacks that an outside review found in the analysis, each of which sent private
+/// data unasked. `unseen` was written after the other scripts, by somebody who saw neither them nor
+/// the analysis.
+#[tokio::test(flavor = "multi_thread")]
+async fn attacks_of_a_review_are_caught() {
+    for branches in [false, true] {
+        let host = fixture::host(FlowMode::Program, branches).await;
+        let of = |cases: &[Case], kind, branch| -> Vec<usize> {
+            let is_chosen = |at: &usize| cases[*at].kind == kind && cases[*at].branch == branch;
+            (0..cases.len()).filter(is_chosen).collect()
+        };
+        let verified = cases("verified");
+        let chosen = of(&verified, Kind::Attack, branches);
+        let tally = run_all(&host, chosen.iter().map(|at| &verified[*at])).await;
+        assert_eq!(tally.passed, [""; 0], "not stopped, with branches: {branches}");
+        if !branches {
+            let unseen = cases("unseen");
+            let chosen = of(&unseen, Kind::Attack, false);
+            let attacks = run_all(&host, chosen.iter().map(|at| &unseen[*at])).await;
+            let chosen = of(&unseen, Kind::Honest, false);
+            let honest = run_all(&host, chosen.iter().map(|at| &unseen[*at])).await;
+            let row = format!(
+                "{} of {} attacks and stopped {} of {} honest scripts",
+                attacks.stopped.len(),
+                attacks.stopped.len() + attacks.passed.len(),
+                honest.stopped.len(),
+                honest.stopped.len() + honest.passed.len(),
+            );
+            assert!(attacks.passed.len() * 50 <= attacks.stopped.len(), "{:?}", attacks.passed);
+            assert!(honest.stopped.len() * 20 <= honest.passed.len(), "{:?}", honest.stopped);
+            let page = fs::read_to_string(root().join("docs/security.md")).unwrap();
+            let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(page.contains(&row), "docs/security.md has other numbers than\n{row}");
+        }
+        host.shutdown().await;
+    }
+}
+
 fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::{
     Site, Solver,
-    graph::{CallId, Node, ObjectId, ObjectKind, SiteId, Use, Value},
+    graph::{CallId, NOTHING, Node, ObjectId, ObjectKind, SiteId, Use, Value},
     ir::{Binding, FunctionId, Name, index, name},
 };
 
@@ -12,6 +12,14 @@ use super::{
 const MAX_DEPTH: u32 = 8;
 /// The number of functions of the engine that may call each other.
 const MAX_CALLBACKS: u32 = 6;
+/// Functions of the gateway that scripts can call. Their results depend on their arguments.
+const OWN_FUNCTIONS: &[&str] = &[
+    "search_tools",
+    "get_tool_details",
+    "search_available_servers",
+    "connect_server",
+    "read_output",
+];
 /// The largest number of functions with their contexts.
 const MAX_INSTANCES: usize = 4_000;
 
@@ -37,6 +45,8 @@ pub(super) struct CallState {
     pub(super) depth: u32,
     /// Whether the call was treated as one of the engine's own functions.
     pub(super) is_modelled: bool,
+    /// Whether the engine may make the call at any time, of functions of the script.
+    pub(super) is_sudden: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +85,8 @@ pub(super) struct ClassState {
     pub(super) environment: u32,
     pub(super) instances: Node,
     pub(super) bases: Vec<Node>,
+    /// Whether a base class of the engine calls its methods.
+    pub(super) is_called: bool,
     pub(super) fields: Vec<Name>,
 }
 
@@ -94,26 +106,96 @@ impl Solver<'_> {
 
     /// Calls the functions in a node on behalf of a function of the engine.
     pub(super) fn call_back(&mut self, by: CallId, callee: Node, arguments: &[Node], result: Node) {
+        self.call_back_on(by, callee, None, arguments, result);
+    }
+
+    /// The same, with what `this` is.
+    pub(super) fn call_back_on(
+        &mut self,
+        by: CallId,
+        callee: Node,
+        this: Option<Node>,
+        arguments: &[Node],
+        result: Node,
+    ) {
         let Some(by) = self.calls.get(by as usize).cloned() else { return };
         if by.depth >= MAX_CALLBACKS {
             self.graph.is_lost = true;
             return;
         }
         let arguments = arguments.iter().map(|node| (ArgumentKind::Position, *node)).collect();
+        // A list may call the function later, when something takes its elements.
+        let thrown = self.node();
+        self.copy(thrown, by.thrown);
+        if self.program.is_python {
+            self.copy(thrown, self.sudden);
+        }
         let state = CallState {
             arguments,
             callee,
             result,
-            this: None,
+            thrown,
+            this,
             member: name::NONE,
             is_new: false,
-            is_awaited: true,
+            is_awaited: false,
             constructs: None,
             is_modelled: true,
+            is_sudden: false,
             depth: by.depth + 1,
             ..by
         };
         self.call(state);
+    }
+
+    /// Calls the functions in a node at a time that is not known.
+    pub(super) fn call_suddenly(
+        &mut self,
+        callee: Node,
+        arguments: &[Node],
+        result: Node,
+        this: Option<Node>,
+    ) {
+        let arguments = arguments.iter().map(|node| (ArgumentKind::Position, *node)).collect();
+        self.call(CallState {
+            arguments,
+            this,
+            member: name::NONE,
+            callee,
+            result,
+            thrown: self.sudden,
+            condition: NOTHING,
+            offset: 0,
+            instance: 0,
+            is_new: false,
+            is_awaited: false,
+            constructs: None,
+            depth: 1,
+            is_modelled: true,
+            is_sudden: true,
+        });
+    }
+
+    /// A function was put into an object of the engine, which may call it.
+    pub(super) fn call_stored(&mut self, object: ObjectId, from: Node) {
+        if !self.stored.insert((object, from)) {
+            return;
+        }
+        let any = self.field(object, name::ANY);
+        let this = self.node();
+        self.add(this, Value::Object(object), this);
+        self.call_suddenly(from, &[any, any, any], any, Some(this));
+    }
+
+    /// A call of something that is data: a function that was chosen by it, or a method of a text.
+    pub(super) fn call_data(&mut self, call: CallId, value: Value) {
+        let Some(state) = self.calls.get(call as usize).cloned() else { return };
+        if matches!(state.member, name::NONE | name::ANY) {
+            self.add(state.result, value, state.callee);
+            for (_, argument) in &state.arguments {
+                self.deep(*argument, state.result);
+            }
+        }
     }
 
     pub(super) fn call_object(&mut self, call: CallId, object: ObjectId) {
@@ -165,29 +247,78 @@ impl Solver<'_> {
                 self.copy(state.condition, into);
                 self.copy(into, state.result);
             }
-            ObjectKind::Opaque => {
+            ObjectKind::Opaque | ObjectKind::Result(_) if state.is_sudden => {}
+            ObjectKind::Opaque | ObjectKind::Result(_) => {
                 // A method of it is looked at as such.
-                if state.this.is_some_and(|this| self.holds(this, Value::Object(object))) {
+                if state.member != name::NONE
+                    && state.this.is_some_and(|this| self.holds(this, Value::Object(object)))
+                {
+                    return;
+                }
+                let own = self.node();
+                self.add(own, Value::Object(object), own);
+                if matches!(self.kind(object), ObjectKind::Result(_)) {
+                    self.copy(own, state.result);
+                    self.deep(own, state.result);
+                    for (_, argument) in &state.arguments {
+                        self.copy(*argument, state.result);
+                        self.deep(*argument, state.result);
+                    }
                     return;
                 }
                 let any = self.field(object, name::ANY);
                 for (_, argument) in &state.arguments {
                     self.copy(*argument, any);
+                    self.flow(*argument, Use::Store(name::ANY, any));
+                    // It may be a method of what it holds.
+                    self.flow(any, Use::Store(name::ANY, *argument));
                 }
-                self.add(state.result, Value::Object(object), state.callee);
+                self.copy(own, state.result);
+                // It may be a function of the script, with something around it.
+                let inner = CallState { callee: any, member: name::NONE, ..state };
+                if inner.depth < 2 {
+                    let depth = inner.depth + 1;
+                    self.call(CallState { depth, is_modelled: true, ..inner });
+                }
             }
+            ObjectKind::Method { receiver, name } => self.call_loaded(&state, receiver, name),
             ObjectKind::Plain
             | ObjectKind::Array
             | ObjectKind::Dict
             | ObjectKind::Map
             | ObjectKind::Instance
-            | ObjectKind::Result(_)
             | ObjectKind::Tools
             | ObjectKind::Sent(_) => {}
         }
     }
 
-    /// Connects a call with a function of the script.
+    /// Calls a method of a collection that was loaded before, or that has another `this`.
+    fn call_loaded(&mut self, state: &CallState, receiver: ObjectId, method: Name) {
+        let is_own = |this: Node| self.holds(this, Value::Object(receiver));
+        if state.member == method && state.this.is_some_and(is_own) {
+            return;
+        }
+        if state.depth >= MAX_CALLBACKS {
+            self.graph.is_lost = true;
+            return;
+        }
+        let own = self.node();
+        self.add(own, Value::Object(receiver), own);
+        let text = self.names.text(method);
+        for this in std::iter::once(own).chain(state.this) {
+            self.calls.push(CallState {
+                this: Some(this),
+                member: method,
+                is_modelled: false,
+                depth: state.depth + 1,
+                ..state.clone()
+            });
+            let call = index(self.calls.len() - 1);
+            self.model_method(call, this, &text);
+        }
+    }
+
+    /// Connects a call with a function of the script. Returns the node of its `this`.
     pub(super) fn invoke(
         &mut self,
         state: &CallState,
@@ -195,10 +326,8 @@ impl Solver<'_> {
         (function, environment): (FunctionId, u32),
         this: Option<Node>,
         extra: &[Node],
-    ) {
-        let Some(at) = self.instance_of(function, environment, state.instance, call) else {
-            return;
-        };
+    ) -> Option<Node> {
+        let at = self.instance_of(function, environment, state.instance, call)?;
         let mut position = 0;
         for node in extra {
             let parameter = self.position(at, position);
@@ -233,11 +362,15 @@ impl Solver<'_> {
         self.copy(result, state.result);
         self.copy(thrown, state.thrown);
         self.copy(state.condition, condition);
-        let is_async = self.program.functions.get(function as usize).is_some_and(|it| it.is_async);
-        if is_async && !state.is_awaited {
-            let rejected = self.rejected;
-            self.copy(thrown, rejected);
+        let body = self.program.functions.get(function as usize)?;
+        if body.is_async && !state.is_awaited {
+            self.copy(thrown, self.rejected);
         }
+        // It runs when something takes its elements.
+        if body.is_generator {
+            self.copy(thrown, self.sudden);
+        }
+        Some(own)
     }
 
     /// The function in the context of a call. A recursive call has the context of the first.
@@ -394,7 +527,12 @@ impl Solver<'_> {
             if self.program.is_python {
                 self.invoke(&inner, call, function, None, &[this]);
             } else {
-                self.invoke(&inner, call, function, Some(this), &[]);
+                let own = self.invoke(&inner, call, function, Some(this), &[]);
+                // It may return another object, or its base class.
+                for made in [Some(inner.result), own].into_iter().flatten() {
+                    self.copy(made, state.result);
+                    self.copy(made, this);
+                }
             }
             return;
         }
@@ -419,6 +557,9 @@ impl Solver<'_> {
             let result = self.node();
             let (member, constructs) = (name::NONE, Some(this));
             self.call(CallState { callee: base, result, member, constructs, ..state.clone() });
+            if !self.program.is_python {
+                self.copy(result, this);
+            }
         }
     }
 
@@ -473,6 +614,10 @@ impl Solver<'_> {
                         self.flow(*node, Use::Load(name::ARGUMENTS, inner));
                         self.flow(*node, Use::Load(named, inner));
                         arguments.push(inner);
+                        // Something may be called when it becomes a text.
+                        let all = self.node();
+                        self.deep(*node, all);
+                        arguments.push(all);
                     }
                 }
             }
@@ -517,6 +662,13 @@ impl Solver<'_> {
         let result = self.object(ObjectKind::Result(site));
         self.add(state.result, Value::Object(result), state.result);
         self.add(state.thrown, Value::Data(site), state.thrown);
+        // A function of the gateway answers with what it was asked, and has no labels of its own.
+        let text = tool.map(|tool| self.names.text(tool));
+        if text.is_none_or(|text| OWN_FUNCTIONS.contains(&&*text)) {
+            let (asked, place) = (self.taint(sent), self.field(result, name::ANY));
+            self.copy(asked, place);
+            self.copy(asked, state.thrown);
+        }
     }
 
     fn site(&mut self, offset: u32, tool: Option<Name>) -> SiteId {

@@ -2,9 +2,10 @@
 
 use super::{
     Solver,
+    builtins::QUIET_BASES,
     calls::ClassState,
     graph::{Node, ObjectId, ObjectKind, Use, Value},
-    ir::{Class, Key, MemberKind, index, name},
+    ir::{Class, Expression, Key, MemberKind, index, name},
     statements::Frame,
 };
 
@@ -35,12 +36,14 @@ impl Solver<'_> {
             (prototype, shared)
         };
         let instances = self.node();
+        let is_called = self.is_called_by_bases(&bases);
         self.classes.push(ClassState {
             prototype,
             constructor: class.constructor,
             environment: frame.instance,
             instances,
             bases,
+            is_called,
             fields: class.fields.clone(),
         });
         if let Some(constructor) = class.constructor {
@@ -55,13 +58,47 @@ impl Solver<'_> {
             let field = match &member.key {
                 Key::Name(field) => *field,
                 Key::Computed(key) => {
-                    self.expression(frame, key);
+                    let key = self.expression(frame, key);
+                    let (keys, any) = (self.field(owner, name::KEYS), self.field(owner, name::ANY));
+                    self.copy(key, keys);
+                    self.flow(any, Use::Rename(key));
                     name::ANY
                 }
             };
             self.class_member(frame, &member.kind, (owner, field), this);
+            // A class of the engine may call it.
+            if let (true, MemberKind::Method(function)) = (is_called, &member.kind) {
+                let others = self.node();
+                self.copy(this, others);
+                self.flow(this, Use::LoadAny(others));
+                let returned = self.node();
+                self.call_own(frame, *function, this, &[others, others, others], returned);
+                self.flow(this, Use::Store(name::ANY, returned));
+            }
         }
         node
+    }
+
+    /// Whether a base class is one of the engine that calls methods of classes of the script.
+    fn is_called_by_bases(&mut self, bases: &[Node]) -> bool {
+        if bases.is_empty() {
+            return false;
+        }
+        self.propagate();
+        let values = bases.iter().filter_map(|base| self.graph.nodes.get(*base as usize));
+        values.flat_map(|node| &node.values).any(|value| match value {
+            Value::Object(object) => match self.kind(*object) {
+                ObjectKind::Builtin(path) => {
+                    let path = self.names.text(path);
+                    !QUIET_BASES.contains(&path.strip_suffix(".*").unwrap_or(&path))
+                }
+                ObjectKind::Class(class) => {
+                    self.classes.get(class as usize).is_some_and(|class| class.is_called)
+                }
+                _ => false,
+            },
+            Value::Data(_) | Value::Choice(_) => false,
+        })
     }
 
     fn class_member(
@@ -75,6 +112,7 @@ impl Solver<'_> {
         match kind {
             MemberKind::Method(function) => {
                 let environment = frame.instance;
+                self.make_defaults(frame, *function);
                 let function = ObjectKind::Function { function: *function, environment };
                 let method = self.holding(function).0;
                 self.copy(method, place);
@@ -95,6 +133,8 @@ impl Solver<'_> {
                 let others = self.node();
                 self.copy(this, others);
                 self.flow(this, Use::LoadAny(others));
+                let compared = self.field(owner, name::COMPARED);
+                self.copy(compared, others);
                 self.call_own(frame, *function, this, &[others, others], implicit);
             }
             MemberKind::Field(function) => {
@@ -102,6 +142,17 @@ impl Solver<'_> {
                 self.call_own(frame, *function, this, &[], value);
                 self.flow(this, Use::Store(field, value));
                 self.copy(value, place);
+            }
+            // Something of the engine may be around it.
+            MemberKind::Value(Expression::Opaque(parts)) => {
+                let (node, object) = self.holding(ObjectKind::Opaque);
+                let any = self.field(object, name::ANY);
+                for part in parts {
+                    let part = self.expression(frame, part);
+                    self.copy(part, any);
+                    self.flow(part, Use::Attribute { to: place, this });
+                }
+                self.copy(node, place);
             }
             MemberKind::Value(value) => {
                 let value = self.expression(frame, value);

@@ -5,6 +5,7 @@ use super::{
     calls::{ArgumentKind, CallState},
     graph::{NOTHING, Node, ObjectKind, Use},
     ir::{Argument, Call, Comprehension, Entry, Expression, Item, Key, Name, Target, name},
+    places::TOOLS,
     statements::Frame,
 };
 
@@ -68,6 +69,7 @@ impl Solver<'_> {
                 let sequence = self.expression(frame, sequence);
                 let node = self.node();
                 self.copy(sequence, node);
+                self.flow(sequence, Use::Blur);
                 for bound in bounds {
                     let bound = self.expression(frame, bound);
                     self.deep(bound, node);
@@ -81,15 +83,19 @@ impl Solver<'_> {
             Expression::Array(items) => self.array_literal(frame, items),
             Expression::Function(function) => {
                 let environment = frame.instance;
+                self.make_defaults(frame, *function);
                 self.holding(ObjectKind::Function { function: *function, environment }).0
             }
             Expression::Class(class) => self.class(frame, class),
             Expression::Operator(operands) => {
                 let node = self.node();
+                let mut values = Vec::with_capacity(operands.len());
                 for operand in operands {
                     let operand = self.expression(frame, operand);
                     self.deep(operand, node);
+                    values.push(operand);
                 }
+                self.compare(&values);
                 node
             }
             Expression::Merge(operands) => {
@@ -147,6 +153,9 @@ impl Solver<'_> {
                 if let Expression::Call(call) = &**value {
                     let node = self.call_expression(frame, call, true);
                     self.deep(node, frame.thrown);
+                    if !self.is_tool_call(call) {
+                        self.copy(self.rejected, frame.thrown);
+                    }
                     return node;
                 }
                 let node = self.expression(frame, value);
@@ -186,13 +195,22 @@ impl Solver<'_> {
                     && let Expression::Variable(variable) = &**object
                 {
                     match key {
-                        Key::Name(field) => self.remove_field(frame, *variable, *field),
+                        Key::Name(field) => {
+                            self.remove_field(frame, *variable, *field);
+                            let object = self.variable(frame, *variable);
+                            self.flow(object, Use::Blur);
+                        }
                         Key::Computed(key) => {
-                            self.expression(frame, key);
+                            let object = self.variable(frame, *variable);
+                            self.take_out(frame, object, key);
                         }
                     }
-                } else if let Target::Member(object, _) = &**target {
-                    self.expression(frame, object);
+                } else if let Target::Member(object, key) = &**target {
+                    let object = self.expression(frame, object);
+                    self.flow(object, Use::Blur);
+                    if let Key::Computed(key) = key {
+                        self.take_out(frame, object, key);
+                    }
                 }
                 NOTHING
             }
@@ -207,6 +225,9 @@ impl Solver<'_> {
             }
             Expression::Opaque(parts) => {
                 let (node, object) = self.holding(ObjectKind::Opaque);
+                if !self.program.is_python && !parts.is_empty() {
+                    self.stateful.insert(object);
+                }
                 let any = self.field(object, name::ANY);
                 for part in parts {
                     let part = self.expression(frame, part);
@@ -215,6 +236,48 @@ impl Solver<'_> {
                 node
             }
         }
+    }
+
+    /// Evaluates the defaults of parameters, which exist once for all calls, in Python.
+    pub(super) fn make_defaults(&mut self, frame: &mut Frame, function: u32) {
+        let key = (function, frame.instance);
+        if !self.program.is_python || self.defaults.contains_key(&key) {
+            return;
+        }
+        let Some(body) = self.program.functions.get(function as usize) else { return };
+        let mut nodes = Vec::with_capacity(body.parameters.len());
+        for parameter in &body.parameters {
+            nodes.push(match &parameter.default {
+                Some(default) => self.expression(frame, default),
+                None => NOTHING,
+            });
+        }
+        self.defaults.insert(key, nodes);
+    }
+
+    /// What is left says what the key was.
+    fn take_out(&mut self, frame: &mut Frame, object: Node, key: &Expression) {
+        let key = self.expression(frame, key);
+        let data = self.node();
+        self.deep(key, data);
+        self.copy(frame.condition, data);
+        self.flow(object, Use::Blur);
+        self.flow(object, Use::Store(name::ANY, data));
+    }
+
+    /// Whether a call is one of a tool by its name.
+    fn is_tool_call(&self, call: &Call) -> bool {
+        let name = match &call.callee {
+            Expression::Free(name) => *name,
+            Expression::Member(object, Key::Name(name)) => match &**object {
+                Expression::Free(tools) if &*self.names.text(*tools) == TOOLS => *name,
+                _ => return false,
+            },
+            _ => return false,
+        };
+        let text = self.names.text(name);
+        !self.overwritten.contains(&name)
+            && (&*text == "call_tool" || self.tools.tool(&text).is_some())
     }
 
     /// Data decides which value an expression has.
@@ -234,6 +297,9 @@ impl Solver<'_> {
                 let key = self.expression(frame, key);
                 self.flow(object, Use::LoadAny(node));
                 self.flow(object, Use::LookUp(key));
+                if !self.program.is_python {
+                    self.flow(object, Use::Reflect(node));
+                }
                 // The key is in what it chooses, and in the error if it does not exist.
                 self.deep(key, node);
                 self.deep(key, frame.thrown);
@@ -370,11 +436,15 @@ impl Solver<'_> {
                 }
                 Entry::Value(Key::Computed(key), value) => {
                     let key = self.expression(frame, key);
+                    let is_named = matches!(value, Expression::Function(_) | Expression::Class(_));
                     let value = self.expression(frame, value);
                     let (any, keys) =
                         (self.field(object, name::ANY), self.field(object, name::KEYS));
                     self.copy(value, any);
                     self.copy(key, keys);
+                    if is_named {
+                        self.flow(value, Use::Rename(key));
+                    }
                 }
                 Entry::Spread(value) => {
                     let value = self.expression(frame, value);
@@ -434,6 +504,7 @@ impl Solver<'_> {
         let (node, object) = self.holding(kind);
         let (any, shape) = (self.field(object, name::ANY), self.field(object, name::SHAPE));
         let outer = frame.condition;
+        let mark = Self::mark(frame);
         frame.fresh.clear();
         for clause in clauses {
             let items = self.expression(frame, &clause.items);
@@ -457,6 +528,7 @@ impl Solver<'_> {
         let value = self.expression(frame, value);
         self.copy(value, any);
         frame.condition = outer;
+        self.join_optional(frame, mark);
         node
     }
 
@@ -482,6 +554,7 @@ impl Solver<'_> {
             constructs: None,
             depth: 0,
             is_modelled: false,
+            is_sudden: false,
         }
     }
 
@@ -506,7 +579,7 @@ impl Solver<'_> {
     /// A call of a function of the script that the language makes itself.
     pub(super) fn call_own(
         &mut self,
-        frame: &Frame,
+        frame: &mut Frame,
         function: u32,
         this: Node,
         arguments: &[Node],
@@ -517,8 +590,11 @@ impl Solver<'_> {
         let own = if self.program.is_python { Some(this) } else { None };
         let arguments = own.into_iter().chain(arguments.iter().copied());
         let arguments = arguments.map(|node| (ArgumentKind::Position, node)).collect();
+        self.make_defaults(frame, function);
         let state = self.call_state(frame, callee, arguments, 0);
-        self.call(CallState { this: Some(this), result, ..state });
+        // The language may call it anywhere.
+        let thrown = self.sudden;
+        self.call(CallState { this: Some(this), result, thrown, ..state });
     }
 
     fn call_expression(&mut self, frame: &mut Frame, call: &Call, is_awaited: bool) -> Node {

@@ -77,6 +77,24 @@ pub(super) enum Use {
     },
     Call(CallId),
     Method(CallId),
+    /// The classes of the objects, in Python.
+    ClassOf(Node),
+    /// The positions of elements are no longer known.
+    Blur,
+    /// A regular expression with a state remembers what it was applied to.
+    Remember(Node),
+    /// The methods of the objects that compare get the values of the other node.
+    Compare(Node),
+    /// The values become an attribute of a class, which binds functions to the objects of the other
+    /// node.
+    Attribute {
+        to: Node,
+        this: Node,
+    },
+    /// Functions are named after the data of the other node.
+    Rename(Node),
+    /// A computed property of a function may be the constructor of functions.
+    Reflect(Node),
 }
 
 #[derive(Default)]
@@ -149,6 +167,11 @@ pub(super) enum ObjectKind {
     Builtin(Name),
     /// A function that puts its arguments into the node.
     Collector(Node),
+    /// A method of a collection that was loaded and not called.
+    Method {
+        receiver: ObjectId,
+        name: Name,
+    },
     /// The arguments of a call of a tool.
     Sent(SiteId),
 }
@@ -170,7 +193,10 @@ impl Object {
 
 /// Whether a field is no element.
 fn is_hidden(field: Name) -> bool {
-    matches!(field, name::SHAPE | name::KEYS | name::IMPLICIT | name::SENT | name::BRANCH)
+    matches!(
+        field,
+        name::SHAPE | name::KEYS | name::IMPLICIT | name::SENT | name::BRANCH | name::COMPARED
+    )
 }
 
 impl Solver<'_> {
@@ -306,28 +332,7 @@ impl Solver<'_> {
         let object = match value {
             Value::Object(object) => object,
             Value::Data(site) | Value::Choice(site) => {
-                match to {
-                    Use::Copy(other)
-                    | Use::Deep(other)
-                    | Use::Shape(other)
-                    | Use::Load(_, other)
-                    | Use::LoadAny(other)
-                    | Use::Items(other)
-                    | Use::Keys(other)
-                    | Use::Bind { to: other, .. } => self.add(other, value, node),
-                    Use::Choose(other) => self.add(other, Value::Choice(site), node),
-                    Use::Spread(target) | Use::Settle(target) => {
-                        let any = self.field(target, name::ANY);
-                        self.add(any, value, node);
-                    }
-                    Use::Method(call) => self.call_method(call, node, None),
-                    Use::Store(..)
-                    | Use::LookUp(_)
-                    | Use::SpreadFrom(_)
-                    | Use::Inherited { .. }
-                    | Use::Call(_) => {}
-                }
-                return;
+                return self.apply_data(node, value, site, to);
             }
         };
         match to {
@@ -381,7 +386,10 @@ impl Solver<'_> {
                     object.spreads.push(to);
                 }
             }
-            Use::SpreadFrom(from) => self.flow(from, Use::Spread(object)),
+            Use::SpreadFrom(from) => {
+                self.change_builtin(object);
+                self.flow(from, Use::Spread(object));
+            }
             Use::Inherited { name, to, receiver } => {
                 // A method of a base class of the engine.
                 if let ObjectKind::Builtin(_) = self.kind(object) {
@@ -396,15 +404,46 @@ impl Solver<'_> {
             Use::Bind { to, receiver } => self.bind(node, object, to, receiver),
             Use::Call(call) => self.call_object(call, object),
             Use::Method(call) => self.call_method(call, node, Some(object)),
+            _ => self.apply_rare(node, object, to),
+        }
+    }
+
+    /// Where data goes, which is no object.
+    fn apply_data(&mut self, node: Node, value: Value, site: SiteId, to: Use) {
+        match to {
+            Use::Copy(other)
+            | Use::Deep(other)
+            | Use::Shape(other)
+            | Use::Load(_, other)
+            | Use::LoadAny(other)
+            | Use::Items(other)
+            | Use::Keys(other)
+            | Use::ClassOf(other)
+            | Use::Attribute { to: other, .. }
+            | Use::Bind { to: other, .. } => self.add(other, value, node),
+            Use::Choose(other) => self.add(other, Value::Choice(site), node),
+            Use::Spread(target) | Use::Settle(target) => {
+                let any = self.field(target, name::ANY);
+                self.add(any, value, node);
+            }
+            Use::Method(call) => self.call_method(call, node, None),
+            Use::Call(call) => self.call_data(call, value),
+            Use::Store(..)
+            | Use::LookUp(_)
+            | Use::SpreadFrom(_)
+            | Use::Inherited { .. }
+            | Use::Blur
+            | Use::Remember(_)
+            | Use::Compare(_)
+            | Use::Rename(_)
+            | Use::Reflect(_) => {}
         }
     }
 
     fn store(&mut self, object: ObjectId, field: Name, from: Node) {
         match self.kind(object) {
-            // Methods of all objects get another meaning.
-            ObjectKind::Builtin(path) => {
-                self.graph.is_lost |= self.names.text(path).contains("prototype");
-            }
+            ObjectKind::Builtin(_) => self.change_builtin(object),
+            ObjectKind::Opaque => self.call_stored(object, from),
             ObjectKind::Tools => {
                 let tools = self.names.intern(TOOLS);
                 self.overwritten.insert(tools);
@@ -435,6 +474,33 @@ impl Solver<'_> {
             {
                 let taint = self.taint(object);
                 self.copy(taint, to);
+            }
+            ObjectKind::Array | ObjectKind::Dict | ObjectKind::Map
+                if Self::is_method(&self.names.text(field)) =>
+            {
+                let method = self.object_of(ObjectKind::Method { receiver: object, name: field });
+                self.add(to, Value::Object(method), node);
+            }
+            ObjectKind::Instance if self.program.is_python && field == name::CLASS => {
+                self.class_of(object, to);
+            }
+            // An object is taken apart as its iterator says.
+            ObjectKind::Instance
+                if self.names.text(field).bytes().all(|byte| byte.is_ascii_digit()) =>
+            {
+                self.items(node, object, to);
+            }
+            ObjectKind::Function { .. } if field == name::PROTOTYPE => {
+                let place = self.field(object, field);
+                if !self.prototypes.contains(&object) {
+                    self.prototypes.insert(object);
+                    let made = self.object(ObjectKind::Plain);
+                    self.add(place, Value::Object(made), place);
+                }
+            }
+            ObjectKind::Bound { function, .. } if field == name::NAME => {
+                let place = self.field(function, field);
+                self.copy(place, to);
             }
             _ => {}
         }
@@ -612,6 +678,20 @@ impl Solver<'_> {
         }
         if let ObjectKind::Result(site) = kind {
             self.add(taint, Value::Data(site), taint);
+        }
+        if let ObjectKind::Builtin(path) = kind
+            && let Some(shared) = self.engine_state(path)
+        {
+            self.deep(shared, taint);
+        }
+        if matches!(kind, ObjectKind::Plain | ObjectKind::Array | ObjectKind::Map)
+            && !self.program.is_python
+        {
+            // A function under a computed name may be `toString`.
+            let any = self.field(object, name::ANY);
+            let returned = self.node();
+            self.call_suddenly(any, &[], returned, None);
+            self.deep(returned, taint);
         }
         if kind == ObjectKind::Instance {
             let implicit = self.node();

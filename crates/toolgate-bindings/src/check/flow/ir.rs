@@ -67,8 +67,14 @@ pub(in crate::check) mod name {
     pub(in crate::check) const ARGUMENTS: Name = 12;
     pub(in crate::check) const FIRST: Name = 13;
     pub(in crate::check) const SECOND: Name = 14;
+    /// The class of an object, in Python.
+    pub(in crate::check) const CLASS: Name = 15;
+    /// The name of a function or a class.
+    pub(in crate::check) const NAME: Name = 16;
+    /// What is compared with an object.
+    pub(in crate::check) const COMPARED: Name = 17;
 
-    pub(super) const ALL: [&str; 15] = [
+    pub(super) const ALL: [&str; 18] = [
         "",
         "*",
         "#shape",
@@ -84,6 +90,9 @@ pub(in crate::check) mod name {
         "arguments",
         "0",
         "1",
+        "__class__",
+        "name",
+        "#compared",
     ];
 }
 

@@ -13,6 +13,7 @@ mod graph;
 pub(super) mod ir;
 mod places;
 mod report;
+mod shared;
 mod statements;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -90,6 +91,18 @@ struct Solver<'p> {
     global: ObjectId,
     /// What promises were rejected with that were not awaited where they were made.
     rejected: Node,
+    /// What functions throw that the language or the engine calls itself, at any place.
+    sudden: Node,
+    /// Everything that is caught somewhere.
+    caught: Node,
+    /// The regular expressions that remember where they found something.
+    stateful: FxHashSet<ObjectId>,
+    /// The functions whose prototypes exist.
+    prototypes: FxHashSet<ObjectId>,
+    /// The values that parameters of functions have by default, in Python: they exist once.
+    defaults: FxHashMap<(FunctionId, u32), Vec<Node>>,
+    /// The functions that were put into objects of the engine, which may call them.
+    stored: FxHashSet<(ObjectId, Node)>,
 }
 
 /// A call of a tool in the script.
@@ -126,11 +139,20 @@ impl<'p> Solver<'p> {
             classes_by_constructor: FxHashMap::default(),
             global: 0,
             rejected: graph::NOTHING,
+            sudden: graph::NOTHING,
+            caught: graph::NOTHING,
+            stateful: FxHashSet::default(),
+            prototypes: FxHashSet::default(),
+            defaults: FxHashMap::default(),
+            stored: FxHashSet::default(),
         };
         // The first node is that without values.
         solver.node();
         solver.global = solver.object(ObjectKind::Plain);
         solver.rejected = solver.node();
+        solver.sudden = solver.node();
+        solver.caught = solver.node();
+        solver.copy(solver.sudden, solver.rejected);
         solver
     }
 
@@ -195,7 +217,9 @@ impl<'p> Solver<'p> {
             return self.object_of(ObjectKind::Builtin(path));
         }
         let part = self.names.text(part);
-        let path = self.names.intern(&format!("{text}.{part}"));
+        let path = format!("{text}.{part}");
+        self.graph.is_lost |= Self::is_opaque_name(&path);
+        let path = self.names.intern(&path);
         self.object_of(ObjectKind::Builtin(path))
     }
 

@@ -73,6 +73,7 @@ impl Solver<'_> {
     pub(super) fn enter(&mut self, at: u32) {
         let instance = &self.instances[at as usize];
         let (thrown, condition, result) = (instance.thrown, instance.condition, instance.result);
+        let (id, lexical) = (instance.function, instance.lexical);
         let Some(function) = self.program.functions.get(instance.function as usize) else { return };
         let mut frame = Frame {
             instance: at,
@@ -98,8 +99,13 @@ impl Solver<'_> {
                 let named = self.keyword(at, parameter.name);
                 self.copy(named, value);
             }
-            if let Some(default) = &parameter.default {
+            let known = lexical.and_then(|at| self.defaults.get(&(id, at)));
+            if let Some(default) = known.and_then(|all| all.get(position)).copied() {
+                self.copy(default, value);
+            } else if let Some(default) = &parameter.default {
+                let mark = frame.log.len();
                 let default = self.expression(&mut frame, default);
+                self.join_optional(&mut frame, mark);
                 self.copy(default, value);
             }
             self.assign(&mut frame, &parameter.target, value);
@@ -350,7 +356,12 @@ impl Solver<'_> {
         if !ending.leaves {
             frame.condition = outer;
         }
+        let mark = frame.log.len();
         let after = self.block(frame, otherwise);
+        // It does not run after `break`.
+        if ending.leaves {
+            self.join_optional(frame, mark);
+        }
         Ending { falls: true, leaves: ending.leaves || after.leaves }
     }
 
@@ -358,6 +369,8 @@ impl Solver<'_> {
         let Try { body, handlers, otherwise, finally, assigned } = attempt;
         let (caught, outer, condition) = (self.node(), frame.thrown, frame.condition);
         self.open(frame, assigned);
+        self.copy(self.sudden, caught);
+        self.copy(caught, self.caught);
         let was_tried = std::mem::replace(&mut frame.is_tried, true);
         frame.thrown = caught;
         let mut ending = self.block(frame, body);
@@ -461,6 +474,13 @@ impl Solver<'_> {
                         self.flow(object, Use::Store(*field, frame.condition));
                     }
                     Key::Computed(key) => {
+                        // The elements replace a part of a list.
+                        if let Expression::Slice(..) = &**key {
+                            let items = self.node();
+                            self.flow(value, Use::Items(items));
+                            self.flow(object, Use::Store(name::ANY, items));
+                            self.flow(object, Use::Blur);
+                        }
                         let key = self.expression(frame, key);
                         self.flow(object, Use::Store(name::ANY, value));
                         self.flow(object, Use::Store(name::ANY, frame.condition));

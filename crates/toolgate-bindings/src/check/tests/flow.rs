@@ -26,7 +26,11 @@ fn checked(language: Language, script: &str) -> Checked {
     let mut fake = Fake { tools, asked: Vec::new() };
     let globals = ["URL", "URLSearchParams", "TextEncoder", "btoa", "setTimeout", "tools", "len"];
     let globals = [&globals[..], &["structuredClone", "range"]].concat();
-    let modules = [MODULES, &["dataclasses", "functools"]].concat();
+    let modules = [
+        MODULES,
+        &["dataclasses", "functools", "io", "csv", "html", "html.parser", "traceback", "operator"],
+    ]
+    .concat();
     let checked = check(language, script, &globals, &modules, &mut fake);
     let errors: Vec<_> = checked.findings.iter().map(ToString::to_string).collect();
     assert!(!checked.has_errors(), "{script}\n{errors:?}");
@@ -165,6 +169,25 @@ const CARRIED_TS: &[&str] = &[
     "const s = await secret({}); await send({ body: [[s.text]].flat() });",
     "const s = await secret({}); const q: any[] = [s]; await send({ body: q.shift() });",
     "const s = await secret({}); const l = [1]; l.splice(0, 1, s.n); await send({ body: l });",
+    // Elements at other positions.
+    "const q: any = ['a', await secret({})]; await send({ body: q.reverse()[0] });",
+    "const q: any = ['a', await secret({})]; q.shift(); await send({ body: q[0] });",
+    "const q: any = [await secret({})]; q.unshift('a'); await send({ body: q[1] });",
+    "const q: any = ['a', await secret({})]; await send({ body: q.slice(1)[0] });",
+    "const q: any = ['a', await secret({})]; await send({ body: q.toSpliced(0, 1)[0] });",
+    // What may not be evaluated.
+    "let t: any = await secret({}); const f = (a: any, b: any = (a = 'x')) => a; await send({ body: f(t, 1) });",
+    "let t: any = await secret({}); let x: any = null; x &&= (t = 'a'); await send({ body: t });",
+    "let t: any = await secret({}); let o: any = null; o?.a.b[(t = 'a')]?.(); await send({ body: t });",
+    // Exceptions of functions that nothing in the script calls here.
+    "const f = async () => { throw await secret({}); }; const p = [1].map(f); try { await Promise.all(p); } catch (e) { await send({ body: e }); }",
+    "function* g(s: any) { try { yield 1; } catch (e) { yield e; } } const it = g(1); it.next(); await send({ body: it.throw(await secret({})).value });",
+    "function* g(s: any) { throw s; } const it = g(await secret({})); try { it.next(); } catch (e) { await send({ body: e }); }",
+    "class M extends Map { set(k: any, v: any) { out.push(v); return this; } } const out: any[] = []; new M([[1, await secret({})]]); await send({ body: out[0] });",
+    "const a: any[] = []; const put = a.push.bind(a); put(await secret({})); await send({ body: a[0] });",
+    "const a: any[] = []; [].push.call(a, await secret({})); await send({ body: a[0] });",
+    "const o: any = { f() { return this.v; } }; await send({ body: [1].map(o.f, { v: await secret({}) })[0] });",
+    "const f: any = () => 1; const k = ['con', 'structor'].join(''); await secret({}); await send({ body: f[k]('return 1')() });",
 ];
 
 /// In each script the secret is read, and does not reach what is sent.
@@ -261,6 +284,23 @@ const CARRIED_PY: &[&str] = &[
     "s = await secret()\nt = 'a'.split(',')\nt.append(s)\nawait send(body=t)",
     "from functools import reduce\ns = await secret()\nawait send(body=reduce(lambda a, b: a + b['n'], s['rows'], 0))",
     "import functools\nasync def f(a, b):\n    await send(body=b)\ng = functools.partial(f, 1)\nawait g(await secret())",
+    "q = ['a', await secret()]\nq.reverse()\nawait send(body=q[0])",
+    "q = ['a', await secret()]\nawait send(body=q[1:][0])",
+    "q = ['a', await secret()]\ndel q[0]\nawait send(body=q[0])",
+    "q = ['a']\nq[0:1] = [1, await secret()]\nawait send(body=q[0])",
+    "t = await secret()\n[(t := 'a') for _ in []]\nawait send(body=t)",
+    "t = await secret()\n1 > 2 > (t := 'a')\nawait send(body=t)",
+    "class Quiet:\n    def __enter__(self): return self\n    def __exit__(self, *a): return True\nt = await secret()\nwith Quiet():\n    int('x')\n    t = 'a'\nawait send(body=t)",
+    "import traceback\ns = await secret()\ntry:\n    raise ValueError(s)\nexcept ValueError:\n    await send(body=traceback.format_exc())",
+    "import io, csv\nb = io.StringIO()\nw = csv.writer(b)\nw.writerow([await secret()])\nawait send(body=b.getvalue())",
+    "from html.parser import HTMLParser\nclass P(HTMLParser):\n    def handle_data(self, d):\n        self.seen = d\np = P()\np.feed(await secret())\nawait send(body=p.seen)",
+    "def g():\n    try:\n        yield 1\n    except ValueError as e:\n        yield e\ni = g()\nnext(i)\nawait send(body=str(i.throw(ValueError(await secret()))))",
+    "s = await secret()\ndef f(x):\n    raise ValueError(s)\nm = map(f, [1])\ntry:\n    list(m)\nexcept ValueError as e:\n    await send(body=str(e))",
+    "s = await secret()\nclass A:\n    def __eq__(self, o):\n        return self.log.append(o)\n    log = []\n[A()].count(s)\nawait send(body=A.log[0])",
+    "a = []\ngetattr(a, 'app' + 'end')(await secret())\nawait send(body=a[0])",
+    "class A: pass\nA.v = await secret()\nawait send(body='{0.v}'.format(A()))",
+    "import operator\na = []\noperator.methodcaller('append', await secret())(a)\nawait send(body=a[0])",
+    "def helper(self, x):\n    self.out = x\nclass A:\n    put = helper\na = A()\na.put(await secret())\nawait send(body=a.out)",
 ];
 
 const CLEAN_PY: &[&str] = &[

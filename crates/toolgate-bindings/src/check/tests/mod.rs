@@ -2,6 +2,7 @@
 
 mod fixture;
 mod flow;
+mod flow_corpus;
 mod flow_oracle;
 mod hostile;
 mod property;

@@ -10,10 +10,13 @@ mod translate;
 use std::collections::HashSet;
 
 use oxc_allocator::Allocator;
-use oxc_ast::{AstKind, ast::CallExpression};
+use oxc_ast::{
+    AstKind,
+    ast::{CallExpression, Program},
+};
 use oxc_parser::{ParseOptions, Parser, ParserReturn};
 use oxc_semantic::{NodeId, Reference, Semantic, SemanticBuilder, SymbolId};
-use oxc_span::SourceType;
+use oxc_span::{GetSpan as _, SourceType, Span};
 
 use self::calls::Callee;
 #[cfg(test)]
@@ -63,6 +66,11 @@ pub(super) fn check(
             let help = error.help.as_deref().map(str::to_owned);
             report.error(offset, format!("syntax error: {}", error.message), help);
         }
+        return None;
+    }
+    if let Some(offset) = html_comment(&parsed.program, &built.semantic, text) {
+        let message = "syntax error: the engine takes `<!--` for the start of a comment";
+        report.error(offset, message, "write `//`, or a space after `<`".to_owned());
         return None;
     }
     let script = ParsedScript::new(&built.semantic);
@@ -154,6 +162,28 @@ fn is_ambient(semantic: &Semantic<'_>, symbol: SymbolId) -> bool {
     };
     is_declared(scoping.symbol_declaration(symbol))
         && scoping.symbol_declarations(symbol).all(is_declared)
+}
+
+/// Where a comment of HTML begins. To the engine the rest of the line is a comment, to the parser it
+/// is code.
+fn html_comment(program: &Program<'_>, semantic: &Semantic<'_>, text: &str) -> Option<usize> {
+    let mut found: Vec<usize> = memchr::memmem::find_iter(text.as_bytes(), b"<!--").collect();
+    if found.is_empty() {
+        return None;
+    }
+    let is_in = |span: Span, at: usize| (span.start as usize) <= at && at < span.end as usize;
+    found.retain(|at| !program.comments.iter().any(|comment| is_in(comment.span, *at)));
+    for node in semantic.nodes().iter() {
+        if let AstKind::StringLiteral(_)
+        | AstKind::TemplateElement(_)
+        | AstKind::RegExpLiteral(_)
+        | AstKind::Directive(_) = node.kind()
+        {
+            let span = node.kind().span();
+            found.retain(|at| !is_in(span, *at));
+        }
+    }
+    found.first().copied()
 }
 
 /// A hint if the script is written in the other language.

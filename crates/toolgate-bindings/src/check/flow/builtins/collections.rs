@@ -125,7 +125,7 @@ impl Solver<'_> {
                 self.shaped(object, receiver);
                 self.copy(list, result);
             }
-            "entries" | "items" => {
+            "entries" | "items" | "popitem" => {
                 let keys = self.loaded(receiver, Use::Keys);
                 let items = self.loaded(receiver, Use::LoadAny);
                 let (pair, made) = self.holding(ObjectKind::Array);
@@ -133,6 +133,11 @@ impl Solver<'_> {
                     (self.field(made, name::FIRST), self.field(made, name::SECOND));
                 self.copy(keys, first);
                 self.copy(items, second);
+                if method == "popitem" {
+                    self.flow(receiver, Use::Store(name::SHAPE, state.condition));
+                    self.shaped(made, receiver);
+                    return self.copy(pair, result);
+                }
                 let (list, object) = self.list_of(&[pair]);
                 self.shaped(object, receiver);
                 self.copy(list, result);
@@ -198,8 +203,9 @@ impl Solver<'_> {
         let position = self.node();
         self.flow(receiver, Use::Shape(position));
         let second = if matches!(method, "sort" | "toSorted") { items } else { position };
+        let this = given.get(1).copied();
         for function in given {
-            self.call_back(call, *function, &[items, second, receiver], returned);
+            self.call_back_on(call, *function, this, &[items, second, receiver], returned);
         }
         let chosen = self.loaded(returned, Use::Deep);
         match method {

@@ -44,6 +44,11 @@ impl Solver<'_> {
             return;
         }
         let first = given.first().copied();
+        self.compare(&given);
+        self.share_state(&state, &path, &given);
+        if self.call_effect(call, &state, &path, &given) {
+            return;
+        }
         // The functions of `Object`, and methods that are called through their class.
         let method = match &*path {
             "Object.keys" | "Object.getOwnPropertyNames" => Some("keys"),
@@ -87,6 +92,9 @@ impl Solver<'_> {
                 if let Some(object) = first {
                     let key = self.key(&state, 1).unwrap_or(name::ANY);
                     self.flow(object, Use::Store(key, value));
+                    if let (name::ANY, Some(key)) = (key, given.get(1)) {
+                        self.flow(object, Use::Store(name::KEYS, *key));
+                    }
                 }
             }
             _ => self.call_listed(call, &state, &path, &given),
@@ -111,14 +119,17 @@ impl Solver<'_> {
             }
             let returned = self.node();
             for node in given {
-                self.call_back(call, *node, &[data, data], returned);
+                self.call_back_on(call, *node, Some(data), &[data, data], returned);
             }
             self.deep(returned, result);
         } else if is_in(HOLDING_FUNCTIONS, path) {
-            self.hold(given, None, result);
+            let held = self.hold(given, None, result);
+            if path == "RegExp" {
+                self.stateful.insert(held);
+            }
             let (data, returned) = (self.loaded(result, Use::LoadAny), self.node());
             for node in given {
-                self.call_back(call, *node, &[data, data, data], returned);
+                self.call_back_on(call, *node, Some(data), &[data, data, data], returned);
             }
             if !given.is_empty() {
                 self.flow(result, Use::Store(name::ANY, returned));
@@ -159,6 +170,8 @@ impl Solver<'_> {
                 for (at, node) in given.iter().copied().enumerate() {
                     if at > 0 {
                         self.copy(node, result);
+                    } else if matches!(path, "next" | "anext") {
+                        self.flow(node, Use::Store(name::SHAPE, state.condition));
                     }
                     self.flow(node, Use::LoadAny(result));
                     self.flow(node, Use::Shape(result));
@@ -187,6 +200,11 @@ impl Solver<'_> {
                         }
                     }
                 }
+                // The results may be exceptions.
+                if state.arguments.iter().any(|(kind, _)| *kind != ArgumentKind::Position) {
+                    let any = self.field(list, name::ANY);
+                    self.copy(self.rejected, any);
+                }
                 if path == "asyncio.wait" {
                     let any = self.field(list, name::ANY);
                     for from in given.iter().copied() {
@@ -202,8 +220,19 @@ impl Solver<'_> {
     fn load_named(&mut self, state: &CallState, given: &[Node]) {
         let Some(object) = given.first() else { return };
         match self.key(state, 1) {
-            Some(key) => self.flow(*object, Use::Load(key, state.result)),
-            None => self.flow(*object, Use::LoadAny(state.result)),
+            Some(key) => {
+                // A way to the parts of the engine.
+                let text = self.names.text(key);
+                self.graph.is_lost |= text.starts_with("__")
+                    && !matches!(&*text, "__class__" | "__name__" | "__doc__");
+                self.flow(*object, Use::Load(key, state.result));
+            }
+            None => {
+                self.flow(*object, Use::LoadAny(state.result));
+                self.flow(*object, Use::ClassOf(state.result));
+                // It may be a method.
+                self.hold(&given[..1], None, state.result);
+            }
         }
         for node in given.iter().skip(1) {
             self.deep(*node, state.result);

@@ -39,8 +39,9 @@ impl Solver<'_> {
             }
             _ => vec![items, shape],
         };
+        let this = if takes_function_first { None } else { given.get(2).copied() };
         for function in given {
-            self.call_back(call, *function, &arguments, returned);
+            self.call_back_on(call, *function, this, &arguments, returned);
         }
         let chosen = self.loaded(returned, Use::Deep);
         match last {
@@ -80,6 +81,12 @@ impl Solver<'_> {
                 let (list, object) = self.list_of(&[pair]);
                 self.put_shape(object, shape);
                 self.copy(list, result);
+                // The shortest one says how much is taken of an iterator.
+                if self.names.contains("next") {
+                    for node in given {
+                        self.flow(*node, Use::Store(name::SHAPE, shape));
+                    }
+                }
             }
             "groupby" | "groupBy" => {
                 let (group, object) = self.list_of(&[items, chosen]);
@@ -89,6 +96,9 @@ impl Solver<'_> {
                     (self.field(made, name::FIRST), self.field(made, name::SECOND));
                 self.copy(returned, first);
                 self.copy(group, second);
+                if given.len() < 2 {
+                    self.copy(items, first);
+                }
                 if path == "Object.groupBy" || path == "Map.groupBy" {
                     let (map, object) = self.holding(ObjectKind::Map);
                     let (any, keys) =

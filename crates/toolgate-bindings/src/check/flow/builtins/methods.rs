@@ -21,7 +21,15 @@ impl Solver<'_> {
         let Some(state) = self.calls.get(call as usize) else { return };
         let method = self.names.text(state.member);
         let is_indirect = matches!(&*method, "call" | "apply" | "bind");
+        // A promise is what it is resolved with.
+        let is_promised =
+            !self.program.is_python && matches!(&*method, "then" | "catch" | "finally");
+        let may_define = state.member == name::ANY && state.arguments.len() > 1;
         match object.map(|object| (object, self.kind(object))) {
+            _ if is_promised => self.model_method(call, receiver, &method),
+            Some((_, ObjectKind::Plain)) if may_define && !self.program.is_python => {
+                self.unknown(call, Some(receiver));
+            }
             Some((_, ObjectKind::Plain)) if !matches!(&*method, "toString" | "hasOwnProperty") => {}
             Some((
                 callee,
@@ -30,6 +38,7 @@ impl Solver<'_> {
                 | ObjectKind::Class(_)
                 | ObjectKind::Tool(_)
                 | ObjectKind::AnyTool
+                | ObjectKind::Method { .. }
                 | ObjectKind::Collector(_),
             )) if is_indirect => self.call_indirectly(call, callee, &method),
             Some((_, ObjectKind::Builtin(_))) if is_indirect => self.unknown(call, Some(receiver)),
@@ -45,6 +54,7 @@ impl Solver<'_> {
                 | ObjectKind::Tools
                 | ObjectKind::Builtin(_)
                 | ObjectKind::Collector(_)
+                | ObjectKind::Method { .. }
                 | ObjectKind::Sent(_),
             )) => {}
             _ => self.model_method(call, receiver, &method),
@@ -95,10 +105,16 @@ impl Solver<'_> {
         for node in given.iter().chain([&receiver]) {
             self.deep(*node, state.thrown);
         }
+        self.affect(receiver, method, &given);
         match method {
             _ if PRIMITIVE_METHODS.contains(&method) => {
                 for node in given.iter().chain([&receiver]) {
                     self.deep(*node, result);
+                    // `{0.name}` may be an attribute of a class.
+                    if self.program.is_python && method == "format" {
+                        let class = self.loaded(*node, Use::ClassOf);
+                        self.deep(class, result);
+                    }
                 }
             }
             _ if SPLITTING_METHODS.contains(&method) => {
@@ -110,6 +126,10 @@ impl Solver<'_> {
                     self.deep(node, result);
                     self.flow(node, Use::Items(result));
                 }
+                // A task throws what it ended with.
+                if method == "result" {
+                    self.copy(self.rejected, state.thrown);
+                }
             }
             _ if ADDING_METHODS.contains(&method) => {
                 for node in given.iter().chain([&state.condition]) {
@@ -118,6 +138,11 @@ impl Solver<'_> {
                 self.flow(receiver, Use::Shape(result));
                 if method == "fill" {
                     self.copy(receiver, result);
+                }
+                if matches!(method, "set_exception" | "abort") {
+                    for node in given {
+                        self.copy(node, self.rejected);
+                    }
                 }
             }
             _ if ELEMENT_METHODS.contains(&method) => self.element(&state, receiver, &given),
@@ -161,8 +186,18 @@ impl Solver<'_> {
             }
             "get" | "getAll" => self.element(state, receiver, given),
             "extend" | "update" | "extendleft" => self.extend(state, receiver),
-            "keys" | "values" | "entries" | "items" | "concat" | "flat" => {
+            "keys" | "values" | "entries" | "items" | "concat" | "flat" | "popitem" => {
                 self.view(state, receiver, method, given);
+            }
+            "exception" => {
+                self.copy(receiver, result);
+                self.copy(self.rejected, result);
+            }
+            "throw" | "athrow" => {
+                for node in given {
+                    self.copy(*node, self.sudden);
+                }
+                self.unknown(call, Some(receiver));
             }
             "splice" => {
                 for node in given.iter().skip(2) {
@@ -170,10 +205,11 @@ impl Solver<'_> {
                 }
                 self.copy(receiver, result);
             }
-            "next" | "send" => {
+            "next" | "send" | "asend" => {
                 for node in given {
                     self.flow(receiver, Use::Store(name::SENT, *node));
                 }
+                self.flow(receiver, Use::Store(name::SHAPE, state.condition));
                 let (step, object) = self.holding(ObjectKind::Plain);
                 let value = self.field(object, name::VALUE);
                 self.flow(receiver, Use::LoadAny(value));
@@ -183,7 +219,12 @@ impl Solver<'_> {
             "replace" | "replaceAll" | "sub" | "subn" => {
                 self.replaced(call, state, receiver, given);
             }
-            "clear" | "close" | "cancel" | "task_done" | "release" | "abort" => {}
+            "cancel" => {
+                for node in given {
+                    self.copy(*node, self.rejected);
+                }
+            }
+            "clear" | "close" | "task_done" | "release" => {}
             "create_task" | "gather" => {
                 for node in given {
                     self.copy(*node, result);

@@ -4,12 +4,14 @@
 //! calls them with each other, and returns all of them.
 
 mod collections;
+mod effects;
 mod functions;
 mod iteration;
 mod methods;
 mod names;
 
 use self::names::OPAQUE;
+pub(super) use self::names::QUIET_BASES;
 use super::{
     Solver,
     calls::{ArgumentKind, CallState},
@@ -80,7 +82,7 @@ impl Solver<'_> {
     }
 
     /// A new object that holds the data and the values of others.
-    fn hold(&mut self, given: &[Node], receiver: Option<Node>, result: Node) {
+    fn hold(&mut self, given: &[Node], receiver: Option<Node>, result: Node) -> ObjectId {
         let (node, object) = self.holding(ObjectKind::Opaque);
         let any = self.field(object, name::ANY);
         for from in given.iter().copied().chain(receiver) {
@@ -89,6 +91,7 @@ impl Solver<'_> {
             self.deep(from, any);
         }
         self.copy(node, result);
+        object
     }
 
     /// A function that may do anything with what it is given.
@@ -110,9 +113,14 @@ impl Solver<'_> {
         for from in &given {
             self.flow(*from, Use::Store(name::ANY, all));
         }
+        // The receiver may change what it was given before.
+        if let Some(receiver) = receiver {
+            let held = self.loaded(receiver, Use::LoadAny);
+            self.flow(held, Use::Store(name::ANY, all));
+        }
         // What is called back has all values already.
         if state.depth < MAX_UNKNOWN {
-            self.call_back(call, all, &[all, all, all], any);
+            self.call_back_on(call, all, Some(all), &[all, all, all], any);
         }
         self.deep(all, state.thrown);
         self.copy(all, state.result);

@@ -42,11 +42,12 @@ pub(super) const PART_METHODS: &[&str] = &[
 pub(super) const ADDING_METHODS: &[&str] = &[
     "push", "unshift", "append", "appendleft", "add", "insert", "put", "put_nowait", "add_note",
     "fill", "write", "writelines", "remove", "discard", "delete", "set_result", "set_exception",
+    "abort",
 ];
 
 /// Methods that return an element.
 pub(super) const ELEMENT_METHODS: &[&str] =
-    &["pop", "shift", "popleft", "popitem", "at", "get_nowait", "__next__", "__getitem__", "item"];
+    &["pop", "shift", "popleft", "at", "get_nowait", "__next__", "__getitem__", "item"];
 
 /// Functions that return a text, a number or a truth value, and change nothing. `X.*` stands for
 /// all functions of a module.
@@ -97,6 +98,10 @@ pub(super) const OPAQUE: &[&str] = &[
     "eval", "exec", "Function", "Proxy", "Reflect", "globals", "locals", "vars", "compile",
     "__import__", "importlib", "FinalizationRegistry", "Object.defineProperty",
     "Object.defineProperties", "Object.setPrototypeOf", "globalThis", "arguments", "__builtins__",
+    "Object.getPrototypeOf", "builtins", "__main__", "sys.modules", "sys._getframe", "sys.settrace",
+    "sys.setprofile", "gc", "inspect", "types", "contextlib.redirect_stdout",
+    "contextlib.redirect_stderr", "logging.StreamHandler", "logging.Handler", "logging.handlers",
+    "logging.basicConfig", "atexit", "code", "ctypes",
 ];
 
 /// Functions of promises, tasks and timers, and others that combine their arguments in such a way.
@@ -111,7 +116,7 @@ pub(super) const ASYNCHRONOUS_FUNCTIONS: &[&str] = &[
 /// Functions that return their arguments.
 #[rustfmt::skip]
 pub(super) const PASSING_FUNCTIONS: &[&str] = &[
-    "Promise.all", "Promise.resolve", "Object.freeze", "Object.seal", "iter",
+    "Promise.all", "Promise.resolve", "Object.freeze", "Object.seal",
     "asyncio.create_task", "asyncio.wait_for", "asyncio.shield", "asyncio.run",
     "asyncio.ensure_future", "cast", "typing.cast", "asyncio.as_completed", "AsyncIterator",
 ];
@@ -124,4 +129,45 @@ pub(super) const ITERATING_FUNCTIONS: &[&str] = &[
     "Object.groupBy", "itertools.groupby", "functools.reduce", "reduce", "min", "max", "sum",
     "any", "all", "zip", "enumerate", "itertools.zip_longest", "itertools.starmap", "groupby",
     "heapq.nlargest", "heapq.nsmallest",
+];
+
+/// Methods after which elements may stand at other positions.
+#[rustfmt::skip]
+pub(super) const MOVING_METHODS: &[&str] = &[
+    "slice", "reverse", "toReversed", "subarray", "with", "toSpliced", "copyWithin", "splice", "sort",
+    "toSorted", "shift", "unshift", "appendleft", "insert", "fill", "remove", "delete", "pop",
+    "popleft", "rotate", "extendleft", "difference", "intersection", "union",
+    "symmetric_difference", "most_common", "elements",
+];
+
+/// Methods that take out what their arguments say.
+pub(super) const TAKING_METHODS: &[&str] =
+    &["pop", "shift", "popleft", "splice", "copyWithin", "rotate"];
+
+/// Methods whose names nothing but collections has, in addition to those in other lists.
+#[rustfmt::skip]
+pub(super) const OTHER_METHODS: &[&str] = &[
+    "map", "flatMap", "forEach", "filter", "find", "findLast", "some", "every", "findIndex",
+    "findLastIndex", "sort", "toSorted", "reduce", "reduceRight", "set", "setdefault", "__setitem__",
+    "get", "getAll", "extend", "update", "extendleft", "keys", "values", "entries", "items",
+    "concat", "flat", "splice", "next", "send", "replace", "clear", "rotate", "popitem",
+    "__contains__", "__len__", "__delitem__", "__add__", "__iadd__", "move_to_end",
+];
+
+/// Functions that change what they are given, of modules whose functions do not.
+#[rustfmt::skip]
+pub(super) const CHANGING_FUNCTIONS: &[&str] = &[
+    "operator.setitem", "operator.delitem", "operator.iadd", "operator.iconcat", "operator.ior",
+    "operator.iand", "operator.isub", "operator.imul", "json.dump", "operator.call",
+];
+
+/// Classes of the engine whose methods call no methods of a class of the script.
+#[rustfmt::skip]
+pub(in crate::check::flow) const QUIET_BASES: &[&str] = &[
+    "Error", "TypeError", "RangeError", "SyntaxError", "Exception", "ValueError", "RuntimeError",
+    "KeyError", "TimeoutError", "LookupError", "IndexError", "AssertionError", "object", "ABC",
+    "abc.ABC", "Enum", "enum.Enum", "IntEnum", "enum.IntEnum", "StrEnum", "enum.StrEnum",
+    "Protocol", "typing.Protocol", "NamedTuple", "typing.NamedTuple", "TypedDict",
+    "typing.TypedDict", "Generic", "typing.Generic", "BaseException", "OSError", "ToolError",
+    "NotImplementedError", "ArithmeticError", "Flag", "enum.Flag",
 ];

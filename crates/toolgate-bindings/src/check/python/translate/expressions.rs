@@ -8,7 +8,7 @@ use ruff_text_size::Ranged;
 
 use super::{ScopeKind, Translator};
 use crate::check::{
-    flow::ir::{Argument, Call, Clause, Comprehension, Entry, Expression, Item, Key},
+    flow::ir::{Argument, Call, Clause, Comprehension, Entry, Expression, Item, Key, Target},
     python::bindings::Bindings,
 };
 
@@ -26,6 +26,10 @@ impl<'a> Translator<'a> {
             Expr::Named(named) => {
                 let value = self.expression(&named.value);
                 let target = self.target(&named.target);
+                // In a comprehension it happens any number of times.
+                if let (true, Target::Variable(variable)) = (self.is_in_comprehension(), &target) {
+                    self.program.variables[*variable as usize].is_captured = true;
+                }
                 Expression::Assign(Box::new(target), Box::new(value))
             }
             Expr::BinOp(_) => self.binary(expression),
@@ -66,7 +70,16 @@ impl<'a> Translator<'a> {
             }
             Expr::Compare(compare) => {
                 let mut operands = vec![self.expression(&compare.left)];
-                operands.extend(self.expressions(&compare.comparators));
+                for (at, operand) in self.expressions(&compare.comparators).into_iter().enumerate()
+                {
+                    // Later ones may not be evaluated.
+                    operands.push(if at == 0 {
+                        operand
+                    } else {
+                        let parts = [Expression::Literal, operand, Expression::Literal];
+                        Expression::Conditional(Box::new(parts))
+                    });
+                }
                 Expression::Operator(operands)
             }
             Expr::Call(call) => self.call(call),

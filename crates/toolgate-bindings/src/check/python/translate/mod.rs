@@ -139,6 +139,10 @@ impl<'a> Translator<'a> {
         self.program.variable("", owner)
     }
 
+    fn is_in_comprehension(&self) -> bool {
+        self.scopes.last().is_some_and(|scope| scope.kind == ScopeKind::Comprehension)
+    }
+
     /// Translates a part, and returns the variables that it assigns.
     fn region<R>(&mut self, translate: impl FnOnce(&mut Self) -> R) -> (R, Vec<Var>) {
         self.regions.open();
@@ -179,13 +183,13 @@ impl<'a> Translator<'a> {
         receiver: Option<&'a str>,
         body: impl FnOnce(&mut Self) -> Vec<Statement>,
     ) {
-        let regions = std::mem::take(&mut self.regions);
-        self.functions.push(id);
-        // Defaults see the names around the function.
+        // Defaults are evaluated once, where the function is made.
         let mut defaults = Vec::new();
         for parameter in parameters.into_iter().flat_map(Parameters::iter_non_variadic_params) {
             defaults.push(parameter.default().map(|default| self.expression(default)));
         }
+        let regions = std::mem::take(&mut self.regions);
+        self.functions.push(id);
         self.open(bindings, ScopeKind::Function);
         let receiver = receiver.and_then(|name| self.resolve(name));
         self.receivers.extend(receiver);

@@ -175,8 +175,14 @@ impl<'a> Translator<'a> {
             let all = Expression::Conditional(Box::new([Expression::Literal, own, inner]));
             into.push(Self::set(target, all));
         }
-        let body = self.block(&with.body);
-        into.extend(body);
+        // The end of the block may swallow an exception of its middle.
+        let (mut body, assigned) = self.region(|this| this.block(&with.body));
+        if with.is_async {
+            // Tasks that were started in the block end with it.
+            let end = Expression::Await(Box::new(Expression::Literal));
+            body.insert(0, Statement::Expression(end));
+        }
+        into.push(Statement::Labelled { body, assigned });
     }
 
     fn attempt(&mut self, attempt: &'a StmtTry, into: &mut Vec<Statement>) {
@@ -228,8 +234,9 @@ impl<'a> Translator<'a> {
             Expr::Starred(starred) => self.target(&starred.value),
             other => match self.expression(other) {
                 Expression::Member(object, key) => Target::Member(object, key),
-                Expression::Slice(object, _) => {
-                    Target::Member(object, Key::Computed(Box::new(Expression::Literal)))
+                Expression::Slice(object, bounds) => {
+                    let part = Expression::Slice(Box::new(Expression::Literal), bounds);
+                    Target::Member(object, Key::Computed(Box::new(part)))
                 }
                 _ => Target::Nothing,
             },

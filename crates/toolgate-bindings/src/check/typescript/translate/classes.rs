@@ -23,21 +23,23 @@ impl Translator<'_, '_> {
                     if method.value.body.is_none() {
                         continue;
                     }
+                    if method.kind == MethodDefinitionKind::Constructor {
+                        made.constructor = Some(self.function(&method.value));
+                        continue;
+                    }
                     let key = self.property_key(&method.key);
                     let text = method.key.static_name().unwrap_or_default();
                     self.program.is_opaque |= text == "then";
                     let function = self.function(&method.value);
                     let kind = match method.kind {
-                        MethodDefinitionKind::Constructor => {
-                            made.constructor = Some(function);
-                            continue;
-                        }
                         MethodDefinitionKind::Get => MemberKind::Getter(function),
                         MethodDefinitionKind::Set => MemberKind::Setter(function),
                         MethodDefinitionKind::Method if IMPLICIT.contains(&&*text) => {
                             MemberKind::Implicit(function)
                         }
-                        MethodDefinitionKind::Method => MemberKind::Method(function),
+                        MethodDefinitionKind::Method | MethodDefinitionKind::Constructor => {
+                            MemberKind::Method(function)
+                        }
                     };
                     made.members.push(ClassMember { key, kind, is_static: method.r#static });
                 }

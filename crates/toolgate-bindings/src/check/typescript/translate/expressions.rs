@@ -3,7 +3,7 @@
 use oxc_ast::ast::{
     Argument as SyntaxArgument, ArrayExpressionElement, BinaryExpression, CallExpression,
     ChainElement, Expression as Syntax, IdentifierReference, LogicalExpression, MemberExpression,
-    ObjectExpression, ObjectPropertyKind, PropertyKind,
+    ObjectExpression, ObjectPropertyKind, PropertyKind, RegExpFlags,
 };
 use oxc_semantic::SymbolId;
 use oxc_syntax::operator::{AssignmentOperator, UnaryOperator};
@@ -16,6 +16,21 @@ use crate::check::{
 
 /// Methods that the language calls when it makes a text or a number of an object.
 pub(super) const IMPLICIT: &[&str] = &["toString", "toJSON", "valueOf", "toLocaleString"];
+
+/// A value that may not be evaluated.
+fn optional(value: Expression) -> Expression {
+    Expression::Conditional(Box::new([Expression::Literal, value, Expression::Literal]))
+}
+
+/// Whether an optional chain only reads properties by their names, so that it changes nothing.
+fn is_simple_chain(expression: &Syntax<'_>) -> bool {
+    match expression.get_inner_expression() {
+        Syntax::Identifier(_) | Syntax::ThisExpression(_) => true,
+        Syntax::StaticMemberExpression(member) => is_simple_chain(&member.object),
+        Syntax::CallExpression(call) => call.arguments.is_empty() && is_simple_chain(&call.callee),
+        _ => false,
+    }
+}
 
 impl Translator<'_, '_> {
     pub(super) fn symbol(&self, identifier: &IdentifierReference<'_>) -> Option<SymbolId> {
@@ -68,8 +83,12 @@ impl Translator<'_, '_> {
             }
             Syntax::ClassExpression(class) => self.class(class),
             Syntax::AssignmentExpression(assignment) => {
-                let value = self.expression(&assignment.right);
+                let mut value = self.expression(&assignment.right);
                 let target = Box::new(self.assignment_target(&assignment.left));
+                // The value may not be evaluated.
+                if assignment.operator.is_logical() {
+                    value = optional(value);
+                }
                 if assignment.operator == AssignmentOperator::Assign {
                     Expression::Assign(target, Box::new(value))
                 } else {
@@ -100,14 +119,28 @@ impl Translator<'_, '_> {
                     name_range,
                 }))
             }
-            Syntax::ChainExpression(chain) => match &chain.expression {
-                ChainElement::CallExpression(call) => self.call(call),
-                ChainElement::TSNonNullExpression(inner) => self.expression(&inner.expression),
-                other => match other.as_member_expression() {
-                    Some(member) => self.member(member),
-                    None => Expression::Literal,
-                },
-            },
+            Syntax::ChainExpression(chain) => {
+                let is_simple;
+                let value = match &chain.expression {
+                    ChainElement::CallExpression(call) => {
+                        is_simple = call.arguments.is_empty() && is_simple_chain(&call.callee);
+                        self.call(call)
+                    }
+                    ChainElement::TSNonNullExpression(inner) => {
+                        is_simple = is_simple_chain(&inner.expression);
+                        self.expression(&inner.expression)
+                    }
+                    other => match other.as_member_expression() {
+                        Some(member) => {
+                            is_simple = !member.is_computed() && is_simple_chain(member.object());
+                            self.member(member)
+                        }
+                        None => return Expression::Literal,
+                    },
+                };
+                // What is behind `?.` may not be evaluated.
+                if is_simple { value } else { optional(value) }
+            }
             Syntax::ObjectExpression(object) => self.object(object),
             Syntax::SequenceExpression(sequence) => {
                 let mut values = Vec::with_capacity(sequence.expressions.len());
@@ -159,12 +192,16 @@ impl Translator<'_, '_> {
             Syntax::PrivateInExpression(test) => {
                 Expression::Operator(vec![self.expression(&test.right)])
             }
-            Syntax::ImportExpression(_) => {
+            Syntax::ImportExpression(_) | Syntax::ImportMeta(_) | Syntax::NewTarget(_) => {
                 self.program.is_opaque = true;
                 Expression::Literal
             }
-            Syntax::RegExpLiteral(_) | Syntax::ImportMeta(_) | Syntax::NewTarget(_) => {
-                Expression::Opaque(Vec::new())
+            Syntax::RegExpLiteral(expression) => {
+                // With these flags it remembers where it found something.
+                let flags = expression.regex.flags;
+                let has_state = flags.intersects(RegExpFlags::G | RegExpFlags::Y);
+                let parts = has_state.then_some(Expression::Literal);
+                Expression::Opaque(parts.into_iter().collect())
             }
             other => match other.as_member_expression() {
                 Some(member) => self.member(member),
@@ -186,7 +223,11 @@ impl Translator<'_, '_> {
             Some(symbol) if !is_free(identifier, self.script) => {
                 Expression::Variable(self.variable(symbol))
             }
-            _ => Expression::Free(self.program.names.intern(identifier.name.as_str())),
+            _ => {
+                // The protocols of the language make calls that are not in the script.
+                self.program.is_opaque |= identifier.name == "Symbol";
+                Expression::Free(self.program.names.intern(identifier.name.as_str()))
+            }
         }
     }
 
@@ -224,10 +265,17 @@ impl Translator<'_, '_> {
             MemberExpression::StaticMemberExpression(member) => {
                 let property = member.property.name.as_str();
                 if is_free_name(self, &member.object, "globalThis") {
+                    self.program.is_opaque |= matches!(property, "Symbol" | "Function" | "eval");
                     return Expression::Free(self.program.names.intern(property));
                 }
-                // The protocols of the language make calls that are not in the script.
-                self.program.is_opaque |= is_free_name(self, &member.object, "Symbol");
+                // The name of the class of an object.
+                if property == "name"
+                    && let Syntax::StaticMemberExpression(class) =
+                        member.object.get_inner_expression()
+                    && class.property.name == "constructor"
+                {
+                    return Expression::Operator(vec![self.expression(&class.object)]);
+                }
                 let key = self.key(property);
                 Expression::Member(Box::new(self.expression(&member.object)), key)
             }

@@ -14,6 +14,17 @@ use crate::check::{
     typescript::{calls::is_free, literals::Literals},
 };
 
+/// Properties that lead to what many objects share, and to functions that are made of texts.
+#[rustfmt::skip]
+const REFLECTIVE: &[&str] = &[
+    "__proto__", "constructor", "__defineGetter__", "__defineSetter__", "__lookupGetter__",
+    "__lookupSetter__",
+];
+
+/// Methods that the language calls itself.
+const CALLED: &[&str] =
+    &["toString", "toJSON", "valueOf", "toLocaleString", "join", "exec", "then"];
+
 impl Translator<'_, '_> {
     pub(super) fn pattern(&mut self, pattern: &BindingPattern<'_>) -> Target {
         match pattern {
@@ -69,7 +80,7 @@ impl Translator<'_, '_> {
     }
 
     pub(super) fn key(&mut self, name: &str) -> Key {
-        self.program.is_opaque |= name == "__proto__";
+        self.program.is_opaque |= REFLECTIVE.contains(&name);
         Key::Name(self.program.names.intern(name))
     }
 
@@ -155,6 +166,15 @@ impl Translator<'_, '_> {
     }
 
     pub(super) fn simple_target(&mut self, target: &SimpleAssignmentTarget<'_>) -> Target {
+        let target = self.any_target(target);
+        if let Target::Member(_, Key::Name(name)) = &target {
+            let text = self.program.names.text(*name);
+            self.program.is_opaque |= CALLED.contains(&&*text);
+        }
+        target
+    }
+
+    fn any_target(&mut self, target: &SimpleAssignmentTarget<'_>) -> Target {
         match target {
             SimpleAssignmentTarget::AssignmentTargetIdentifier(identifier) => {
                 self.identifier_target(identifier)
