@@ -212,10 +212,26 @@ mod tests {
     fn comments_and_order_of_toml_stay() {
         let text = "# mine\nmodel = \"o9\" # here\n\n[mcp_servers.crm]\ncommand = \"x\"\n";
         let added = |text: &str| add_to_policy(text, Format::Toml, &addition()).unwrap();
-        insta::assert_snapshot!(added(text));
+        insta::assert_snapshot!(added(text), @r#"
+        # mine
+        model = "o9" # here
+
+        [mcp_servers.crm]
+        command = "x"
+
+        [policy]
+        default = "ask-destructive"
+
+        [policy.labels]
+        "crm/list" = ["private"]
+
+        [[policy.rules]]
+        tool = "box/run"
+        verdict = "ask"
+        reason = "it runs code"
+        "#);
         let inline =
             "policy = { default = \"ask\", rules = [{ tool = \"a\", verdict = \"deny\" }] }\n";
-        insta::assert_snapshot!(added(&format!("{inline}{text}")));
         for (policy, mode) in [
             ("", Mode::AskDestructive),
             ("policy = \"off\"\n", Mode::Allow),
