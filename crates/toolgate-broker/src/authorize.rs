@@ -8,7 +8,7 @@ use toolgate_catalog::{Definition, Fingerprint, ServerName, Tool, ToolId};
 use toolgate_policy::{
     Decision, GrantRequest, GrantScope, Policy, PolicySettings, Presence, ToolPolicy, Verdict,
 };
-use toolgate_store::{Approval, ApprovalState, Journal, JournalError, QuestionReference};
+use toolgate_store::{ApprovalState, Journal, JournalError, QuestionReference, StoredApproval};
 use toolgate_upstream::{CallError, CallOptions};
 
 use crate::{
@@ -280,14 +280,14 @@ impl CallAuthorizer {
             let run_id = run.as_ref().map(|(run, _)| run.as_str());
             let before = journal.answered(&subject, run_id)?;
             // A denial ends with the session or run that it was given to.
-            let same_scope = |before: &Approval| {
+            let same_scope = |before: &StoredApproval| {
                 let asked: Option<ApprovalRequest> = serde_json::from_str(&before.question).ok();
                 asked.is_some_and(|asked| request.has_same_scope(&asked))
             };
             if before.is_some_and(|it| it.state == ApprovalState::Denied && same_scope(&it)) {
                 return Ok(QueuedApproval::Denied);
             }
-            let approval = Approval {
+            let approval = StoredApproval {
                 id: new_id("a").to_string(),
                 created: 0,
                 kind: "call".to_owned(),

@@ -12,10 +12,13 @@ use toolgate_policy::ScriptWay;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ScriptFlow {
     /// The calls by their tool; `None` for calls whose tool is chosen by the script when it runs.
-    sites: HashMap<Option<Arc<str>>, Vec<(u32, Option<u32>)>>,
+    sites: HashMap<Option<Arc<str>>, Vec<NumberedPlace>>,
     /// The flows by the call that they lead to.
     edges: HashMap<u32, Vec<ScriptFlowEdge>>,
 }
+
+/// The number of a call in the list of calls, and the place that the engine reports for it.
+type NumberedPlace = (u32, Option<u32>);
 
 /// A call of a tool in a script.
 #[derive(Debug, Clone, PartialEq, Eq)]

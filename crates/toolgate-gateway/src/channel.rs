@@ -85,7 +85,7 @@ impl ClientChannel {
 
     /// The same channel, to this sender of a request.
     #[must_use]
-    pub(crate) fn to_peer(self, peer: Option<RequestPeer>) -> Self {
+    pub(crate) fn with_peer(self, peer: Option<RequestPeer>) -> Self {
         Self { peer, ..self }
     }
 

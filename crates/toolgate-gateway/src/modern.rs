@@ -71,7 +71,8 @@ impl ModernRequest {
             method: request.method,
             params: request.params,
             era: Era::Modern,
-            channel: ClientChannel::modern(capabilities.unwrap_or_default(), sender).to_peer(peer),
+            channel: ClientChannel::modern(capabilities.unwrap_or_default(), sender)
+                .with_peer(peer),
             cancel: cancel.clone(),
         };
         tokio::spawn(async move {

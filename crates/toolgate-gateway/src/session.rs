@@ -104,7 +104,7 @@ impl LegacySession {
                 Arc::clone(&sink),
                 Arc::clone(&session.input_requests),
             )
-            .to_peer(peer);
+            .with_peer(peer);
             let mut answering = if method == methods::PING {
                 Box::pin(std::future::ready(Ok(json!({}))))
             } else {

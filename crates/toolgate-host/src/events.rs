@@ -44,7 +44,7 @@ pub enum HostEvent {
         /// Which call.
         call: Arc<CallFacts>,
         /// How.
-        end: CallEnd,
+        end: CallOutcome,
         /// How long it took, with the time of people.
         duration: Duration,
     },
@@ -85,7 +85,7 @@ pub struct CallFacts {
 
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CallEnd {
+pub enum CallOutcome {
     /// The tool returned a result.
     Succeeded,
     /// The tool returned an error.
@@ -140,7 +140,7 @@ impl HostEvents {
         let (facts, arguments) = (Arc::clone(&call), Arc::new(arguments.clone()));
         self.send(|| HostEvent::CallStarted { call: facts, arguments });
         let (events, started) = (self.clone(), Instant::now());
-        Some(WatchedCall { events, call, started, end: CallEnd::Dropped })
+        Some(WatchedCall { events, call, started, end: CallOutcome::Dropped })
     }
 }
 
@@ -161,7 +161,7 @@ pub(crate) struct WatchedCall {
     events: HostEvents,
     call: Arc<CallFacts>,
     started: Instant,
-    end: CallEnd,
+    end: CallOutcome,
 }
 
 impl WatchedCall {
@@ -169,10 +169,10 @@ impl WatchedCall {
     pub(crate) fn ended(mut self, outcome: &Result<Value, BrokerError>) {
         self.end = match outcome {
             Ok(result) if result.get("isError").and_then(Value::as_bool) == Some(true) => {
-                CallEnd::ToolError
+                CallOutcome::ToolError
             }
-            Ok(_) => CallEnd::Succeeded,
-            Err(error) => CallEnd::Failed(error.to_string()),
+            Ok(_) => CallOutcome::Succeeded,
+            Err(error) => CallOutcome::Failed(error.to_string()),
         };
     }
 }

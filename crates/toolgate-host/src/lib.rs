@@ -57,7 +57,7 @@ pub use code::{
 pub use directory::ServerDirectory;
 pub use encoding::{EncodeTools, EncoderSetup, VectorProgress};
 pub use entry_filter::HeldReason;
-pub use events::{CallEnd, CallFacts, HostEvent, HostEvents};
+pub use events::{CallFacts, CallOutcome, HostEvent, HostEvents};
 pub use finding::{FoundTool, FoundTools, ToolQuery};
 pub use host::Host;
 pub use meta::{MetaTool, one_line};

@@ -54,9 +54,9 @@ pub use choices::{
 pub use definitions::{CachedServer, DefinitionCache, ServerKey, ServerMemory};
 pub use files::FileStamp;
 pub use journal::{
-    Approval, ApprovalState, CallDecision, CallEnd, GrantRow, Journal, JournalError, LostCall,
-    NewCall, NewRun, PastCallRow, PastEvent, QuestionReference, Retention, RunCall, RunDetail,
-    RunHistory, RunState, RunSummary, WRITABLE,
+    ApprovalState, CallDecision, CallEnd, GrantRow, Journal, JournalError, LostCall, NewCall,
+    NewRun, PastCallRow, PastEvent, QuestionReference, Retention, RunCall, RunDetail, RunHistory,
+    RunState, RunSummary, StoredApproval, WRITABLE,
 };
 pub use logs::{LogSource, MAX_LOG_BYTES, ServerLog, utc};
 pub use quotas::{QuotaCount, QuotaError, QuotaFile, QuotaOutcome, QuotaRequest};

@@ -86,7 +86,7 @@ impl Model {
     /// Asks another endpoint with the same API.
     #[must_use]
     pub fn url(mut self, url: impl Into<String>) -> Self {
-        self.settings.url = url.into().trim_end_matches('/').to_owned();
+        url.into().trim_end_matches('/').clone_into(&mut self.settings.url);
         self
     }
 

@@ -9,7 +9,7 @@ use std::{
 use futures::Stream;
 use serde_json::Value;
 use tokio::sync::broadcast::{self, error::RecvError};
-use toolgate_host::{CallEnd, CallFacts, HostEvent};
+use toolgate_host::{CallFacts, CallOutcome, HostEvent};
 
 use crate::{ServerStatus, host};
 
@@ -158,10 +158,10 @@ fn event_of(event: HostEvent, inner: &toolgate_host::Host) -> Event {
         },
         HostEvent::CallEnded { call, end, duration } => {
             let problem = match end {
-                CallEnd::Succeeded => None,
-                CallEnd::ToolError => Some("the tool failed".to_owned()),
-                CallEnd::Failed(why) => Some(why),
-                CallEnd::Dropped => Some("it was cancelled".to_owned()),
+                CallOutcome::Succeeded => None,
+                CallOutcome::ToolError => Some("the tool failed".to_owned()),
+                CallOutcome::Failed(why) => Some(why),
+                CallOutcome::Dropped => Some("it was cancelled".to_owned()),
             };
             Event::CallEnded { call: facts(&call), problem, duration }
         }

@@ -36,7 +36,7 @@ pub(super) fn script(shape: Shape, language: Language, lines: usize) -> String {
     let is_python = language == Language::Python;
     let line = |typescript: String, python: String| if is_python { python } else { typescript };
     let each = |make: &dyn Fn(usize) -> (String, String), count: usize| -> String {
-        (0..count).map(|at| make(at)).map(|(one, other)| line(one, other) + "\n").collect()
+        (0..count).map(make).map(|(one, other)| line(one, other) + "\n").collect()
     };
     let start = line(
         "let v: any = 'x'; let w: any = 'y'; const all: any[] = []; const o: any = {};\n".into(),
@@ -129,20 +129,20 @@ fn nested(is_python: bool, lines: usize) -> String {
         left -= depth;
         for level in 0..depth {
             let pad = " ".repeat(level);
-            script += &match (is_python, level % 2) {
-                (true, 0) => format!("{pad}for x{level} in [v, w]:\n"),
-                (true, _) => format!("{pad}if v != w:\n"),
-                (false, 0) => format!("{pad}for (const x{level} of [v, w]) {{\n"),
-                (false, _) => format!("{pad}if (v !== w) {{\n"),
+            let line = match (is_python, level % 2) {
+                (true, 0) => format!("for x{level} in [v, w]:"),
+                (true, _) => "if v != w:".to_owned(),
+                (false, 0) => format!("for (const x{level} of [v, w]) {{"),
+                (false, _) => "if (v !== w) {".to_owned(),
             };
+            script.extend([&pad, &line, "\n"]);
         }
         let pad = " ".repeat(depth);
         if is_python {
-            script += &format!("{pad}v, w = w, await page(id=v)\n");
+            script.extend([&pad, "v, w = w, await page(id=v)\n"]);
         } else {
-            script += &format!("{pad}[v, w] = [w, await page({{ id: v }})];\n");
-            script += &"}".repeat(depth);
-            script += "\n";
+            let end = "}".repeat(depth);
+            script.extend([&pad, "[v, w] = [w, await page({ id: v })];\n", &end, "\n"]);
         }
     }
     script

@@ -5,14 +5,14 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolgate_broker::{ApprovalRequest, GrantDuration, PersonAnswer, now, write_grant};
 use toolgate_policy::{Grant, GrantedArguments, definitions::shown};
-use toolgate_store::{Approval, ApprovalState, AuditRecord, Journal, Store, utc};
+use toolgate_store::{ApprovalState, AuditRecord, Journal, Store, StoredApproval, utc};
 
 use crate::{decisions, failure::Failure};
 
 /// A call that waits.
 pub(crate) struct WaitingCall {
     /// Its row in the journal.
-    pub(crate) approval: Approval,
+    pub(crate) approval: StoredApproval,
     /// The question.
     pub(crate) request: ApprovalRequest,
 }
@@ -112,7 +112,7 @@ fn allowed(call: &WaitingCall, answer: &PersonAnswer, grant: &Grant, expires: bo
     format!("{name} is allowed {lasts}{extent}: {next}.")
 }
 
-fn read(approval: Approval) -> Option<WaitingCall> {
+fn read(approval: StoredApproval) -> Option<WaitingCall> {
     if approval.kind != "call" {
         return None;
     }

@@ -186,7 +186,10 @@ mod linux {
             let six = |address: Ipv6Addr| {
                 let octets = address.octets();
                 let words = octets.chunks(4).map(|word| <[u8; 4]>::try_from(word).unwrap());
-                words.map(|word| format!("{:08X}", u32::from_ne_bytes(word))).collect::<String>()
+                words
+                    .map(|word| format!("{:08X}", u32::from_ne_bytes(word)))
+                    .collect::<Vec<_>>()
+                    .concat()
             };
             let local = four(Ipv4Addr::LOCALHOST);
             let mapped = six(Ipv4Addr::LOCALHOST.to_ipv6_mapped());

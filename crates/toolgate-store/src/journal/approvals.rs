@@ -12,8 +12,8 @@ use super::{
 
 /// A question to a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Approval {
-    /// Its id, which answers it. Only a person is shown it; others get [`Approval::reference`].
+pub struct StoredApproval {
+    /// Its id, which answers it. Only a person is shown it; others get [`StoredApproval::reference`].
     pub id: String,
     /// When it was asked, in milliseconds since 1970.
     pub created: u64,
@@ -83,7 +83,7 @@ impl fmt::Display for QuestionReference {
     }
 }
 
-impl Approval {
+impl StoredApproval {
     /// The name of the question for models.
     pub fn reference(&self) -> QuestionReference {
         QuestionReference::of(&self.id)
@@ -115,7 +115,7 @@ const MOST_OPEN: u64 = 1_000;
 impl Journal {
     /// Adds a question, unless it is already open. Returns its id, or `None` if too many questions
     /// are open.
-    pub fn ask(&self, approval: &Approval) -> Result<Option<String>, JournalError> {
+    pub fn ask(&self, approval: &StoredApproval) -> Result<Option<String>, JournalError> {
         self.with(|connection| {
             let transaction =
                 connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
@@ -163,7 +163,7 @@ impl Journal {
     }
 
     /// A question by its whole id: who knows only the beginning has not seen the question.
-    pub fn approval(&self, id: &str) -> Result<Option<Approval>, JournalError> {
+    pub fn approval(&self, id: &str) -> Result<Option<StoredApproval>, JournalError> {
         Ok(self.query(&format!("{} AND id = ?1", columns()), [id], approval)?.pop())
     }
 
@@ -172,7 +172,7 @@ impl Journal {
         &self,
         subject: &str,
         run: Option<&str>,
-    ) -> Result<Option<Approval>, JournalError> {
+    ) -> Result<Option<StoredApproval>, JournalError> {
         let query = format!(
             "{} AND subject = ?1 AND run IS ?2 AND state != 'open'
              ORDER BY answered DESC LIMIT 1",
@@ -182,7 +182,7 @@ impl Journal {
     }
 
     /// The questions that wait, oldest first.
-    pub fn open_approvals(&self) -> Result<Vec<Approval>, JournalError> {
+    pub fn open_approvals(&self) -> Result<Vec<StoredApproval>, JournalError> {
         self.query(&format!("{} AND state = 'open' ORDER BY created, id", columns()), [], approval)
     }
 
@@ -239,10 +239,10 @@ fn columns() -> String {
     format!("{columns} FROM approvals WHERE {}", APPROVALS.intact())
 }
 
-fn approval(row: &Row<'_>) -> rusqlite::Result<Approval> {
+fn approval(row: &Row<'_>) -> rusqlite::Result<StoredApproval> {
     let run: Option<String> = row.get(4)?;
     let call: Option<i64> = row.get(5)?;
-    Ok(Approval {
+    Ok(StoredApproval {
         id: row.get(0)?,
         created: unsigned(row.get(1)?),
         kind: row.get(2)?,

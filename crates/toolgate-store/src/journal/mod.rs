@@ -36,7 +36,7 @@ use rusqlite::{Connection, ErrorCode, Params, Row, TransactionBehavior};
 use thiserror::Error;
 
 use crate::files;
-pub use approvals::{Approval, ApprovalState, GrantRow, QuestionReference};
+pub use approvals::{ApprovalState, GrantRow, QuestionReference, StoredApproval};
 use group_sync::GroupSync;
 use process_lock::ProcessLocks;
 pub use retention::Retention;

@@ -168,8 +168,8 @@ fn the_size_of_the_journal_is_limited() {
     assert!(journal.is_running("now").unwrap());
 }
 
-fn question(id: &str, subject: &str) -> Approval {
-    Approval {
+fn question(id: &str, subject: &str) -> StoredApproval {
+    StoredApproval {
         id: id.into(),
         created: 0,
         kind: "call".into(),

@@ -47,7 +47,7 @@ fn endpoint(answers: Vec<Value>) -> (String, thread::JoinHandle<Vec<Value>>) {
     (url, asked)
 }
 
-fn reply(message: Value, reason: &str) -> Value {
+fn reply(message: &Value, reason: &str) -> Value {
     json!({
         "id": "c1", "object": "chat.completion", "created": 1, "model": "m",
         "choices": [{ "index": 0, "message": message, "finish_reason": reason }],

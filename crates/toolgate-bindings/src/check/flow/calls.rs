@@ -25,6 +25,7 @@ const MAX_INSTANCES: usize = 4_000;
 
 /// A call in some context.
 #[derive(Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each says one thing about the call")]
 pub(super) struct CallState {
     pub(super) arguments: Vec<(ArgumentKind, Node)>,
     pub(super) this: Option<Node>,

@@ -12,17 +12,13 @@ impl Solver<'_> {
         let value = Value::Object(object);
         match to {
             Use::ClassOf(to) => self.class_of(object, to),
-            Use::Blur => {
-                if self.kind(object) == ObjectKind::Array {
-                    let (any, place) = (self.any(object), self.field(object, name::ANY));
-                    self.copy(any, place);
-                }
+            Use::Blur if self.kind(object) == ObjectKind::Array => {
+                let (any, place) = (self.any(object), self.field(object, name::ANY));
+                self.copy(any, place);
             }
-            Use::Remember(from) => {
-                if self.stateful.contains(&object) {
-                    let place = self.field(object, name::ANY);
-                    self.copy(from, place);
-                }
+            Use::Remember(from) if self.stateful.contains(&object) => {
+                let place = self.field(object, name::ANY);
+                self.copy(from, place);
             }
             Use::Compare(from) => match self.kind(object) {
                 ObjectKind::Instance => {

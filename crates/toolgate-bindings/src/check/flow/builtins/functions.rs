@@ -219,20 +219,17 @@ impl Solver<'_> {
 
     fn load_named(&mut self, state: &CallState, given: &[Node]) {
         let Some(object) = given.first() else { return };
-        match self.key(state, 1) {
-            Some(key) => {
-                // A way to the parts of the engine.
-                let text = self.names.text(key);
-                self.graph.is_lost |= text.starts_with("__")
-                    && !matches!(&*text, "__class__" | "__name__" | "__doc__");
-                self.flow(*object, Use::Load(key, state.result));
-            }
-            None => {
-                self.flow(*object, Use::LoadAny(state.result));
-                self.flow(*object, Use::ClassOf(state.result));
-                // It may be a method.
-                self.hold(&given[..1], None, state.result);
-            }
+        if let Some(key) = self.key(state, 1) {
+            // A way to the parts of the engine.
+            let text = self.names.text(key);
+            self.graph.is_lost |=
+                text.starts_with("__") && !matches!(&*text, "__class__" | "__name__" | "__doc__");
+            self.flow(*object, Use::Load(key, state.result));
+        } else {
+            self.flow(*object, Use::LoadAny(state.result));
+            self.flow(*object, Use::ClassOf(state.result));
+            // It may be a method.
+            self.hold(&given[..1], None, state.result);
         }
         for node in given.iter().skip(1) {
             self.deep(*node, state.result);
