@@ -63,7 +63,7 @@ fn chat() {
     });
     let calls = json!({ "role": "assistant", "content": null, "tool_calls": [call] });
     let says = json!({ "role": "assistant", "content": "It is 42." });
-    let (url, asked) = endpoint(vec![reply(calls, "tool_calls"), reply(says, "stop")]);
+    let (url, asked) = endpoint(vec![reply(&calls, "tool_calls"), reply(&says, "stop")]);
     let said = run("chat", &["ollama/scripted", "What is twice 21?", &url]);
     assert!(said.ends_with("It is 42.\n"), "{said}");
     assert!(said.starts_with("calls call_tool with "), "{said}");
