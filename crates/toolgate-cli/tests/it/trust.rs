@@ -505,12 +505,12 @@ async fn the_policy_of_the_user_stays_if_the_file_of_the_user_is_gone() {
     call(&mut client, "kit_echo", json!({ "message": "x" })).await;
     let file = visit.user.path().join(".config/toolgate/toolgate.json");
     let text = fs::read_to_string(&file).unwrap();
-    fs::remove_file(&file).unwrap();
     let spoils: [&dyn Fn(); 4] =
         [&|| {}, &|| fs::write(&file, "\n").unwrap(), &|| fs::create_dir(&file).unwrap(), &|| {
             symlink("nothing", &file).unwrap();
         }];
     for (place, spoil) in spoils.iter().enumerate() {
+        fs::remove_file(&file).unwrap();
         spoil();
         let line = reported(&mut client).await;
         assert!(line.contains("the old one stays in use"), "{place}: {line}");
