@@ -51,7 +51,7 @@ impl WireClient {
             // A redirect could carry the key and the conversation to another host.
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")));
-        if is_loopback(&url) {
+        if toolgate_http::is_loopback(&url) {
             builder = builder.no_proxy();
         }
         let client = builder.build().map_err(|_| wrong("no HTTP client can be made for it"))?;
@@ -267,22 +267,8 @@ fn is_too_large(error: &(dyn std::error::Error + 'static)) -> bool {
     false
 }
 
-/// A description of the error without the URL.
 fn unreachable(error: &reqwest::Error) -> ProviderError {
-    let why = if error.is_connect() {
-        "no connection"
-    } else if error.is_builder() {
-        "the request cannot be sent"
-    } else {
-        "the connection was lost"
-    };
-    ProviderError::Unreachable(why.to_owned())
-}
-
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+    ProviderError::Unreachable(toolgate_http::unreachable_reason(error).to_owned())
 }
 
 #[cfg(test)]

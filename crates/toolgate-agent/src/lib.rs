@@ -67,7 +67,7 @@ pub use limits::{AgentLimit, AgentLimits, RetryPolicy};
 pub use provider::{
     AnsweredCall, CallAnswer, CatalogueChange, CodeContainer, Provider, ProviderReply,
     ReplyDecoder, ReplyDelta, ReplyStop, RequestParts, ToolOffer, WireCall, WireCallKind,
-    WirePrefix, WireRequest,
+    WireEndpoint, WirePrefix, WireRequest,
 };
 pub use raw::WireMessage;
 pub use tools::{

@@ -6,29 +6,44 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AgentCatalogue, AgentServer, AgentTool, ProviderError, TokenUse, ToolCaller, ToolDiscovery,
-    ToolOutput, WireClient, WireMessage, error::AgentError,
+    AgentCatalogue, AgentServer, AgentTool, ModelSettings, ProviderError, TokenUse, ToolCaller,
+    ToolDiscovery, ToolOutput, WireClient, WireMessage, error::AgentError,
 };
 
 /// One wire: how requests are written, and how replies are read. It has no state of a conversation.
 pub trait Provider: fmt::Debug + Send + Sync {
+    /// The model, and how it is asked.
+    fn endpoint(&self) -> &WireEndpoint;
+
     /// The name of the wire, for messages.
-    fn wire(&self) -> &'static str;
+    fn wire(&self) -> &'static str {
+        self.endpoint().wire
+    }
 
     /// The name of the model.
-    fn model(&self) -> &str;
+    fn model(&self) -> &str {
+        &self.endpoint().settings.model
+    }
 
     /// The discoveries that the wire knows. The first one is the default.
-    fn discoveries(&self) -> &'static [ToolDiscovery];
+    fn discoveries(&self) -> &'static [ToolDiscovery] {
+        self.endpoint().discoveries
+    }
 
     /// The discovery of this provider.
-    fn discovery(&self) -> ToolDiscovery;
+    fn discovery(&self) -> ToolDiscovery {
+        self.endpoint().discovery
+    }
 
     /// The most tokens of an answer, if a limit is set.
-    fn max_output_tokens(&self) -> Option<u32>;
+    fn max_output_tokens(&self) -> Option<u32> {
+        self.endpoint().settings.max_output_tokens
+    }
 
     /// How requests are sent.
-    fn client(&self) -> &WireClient;
+    fn client(&self) -> &WireClient {
+        &self.endpoint().client
+    }
 
     /// Writes what is the same in all requests of a conversation.
     fn prefix(&self, offer: &ToolOffer<'_>) -> Result<WirePrefix, AgentError>;
@@ -50,6 +65,29 @@ pub trait Provider: fmt::Debug + Send + Sync {
 
     /// Tells the model about a change of the catalogue without a change of the prefix. `None` if the wire cannot.
     fn change(&self, change: &CatalogueChange<'_>) -> Option<WireMessage>;
+}
+
+/// What all wires have: a model with its settings, a discovery that the wire knows, and a client.
+#[derive(Debug)]
+pub struct WireEndpoint {
+    wire: &'static str,
+    discoveries: &'static [ToolDiscovery],
+    pub(crate) settings: ModelSettings,
+    pub(crate) discovery: ToolDiscovery,
+    client: WireClient,
+}
+
+impl WireEndpoint {
+    /// Creates the client. It does not connect yet. `authorize` is as in [`WireClient::new`].
+    pub fn new(
+        (wire, discoveries): (&'static str, &'static [ToolDiscovery]),
+        settings: ModelSettings,
+        authorize: (&'static str, &'static str),
+    ) -> Result<Self, AgentError> {
+        let discovery = settings.check(wire, discoveries)?;
+        let client = WireClient::new(&settings, authorize)?;
+        Ok(Self { wire, discoveries, settings, discovery, client })
+    }
 }
 
 /// What a prefix is made of.

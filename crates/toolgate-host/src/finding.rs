@@ -46,7 +46,7 @@ pub struct FoundTool {
 const MAX_LIMIT: usize = 50;
 const SUGGESTIONS: usize = 3;
 /// How many more tools are ranked where some may be closed to the caller.
-const CLOSED_ROOM: usize = 50;
+const MORE_FOR_CLOSED: usize = 50;
 const MAX_QUERY_CHARACTERS: usize = 1_000;
 
 impl FoundTools {
@@ -102,7 +102,7 @@ impl Session {
         };
         // Tools that are closed to the caller are left out afterwards.
         let tells_apart = host.broker().policy().tells_callers_apart();
-        let ranked = if tells_apart { limit + CLOSED_ROOM } else { limit };
+        let ranked = if tells_apart { limit + MORE_FOR_CLOSED } else { limit };
         let filter: Option<Vec<&str>> =
             on.as_ref().map(|on| on.iter().map(String::as_str).collect());
         let is_server_unknown = matches!(known, Some(None));

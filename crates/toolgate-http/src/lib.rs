@@ -17,6 +17,24 @@ pub fn install_tls() {
     }
 }
 
+/// Whether a URL is on this machine.
+pub fn is_loopback(url: &reqwest::Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+/// Why the endpoint of a model sent no response, without the URL, which may have a credential in it.
+pub fn unreachable_reason(error: &reqwest::Error) -> &'static str {
+    if error.is_connect() {
+        "no connection"
+    } else if error.is_builder() {
+        "the request cannot be sent"
+    } else {
+        "the connection was lost"
+    }
+}
+
 /// The body of a response, or `None` if it has more than `limit` bytes.
 pub async fn bounded_body(
     mut response: reqwest::Response,
@@ -38,5 +56,16 @@ mod tests {
     fn a_client_can_be_built_more_than_once() {
         super::client_builder().build().unwrap();
         super::client_builder().build().unwrap();
+    }
+
+    #[test]
+    fn this_machine_has_several_names() {
+        let on_this_machine = |url: &str| super::is_loopback(&url.parse().unwrap());
+        for url in ["http://localhost/x", "http://127.0.0.2:80", "https://[::1]:8080/"] {
+            assert!(on_this_machine(url), "{url}");
+        }
+        for url in ["http://localhost.example.com", "http://10.0.0.1", "data:text/plain,x"] {
+            assert!(!on_this_machine(url), "{url}");
+        }
     }
 }

@@ -90,6 +90,7 @@ fn expand(options: &ToolOptions, mut function: ItemFn) -> syn::Result<TokenStrea
     let documentation: Vec<Attribute> = documentation.collect();
     function.sig.ident = syn::Ident::new("call", ident.span());
     function.vis = syn::parse_quote!(pub);
+    // The type has the name of the function, and the function is the caller's own: neither is a mistake of theirs.
     Ok(quote! {
         #(#documentation)*
         #[allow(non_camel_case_types)]

@@ -39,7 +39,7 @@ pub use toolgate_mcp::{
         ConnectFailure, ConnectionClient, ConnectionHandler, Endpoint, HttpEndpoint,
         InProcessServer, InputRequest, OutputSource, ProcessLineage, RawConnection, RawRequest,
         Redactor, RelatedRequest, RequestError, ServerLimits, StdioEndpoint, TokenProvider,
-        is_loopback, launcher_main, lineage_of, own_lineage, use_launcher,
+        launcher_main, lineage_of, own_lineage, use_launcher,
     },
 };
 pub use upstream::{ServerObserver, ServerPool, Upstream};

@@ -62,7 +62,7 @@ pub enum ToolCallError {
         /// What to do, for people.
         message: String,
     },
-    /// A limit of calls has no room.
+    /// A limit of calls does not allow the call now.
     #[error("{message}")]
     LimitReached {
         /// The tool.

@@ -11,7 +11,7 @@ use crate::{
     AgentCatalogue, AgentError, AgentTool, AnsweredCall, CallAnswer, CatalogueChange,
     ModelSettings, Provider, ProviderError, ProviderReply, ReplyDecoder, ReplyDelta, ReplyStop,
     RequestParts, TokenUse, ToolCaller, ToolDiscovery, ToolOffer, ToolOutput, WireCall,
-    WireCallKind, WireClient, WireMessage, WirePrefix, WireRequest,
+    WireCallKind, WireEndpoint, WireMessage, WirePrefix, WireRequest,
     http::{refused, unreadable},
     raw::{RawObject, raw_array},
     wires::{self, tokens},
@@ -20,9 +20,7 @@ use crate::{
 /// The wire of Gemini.
 #[derive(Debug)]
 pub struct GeminiGenerate {
-    settings: ModelSettings,
-    discovery: ToolDiscovery,
-    client: WireClient,
+    endpoint: WireEndpoint,
 }
 
 const WIRE: &str = "Gemini";
@@ -32,60 +30,34 @@ const DISCOVERIES: [ToolDiscovery; 3] =
 impl GeminiGenerate {
     /// Creates the client. It does not connect yet.
     pub fn new(settings: ModelSettings) -> Result<Self, AgentError> {
-        let discovery = settings.check(WIRE, &DISCOVERIES)?;
         let name = |character: char| character.is_ascii_alphanumeric() || "-._".contains(character);
         if !settings.model.chars().all(name) {
             let why = "the name of a Gemini model has letters, digits, `-`, `.` and `_` only";
             return Err(AgentError::Settings(why.to_owned()));
         }
-        let client = WireClient::new(&settings, ("x-goog-api-key", ""))?;
-        Ok(Self { settings, discovery, client })
+        let endpoint = WireEndpoint::new((WIRE, &DISCOVERIES), settings, ("x-goog-api-key", ""))?;
+        Ok(Self { endpoint })
     }
 }
 
 impl Provider for GeminiGenerate {
-    fn wire(&self) -> &'static str {
-        WIRE
-    }
-
-    fn model(&self) -> &str {
-        &self.settings.model
-    }
-
-    fn discoveries(&self) -> &'static [ToolDiscovery] {
-        &DISCOVERIES
-    }
-
-    fn discovery(&self) -> ToolDiscovery {
-        self.discovery
-    }
-
-    fn max_output_tokens(&self) -> Option<u32> {
-        self.settings.max_output_tokens
-    }
-
-    fn client(&self) -> &WireClient {
-        &self.client
+    fn endpoint(&self) -> &WireEndpoint {
+        &self.endpoint
     }
 
     fn prefix(&self, offer: &ToolOffer<'_>) -> Result<WirePrefix, AgentError> {
         let mut prefix = WirePrefix::default();
-        let declarations: Vec<Value> = if self.discovery == ToolDiscovery::Direct {
-            prefix.tools = offer.catalogue.tools().map(|tool| tool.name.clone()).collect();
-            offer.catalogue.tools().map(declaration).collect()
-        } else {
-            offer.meta.iter().map(declaration).collect()
-        };
+        let declarations = wires::listed(&mut prefix, offer, self.endpoint.discovery, declaration);
         if !offer.instructions.is_empty() {
             prefix.set("systemInstruction", json!({ "parts": [{ "text": offer.instructions }] }));
         }
         if !declarations.is_empty() {
             prefix.set("tools", json!([{ "functionDeclarations": declarations }]));
         }
-        if let Some(limit) = self.settings.max_output_tokens {
+        if let Some(limit) = self.endpoint.settings.max_output_tokens {
             prefix.set("generationConfig", json!({ "maxOutputTokens": limit }));
         }
-        wires::add_extra(&mut prefix, &self.settings);
+        wires::add_extra(&mut prefix, &self.endpoint.settings);
         Ok(prefix)
     }
 
@@ -96,9 +68,12 @@ impl Provider for GeminiGenerate {
         }
         let contents = parts.history.iter().map(WireMessage::as_str);
         body = body.field("contents", &raw_array(contents));
-        let method =
-            if self.settings.stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
-        let path = format!("/v1beta/models/{}:{method}", self.settings.model);
+        let method = if self.endpoint.settings.stream {
+            "streamGenerateContent?alt=sse"
+        } else {
+            "generateContent"
+        };
+        let path = format!("/v1beta/models/{}:{method}", self.endpoint.settings.model);
         WireRequest { path, headers: Vec::new(), body: body.finish() }
     }
 

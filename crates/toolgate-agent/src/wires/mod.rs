@@ -11,7 +11,9 @@ pub use self::{
     anthropic::AnthropicMessages, completions::ChatCompletions, gemini::GeminiGenerate,
     responses::OpenAiResponses,
 };
-use crate::{ModelSettings, RequestParts, WirePrefix, raw::RawObject};
+use crate::{
+    AgentTool, ModelSettings, RequestParts, ToolDiscovery, ToolOffer, WirePrefix, raw::RawObject,
+};
 
 /// Begins the body of a request with its fixed fields.
 fn body(parts: &RequestParts<'_>) -> RawObject {
@@ -26,6 +28,20 @@ fn add_extra(prefix: &mut WirePrefix, settings: &ModelSettings) {
             prefix.set(name, value.clone());
         }
     }
+}
+
+/// The tools that a wire without deferred tools lists: all of them, or the meta-tools.
+fn listed(
+    prefix: &mut WirePrefix,
+    offer: &ToolOffer<'_>,
+    discovery: ToolDiscovery,
+    write: fn(&AgentTool) -> Value,
+) -> Vec<Value> {
+    if discovery != ToolDiscovery::Direct {
+        return offer.meta.iter().map(write).collect();
+    }
+    prefix.tools = offer.catalogue.tools().map(|tool| tool.name.clone()).collect();
+    offer.catalogue.tools().map(write).collect()
 }
 
 /// The arguments of a call, which some wires send as a text.

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use reqwest::{header::CACHE_CONTROL, redirect::Policy};
 use serde_json::Value;
 use thiserror::Error;
-use toolgate_upstream::is_loopback;
+use toolgate_http::is_loopback;
 use url::Url;
 
 use super::IssuerError;

@@ -61,7 +61,7 @@ const SERVER_CHARACTERS: usize = 120;
 /// How many servers are named if nothing matched.
 const LISTED_SERVERS: usize = 30;
 /// How many characters of schemas are shown.
-const SCHEMA_ROOM_CHARACTERS: usize = 60_000;
+const SCHEMA_CHARACTERS: usize = 60_000;
 
 /// The result of a search, while it is written.
 struct SearchReport<'a> {
@@ -127,13 +127,13 @@ impl SearchReport<'_> {
             }
         }
         let mut groups = Vec::new();
-        let mut room = SCHEMA_ROOM_CHARACTERS;
+        let mut left = SCHEMA_CHARACTERS;
         for server in servers {
             let _ = writeln!(self.text, "\n{}", self.server_line(server));
             let mut rows = Vec::new();
             for FoundTool { tool, is_loaded } in tools {
                 if tool.id.server.as_str() == server {
-                    rows.push(self.tool_row(tool, *is_loaded, &mut room));
+                    rows.push(self.tool_row(tool, *is_loaded, &mut left));
                 }
             }
             let mut group = json!({ "server": server, "tools": rows });
@@ -145,7 +145,7 @@ impl SearchReport<'_> {
         groups
     }
 
-    fn tool_row(&mut self, tool: &Tool, loaded: bool, room: &mut usize) -> Value {
+    fn tool_row(&mut self, tool: &Tool, loaded: bool, left: &mut usize) -> Value {
         let mut row = json!({ "name": tool.name });
         let mark = if loaded { " [loaded]" } else { "" };
         let _ = write!(self.text, "- {}{mark}", tool.name);
@@ -166,8 +166,8 @@ impl SearchReport<'_> {
         if self.request.detail == SearchDetail::Schema {
             let schema = tool.definition.input_schema();
             let text = schema.to_string();
-            if text.len() <= *room {
-                *room -= text.len();
+            if text.len() <= *left {
+                *left -= text.len();
                 let _ = write!(self.text, "\n  {text}");
                 row["inputSchema"] = schema;
             } else {

@@ -6,7 +6,7 @@ use futures::{StreamExt, TryStreamExt, future::BoxFuture, stream::BoxStream};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use sse_stream::{Sse, SseStream};
-use url::{Host, Url};
+use url::Url;
 
 use super::{
     endpoint::HttpEndpoint,
@@ -75,7 +75,7 @@ impl HttpClient {
             // A redirect could carry credentials to another host.
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")));
-        if is_loopback(&url) {
+        if toolgate_http::is_loopback(&url) {
             builder = builder.no_proxy();
         }
         let client = builder.build().map_err(|error| {
@@ -175,15 +175,6 @@ fn read_headers(endpoint: &HttpEndpoint) -> Result<HeaderMap, ConnectFailure> {
         Ok((name, value))
     });
     headers.collect()
-}
-
-/// Whether a URL is on this machine.
-pub fn is_loopback(url: &Url) -> bool {
-    url.host().is_some_and(|host| match host {
-        Host::Domain(name) => name == "localhost",
-        Host::Ipv4(address) => address.is_loopback(),
-        Host::Ipv6(address) => address.is_loopback(),
-    })
 }
 
 pub(super) fn header_text<'r>(response: &'r Response, name: &str) -> Option<&'r str> {

@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use futures::StreamExt as _;
-use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
+use reqwest::{Client, RequestBuilder, StatusCode, Url};
 use serde_json::{Value, json};
 
 use super::{ChatError, ChatFuture, ChatProvider, ChatQuestion};
@@ -57,7 +56,7 @@ impl ChatEndpoint {
             // A redirect could carry the key and the question to another host.
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")));
-        if is_loopback(&url) {
+        if toolgate_http::is_loopback(&url) {
             builder = builder.no_proxy();
         }
         let client = builder.build().map_err(|_| unusable("no client can be made for it"))?;
@@ -101,7 +100,8 @@ impl ChatEndpoint {
         if !status.is_success() {
             return Err(ChatError::Status(status.as_u16()));
         }
-        let body = bounded(response).await?;
+        let body = toolgate_http::bounded_body(response, MAX_ANSWER_BYTES).await;
+        let body = body.map_err(|error| unreachable(&error))?.ok_or(ChatError::TooLarge)?;
         let body: Value = serde_json::from_slice(&body).map_err(|_| ChatError::Unreadable)?;
         self.text_of(&body).ok_or(ChatError::Unreadable)
     }
@@ -137,33 +137,6 @@ impl fmt::Debug for ChatSettings {
     }
 }
 
-async fn bounded(response: Response) -> Result<Vec<u8>, ChatError> {
-    let mut body = Vec::new();
-    let mut pieces = response.bytes_stream();
-    while let Some(piece) = pieces.next().await {
-        let piece = piece.map_err(|error| unreachable(&error))?;
-        if body.len() + piece.len() > MAX_ANSWER_BYTES {
-            return Err(ChatError::TooLarge);
-        }
-        body.extend_from_slice(&piece);
-    }
-    Ok(body)
-}
-
-/// A description of the error without the URL.
 fn unreachable(error: &reqwest::Error) -> ChatError {
-    let why = if error.is_connect() {
-        "no connection"
-    } else if error.is_builder() {
-        "the request cannot be sent"
-    } else {
-        "the connection was lost"
-    };
-    ChatError::Unreachable(why.to_owned())
-}
-
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+    ChatError::Unreachable(toolgate_http::unreachable_reason(error).to_owned())
 }

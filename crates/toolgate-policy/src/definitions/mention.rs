@@ -198,8 +198,8 @@ impl ServerTexts {
             own.names.entry(spelling).or_insert(kind);
             texts(&definition.to_value(), "", &mut |_, text| {
                 let text = &text[..text.floor_char_boundary(LONGEST)];
-                let room = MAX_WORDS.saturating_sub(own.words.len());
-                own.words.extend(words(text).take(room).map(|word| word.spelling));
+                let left = MAX_WORDS.saturating_sub(own.words.len());
+                own.words.extend(words(text).take(left).map(|word| word.spelling));
             });
         }
         own

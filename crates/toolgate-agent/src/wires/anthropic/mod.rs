@@ -9,16 +9,14 @@ mod request;
 
 use crate::{
     AgentCatalogue, AgentError, AnsweredCall, CatalogueChange, ModelSettings, Provider,
-    ProviderError, ProviderReply, ReplyDecoder, RequestParts, ToolDiscovery, ToolOffer, WireClient,
-    WireMessage, WirePrefix, WireRequest,
+    ProviderError, ProviderReply, ReplyDecoder, RequestParts, ToolDiscovery, ToolOffer,
+    WireEndpoint, WireMessage, WirePrefix, WireRequest,
 };
 
 /// The wire of Anthropic, and of endpoints that speak it.
 #[derive(Debug)]
 pub struct AnthropicMessages {
-    settings: ModelSettings,
-    discovery: ToolDiscovery,
-    client: WireClient,
+    endpoint: WireEndpoint,
 }
 
 const WIRE: &str = "Anthropic Messages";
@@ -37,35 +35,18 @@ const USUAL_MAX_TOKENS: u32 = 8_192;
 impl AnthropicMessages {
     /// Creates the client. It does not connect yet.
     pub fn new(settings: ModelSettings) -> Result<Self, AgentError> {
-        let discovery = settings.check(WIRE, &DISCOVERIES)?;
-        let client = WireClient::new(&settings, ("x-api-key", ""))?;
-        Ok(Self { settings, discovery, client })
+        let endpoint = WireEndpoint::new((WIRE, &DISCOVERIES), settings, ("x-api-key", ""))?;
+        Ok(Self { endpoint })
     }
 }
 
 impl Provider for AnthropicMessages {
-    fn wire(&self) -> &'static str {
-        WIRE
-    }
-
-    fn model(&self) -> &str {
-        &self.settings.model
-    }
-
-    fn discoveries(&self) -> &'static [ToolDiscovery] {
-        &DISCOVERIES
-    }
-
-    fn discovery(&self) -> ToolDiscovery {
-        self.discovery
+    fn endpoint(&self) -> &WireEndpoint {
+        &self.endpoint
     }
 
     fn max_output_tokens(&self) -> Option<u32> {
-        Some(self.settings.max_output_tokens.unwrap_or(USUAL_MAX_TOKENS))
-    }
-
-    fn client(&self) -> &WireClient {
-        &self.client
+        Some(self.endpoint.settings.max_output_tokens.unwrap_or(USUAL_MAX_TOKENS))
     }
 
     fn prefix(&self, offer: &ToolOffer<'_>) -> Result<WirePrefix, AgentError> {
@@ -77,11 +58,11 @@ impl Provider for AnthropicMessages {
     }
 
     fn decoder(&self) -> Box<dyn ReplyDecoder> {
-        Box::new(reply::Decoder::new(self.discovery))
+        Box::new(reply::Decoder::new(self.endpoint.discovery))
     }
 
     fn read(&self, body: &str) -> Result<ProviderReply, ProviderError> {
-        reply::read(body, self.discovery)
+        reply::read(body, self.endpoint.discovery)
     }
 
     fn user_text(&self, text: &str) -> WireMessage {

@@ -26,23 +26,23 @@ impl AnthropicMessages {
         let mut prefix = WirePrefix::default();
         let (tools, names) = self.tools(offer);
         prefix.tools = names;
-        prefix.set("model", self.settings.model.as_str());
+        prefix.set("model", self.endpoint.settings.model.as_str());
         prefix.set("max_tokens", self.max_output_tokens().unwrap_or_default());
         if !tools.is_empty() {
             prefix.set("tools", tools);
         }
         if !offer.instructions.is_empty() {
             let mut block = json!({ "type": "text", "text": offer.instructions });
-            if self.settings.cache {
+            if self.endpoint.settings.cache {
                 block["cache_control"] = json!({ "type": "ephemeral" });
             }
             prefix.set("system", json!([block]));
         }
-        if self.settings.cache {
+        if self.endpoint.settings.cache {
             // The provider moves this mark to the last block, so no message of ours needs one that moves.
             prefix.set("cache_control", json!({ "type": "ephemeral" }));
         }
-        wires::add_extra(&mut prefix, &self.settings);
+        wires::add_extra(&mut prefix, &self.endpoint.settings);
         prefix
     }
 
@@ -50,10 +50,10 @@ impl AnthropicMessages {
     fn tools(&self, offer: &ToolOffer<'_>) -> (Vec<Value>, Vec<String>) {
         let catalogue = offer.catalogue;
         let mut tools = Vec::new();
-        match self.discovery {
+        match self.endpoint.discovery {
             ToolDiscovery::Search => {
                 tools.push(own_tool(SEARCH_TOOL, SEARCH_DESCRIPTION, &search_parameters()));
-                if !self.settings.tool_changes {
+                if !self.endpoint.settings.tool_changes {
                     tools.push(own_tool(CALL_TOOL, CALL_DESCRIPTION, &call_parameters()));
                 }
             }
@@ -65,16 +65,16 @@ impl AnthropicMessages {
             }
             _ => {}
         }
-        if self.settings.programmatic {
+        if self.endpoint.settings.programmatic {
             tools.push(json!({ "type": CODE_EXECUTION, "name": "code_execution" }));
         }
-        if self.discovery.meta_mode().is_some() {
+        if self.endpoint.discovery.meta_mode().is_some() {
             let meta = offer.meta.iter().map(|tool| self.definition(tool, false));
             tools.extend(meta);
             return (tools, Vec::new());
         }
         let remote = |tool: &AgentTool| self.is_remote(offer, tool);
-        let defer = self.discovery != ToolDiscovery::Direct;
+        let defer = self.endpoint.discovery != ToolDiscovery::Direct;
         let listed = catalogue.listed.iter().filter(|tool| !remote(tool)).map(|tool| (tool, false));
         let deferred =
             catalogue.deferred.iter().filter(|tool| !remote(tool)).map(|tool| (tool, defer));
@@ -89,7 +89,7 @@ impl AnthropicMessages {
 
     fn is_remote(&self, offer: &ToolOffer<'_>, tool: &AgentTool) -> bool {
         let of_tool = |server: &&crate::AgentServer| Some(&server.name) == tool.server.as_ref();
-        self.discovery == ToolDiscovery::RemoteServers
+        self.endpoint.discovery == ToolDiscovery::RemoteServers
             && offer
                 .catalogue
                 .servers
@@ -99,7 +99,7 @@ impl AnthropicMessages {
     }
 
     fn toolsets(&self, offer: &ToolOffer<'_>) -> Vec<Value> {
-        if self.discovery != ToolDiscovery::RemoteServers {
+        if self.endpoint.discovery != ToolDiscovery::RemoteServers {
             return Vec::new();
         }
         let remote = offer
@@ -131,7 +131,7 @@ impl AnthropicMessages {
         if !tool.input_examples.is_empty() {
             definition["input_examples"] = tool.input_examples.clone().into();
         }
-        if self.settings.programmatic {
+        if self.endpoint.settings.programmatic {
             let direct = tool.callers.direct.then_some("direct");
             let code = tool.callers.code.then_some(CODE_EXECUTION);
             definition["allowed_callers"] = direct.into_iter().chain(code).collect();
@@ -143,7 +143,7 @@ impl AnthropicMessages {
         let mut body = wires::body(parts);
         let remote =
             parts.servers.iter().filter_map(|server| Some((server, server.remote.as_ref()?)));
-        let connects = self.discovery == ToolDiscovery::RemoteServers;
+        let connects = self.endpoint.discovery == ToolDiscovery::RemoteServers;
         // Not in the prefix: it holds tokens, and a prefix is stored.
         let servers: Vec<Value> = remote
             .filter(|_| connects)
@@ -160,7 +160,7 @@ impl AnthropicMessages {
             body = body.value("mcp_servers", servers);
             betas.push(BETA_MCP);
         }
-        if self.settings.tool_changes {
+        if self.endpoint.settings.tool_changes {
             betas.extend([BETA_TOOL_CHANGES, BETA_INLINE_TOOLS]);
         }
         if let Some(container) = parts.container {
@@ -170,7 +170,9 @@ impl AnthropicMessages {
             body = body.value("tool_choice", json!({ "type": "none" }));
         }
         let messages = parts.history.iter().map(WireMessage::as_str);
-        body = body.field("messages", &raw_array(messages)).value("stream", self.settings.stream);
+        body = body
+            .field("messages", &raw_array(messages))
+            .value("stream", self.endpoint.settings.stream);
         let mut headers = vec![("anthropic-version", VERSION.to_owned())];
         if !betas.is_empty() {
             headers.push(("anthropic-beta", betas.join(",")));
@@ -179,7 +181,7 @@ impl AnthropicMessages {
     }
 
     pub(super) fn write_change(&self, change: &CatalogueChange<'_>) -> Option<WireMessage> {
-        if !self.settings.tool_changes || self.discovery.meta_mode().is_some() {
+        if !self.endpoint.settings.tool_changes || self.endpoint.discovery.meta_mode().is_some() {
             return None;
         }
         let removed = change.removed.iter().map(|name| {
@@ -188,7 +190,7 @@ impl AnthropicMessages {
         let restored = change.restored.iter().map(|name| {
             json!({ "type": "tool_addition", "tool": { "type": "tool_reference", "name": name } })
         });
-        let defer = self.discovery != ToolDiscovery::Direct;
+        let defer = self.endpoint.discovery != ToolDiscovery::Direct;
         let added = change.added.iter().map(|tool| {
             let listed = change.catalogue.listed.iter().any(|listed| listed.name == tool.name);
             let definition = self.definition(tool, defer && !listed);

@@ -10,16 +10,14 @@ use serde_json::{Value, json};
 use crate::{
     AgentCatalogue, AgentError, AgentTool, AnsweredCall, CallAnswer, CatalogueChange,
     ModelSettings, Provider, ProviderError, ProviderReply, ReplyDecoder, RequestParts,
-    ToolDiscovery, ToolOffer, WireClient, WireMessage, WirePrefix, WireRequest, raw::raw_array,
+    ToolDiscovery, ToolOffer, WireEndpoint, WireMessage, WirePrefix, WireRequest, raw::raw_array,
     wires,
 };
 
 /// The wire that most endpoints speak.
 #[derive(Debug)]
 pub struct ChatCompletions {
-    settings: ModelSettings,
-    discovery: ToolDiscovery,
-    client: WireClient,
+    endpoint: WireEndpoint,
 }
 
 const WIRE: &str = "Chat Completions";
@@ -29,46 +27,21 @@ const DISCOVERIES: [ToolDiscovery; 3] =
 impl ChatCompletions {
     /// Creates the client. It does not connect yet.
     pub fn new(settings: ModelSettings) -> Result<Self, AgentError> {
-        let discovery = settings.check(WIRE, &DISCOVERIES)?;
-        let client = WireClient::new(&settings, ("authorization", "Bearer "))?;
-        Ok(Self { settings, discovery, client })
+        let endpoint =
+            WireEndpoint::new((WIRE, &DISCOVERIES), settings, ("authorization", "Bearer "))?;
+        Ok(Self { endpoint })
     }
 }
 
 impl Provider for ChatCompletions {
-    fn wire(&self) -> &'static str {
-        WIRE
-    }
-
-    fn model(&self) -> &str {
-        &self.settings.model
-    }
-
-    fn discoveries(&self) -> &'static [ToolDiscovery] {
-        &DISCOVERIES
-    }
-
-    fn discovery(&self) -> ToolDiscovery {
-        self.discovery
-    }
-
-    fn max_output_tokens(&self) -> Option<u32> {
-        self.settings.max_output_tokens
-    }
-
-    fn client(&self) -> &WireClient {
-        &self.client
+    fn endpoint(&self) -> &WireEndpoint {
+        &self.endpoint
     }
 
     fn prefix(&self, offer: &ToolOffer<'_>) -> Result<WirePrefix, AgentError> {
         let mut prefix = WirePrefix::default();
-        prefix.set("model", self.settings.model.as_str());
-        let tools: Vec<Value> = if self.discovery == ToolDiscovery::Direct {
-            prefix.tools = offer.catalogue.tools().map(|tool| tool.name.clone()).collect();
-            offer.catalogue.tools().map(function).collect()
-        } else {
-            offer.meta.iter().map(function).collect()
-        };
+        prefix.set("model", self.endpoint.settings.model.as_str());
+        let tools = wires::listed(&mut prefix, offer, self.endpoint.discovery, function);
         if !tools.is_empty() {
             prefix.set("tools", tools);
         }
@@ -76,10 +49,10 @@ impl Provider for ChatCompletions {
             let system = json!({ "role": "system", "content": offer.instructions });
             prefix.messages.push(WireMessage::new(&system));
         }
-        if let Some(limit) = self.settings.max_output_tokens {
+        if let Some(limit) = self.endpoint.settings.max_output_tokens {
             prefix.set("max_completion_tokens", limit);
         }
-        wires::add_extra(&mut prefix, &self.settings);
+        wires::add_extra(&mut prefix, &self.endpoint.settings);
         Ok(prefix)
     }
 
@@ -90,8 +63,10 @@ impl Provider for ChatCompletions {
             body = body.value("tool_choice", "none");
         }
         let messages = parts.prefix.messages.iter().chain(parts.history).map(WireMessage::as_str);
-        body = body.field("messages", &raw_array(messages)).value("stream", self.settings.stream);
-        if self.settings.stream {
+        body = body
+            .field("messages", &raw_array(messages))
+            .value("stream", self.endpoint.settings.stream);
+        if self.endpoint.settings.stream {
             body = body.value("stream_options", json!({ "include_usage": true }));
         }
         WireRequest {

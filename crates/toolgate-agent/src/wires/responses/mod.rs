@@ -9,16 +9,14 @@ mod request;
 
 use crate::{
     AgentCatalogue, AgentError, AnsweredCall, CatalogueChange, ModelSettings, Provider,
-    ProviderError, ProviderReply, ReplyDecoder, RequestParts, ToolDiscovery, ToolOffer, WireClient,
-    WireMessage, WirePrefix, WireRequest,
+    ProviderError, ProviderReply, ReplyDecoder, RequestParts, ToolDiscovery, ToolOffer,
+    WireEndpoint, WireMessage, WirePrefix, WireRequest,
 };
 
 /// The wire of `OpenAI`, and of endpoints that speak it.
 #[derive(Debug)]
 pub struct OpenAiResponses {
-    settings: ModelSettings,
-    discovery: ToolDiscovery,
-    client: WireClient,
+    endpoint: WireEndpoint,
 }
 
 const WIRE: &str = "OpenAI Responses";
@@ -34,35 +32,15 @@ const DISCOVERIES: [ToolDiscovery; 6] = [
 impl OpenAiResponses {
     /// Creates the client. It does not connect yet.
     pub fn new(settings: ModelSettings) -> Result<Self, AgentError> {
-        let discovery = settings.check(WIRE, &DISCOVERIES)?;
-        let client = WireClient::new(&settings, ("authorization", "Bearer "))?;
-        Ok(Self { settings, discovery, client })
+        let endpoint =
+            WireEndpoint::new((WIRE, &DISCOVERIES), settings, ("authorization", "Bearer "))?;
+        Ok(Self { endpoint })
     }
 }
 
 impl Provider for OpenAiResponses {
-    fn wire(&self) -> &'static str {
-        WIRE
-    }
-
-    fn model(&self) -> &str {
-        &self.settings.model
-    }
-
-    fn discoveries(&self) -> &'static [ToolDiscovery] {
-        &DISCOVERIES
-    }
-
-    fn discovery(&self) -> ToolDiscovery {
-        self.discovery
-    }
-
-    fn max_output_tokens(&self) -> Option<u32> {
-        self.settings.max_output_tokens
-    }
-
-    fn client(&self) -> &WireClient {
-        &self.client
+    fn endpoint(&self) -> &WireEndpoint {
+        &self.endpoint
     }
 
     fn prefix(&self, offer: &ToolOffer<'_>) -> Result<WirePrefix, AgentError> {
@@ -74,11 +52,11 @@ impl Provider for OpenAiResponses {
     }
 
     fn decoder(&self) -> Box<dyn ReplyDecoder> {
-        Box::new(reply::Decoder::new(self.discovery))
+        Box::new(reply::Decoder::new(self.endpoint.discovery))
     }
 
     fn read(&self, body: &str) -> Result<ProviderReply, ProviderError> {
-        reply::read(body, self.discovery)
+        reply::read(body, self.endpoint.discovery)
     }
 
     fn user_text(&self, text: &str) -> WireMessage {

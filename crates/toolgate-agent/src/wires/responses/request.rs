@@ -18,7 +18,7 @@ const NAMED_SERVERS: usize = 50;
 impl OpenAiResponses {
     pub(super) fn write_prefix(&self, offer: &ToolOffer<'_>) -> WirePrefix {
         let mut prefix = WirePrefix::default();
-        prefix.set("model", self.settings.model.as_str());
+        prefix.set("model", self.endpoint.settings.model.as_str());
         if !offer.instructions.is_empty() {
             prefix.set("instructions", offer.instructions);
         }
@@ -26,26 +26,26 @@ impl OpenAiResponses {
         if !tools.is_empty() {
             prefix.set("tools", tools);
         }
-        let sent = match self.discovery {
+        let sent = match self.endpoint.discovery {
             ToolDiscovery::Hosted | ToolDiscovery::Direct => offer.catalogue.tools().collect(),
             ToolDiscovery::Stable | ToolDiscovery::Code => Vec::new(),
             _ => offer.catalogue.listed.iter().collect::<Vec<_>>(),
         };
         prefix.tools = sent.into_iter().map(|tool| tool.name.clone()).collect();
-        if let Some(limit) = self.settings.max_output_tokens {
+        if let Some(limit) = self.endpoint.settings.max_output_tokens {
             prefix.set("max_output_tokens", limit);
         }
         prefix.set("store", false);
         // Without storage, reasoning can go back only in encrypted form.
         prefix.set("include", json!(["reasoning.encrypted_content"]));
-        wires::add_extra(&mut prefix, &self.settings);
+        wires::add_extra(&mut prefix, &self.endpoint.settings);
         prefix
     }
 
     fn tools(&self, offer: &ToolOffer<'_>) -> Vec<Value> {
         let catalogue = offer.catalogue;
         let mut tools = Vec::new();
-        match self.discovery {
+        match self.endpoint.discovery {
             ToolDiscovery::Search => tools.push(json!({
                 "type": "tool_search",
                 "execution": "client",
@@ -64,10 +64,10 @@ impl OpenAiResponses {
             })),
             _ => {}
         }
-        if self.settings.programmatic {
+        if self.endpoint.settings.programmatic {
             tools.push(json!({ "type": "programmatic_tool_calling" }));
         }
-        match self.discovery {
+        match self.endpoint.discovery {
             ToolDiscovery::Stable | ToolDiscovery::Code => {
                 tools.extend(offer.meta.iter().map(|tool| self.function(tool, false)));
             }
@@ -128,7 +128,7 @@ impl OpenAiResponses {
         if deferred {
             function["defer_loading"] = true.into();
         }
-        if self.settings.programmatic {
+        if self.endpoint.settings.programmatic {
             let direct = tool.callers.direct.then_some("direct");
             let code = tool.callers.code.then_some("programmatic");
             function["allowed_callers"] = direct.into_iter().chain(code).collect();
@@ -142,7 +142,8 @@ impl OpenAiResponses {
             body = body.value("tool_choice", "none");
         }
         let items = parts.history.iter().map(WireMessage::as_str);
-        body = body.field("input", &raw_array(items)).value("stream", self.settings.stream);
+        body =
+            body.field("input", &raw_array(items)).value("stream", self.endpoint.settings.stream);
         WireRequest { path: "/responses".to_owned(), headers: Vec::new(), body: body.finish() }
     }
 
@@ -160,7 +161,8 @@ impl OpenAiResponses {
                 CallAnswer::Output(_) => &[],
             };
             let tools = found.iter().map(|(tool, _)| tool);
-            if call.kind == WireCallKind::Search && self.discovery == ToolDiscovery::Search {
+            if call.kind == WireCallKind::Search && self.endpoint.discovery == ToolDiscovery::Search
+            {
                 items.push(json!({
                     "type": "tool_search_output",
                     "call_id": call.id,
@@ -193,7 +195,7 @@ impl OpenAiResponses {
 
     pub(super) fn write_change(&self, change: &CatalogueChange<'_>) -> Option<WireMessage> {
         // A search finds later tools by itself, and a call of a tool that went is an error of the tool box.
-        let tools: Vec<Value> = match self.discovery {
+        let tools: Vec<Value> = match self.endpoint.discovery {
             ToolDiscovery::Stable | ToolDiscovery::Code => return None,
             ToolDiscovery::Direct => {
                 change.added.iter().map(|tool| self.function(tool, false)).collect()

@@ -4,7 +4,7 @@ use toolgate_host::{GraphCall, GraphEdge, RunGraph, one_line};
 
 /// The width of a terminal that everybody has.
 const WIDTH: usize = 80;
-/// Longer names are cut, so that a line has room for what follows.
+/// Longer names are cut, so that what follows fits on the line.
 const MAX_TOOL: usize = 40;
 const MAX_NAME: usize = 24;
 /// More are counted, not drawn.
