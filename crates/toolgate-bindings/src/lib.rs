@@ -33,6 +33,7 @@
 #[cfg(feature = "check")]
 pub mod check;
 
+mod extract;
 mod limits;
 mod model;
 mod module;
@@ -45,6 +46,7 @@ mod typescript;
 
 use serde_json::Value;
 
+pub use extract::{EXTRACT_PYTHON, EXTRACT_TYPESCRIPT};
 pub use limits::MAX_DECLARATION_BYTES;
 pub use module::wraps_result;
 pub use python::PYTHON_PREAMBLE;

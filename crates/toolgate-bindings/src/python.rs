@@ -12,14 +12,14 @@ use crate::{
 /// The code that must precede the text of [`python`](crate::python) when it is executed.
 pub const PYTHON_PREAMBLE: &str = "\
 from __future__ import annotations
-from typing import Any, Literal, Never, NotRequired, Required, TypeAlias, TypedDict
+from typing import Any, Literal, Never, NotRequired, Required, TypeAlias, TypedDict, TypeVar
 ";
 
 /// Names that the stubs themselves use.
 #[rustfmt::skip]
 const RESERVED: &[&str] = &[
     "Any", "False", "Literal", "Never", "None", "NotRequired", "Required", "True", "TypeAlias",
-    "TypedDict",
+    "TypeVar", "TypedDict",
 ];
 
 const MAX_LINE: usize = 100;

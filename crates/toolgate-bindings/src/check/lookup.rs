@@ -138,6 +138,11 @@ impl ToolTable {
     }
 }
 
+/// Whether a function takes its arguments by position in TypeScript too. Tools take one object.
+pub(super) fn takes_positions(name: &str) -> bool {
+    name == "extract"
+}
+
 /// Checks the arguments, which are an object literal, and reports violations. `offset` is the
 /// position of the tool's name.
 pub(super) fn check_arguments(

@@ -3,7 +3,10 @@
 use std::{fs, path::Path, process::Command};
 
 use serde_json::{Value, json};
-use toolgate_bindings::{Output, PYTHON_PREAMBLE, ToolApi, parameters, python, typescript};
+use toolgate_bindings::{
+    EXTRACT_PYTHON, EXTRACT_TYPESCRIPT, Output, PYTHON_PREAMBLE, ToolApi, parameters, python,
+    typescript,
+};
 use toolgate_testkit::real_servers;
 
 /// A tool that owns its definition.
@@ -148,4 +151,29 @@ fn around(text: &str, said: &str) -> String {
         .unwrap_or(1);
     let lines: Vec<&str> = text.lines().skip(number.saturating_sub(6)).take(12).collect();
     lines.join("\n")
+}
+
+#[test]
+fn the_declaration_of_extract_gives_the_type_of_the_schema() {
+    let declared = ("declarations.ts", EXTRACT_TYPESCRIPT);
+    let schema = r#"{ type: "object", properties: { title: { type: "string" }, level: { enum: ["low", "high"] },
+      tags: { type: "array", items: { type: "integer" } } }, required: ["title"] }"#;
+    let right = format!(
+        "const made = extract(7, {schema}, \"x\");\n\
+         const checked: Promise<{{ title: string; level?: \"low\" | \"high\"; tags?: number[] }}> = made;\n\
+         const word: Promise<boolean> = extract({{}}, \"boolean\");\n"
+    );
+    assert_eq!(typescript_errors(&[declared, ("uses.ts", &right)]), "");
+    let wrong = format!("const made: Promise<{{ title: number }}> = extract(7, {schema});\n");
+    assert!(!typescript_errors(&[declared, ("uses.ts", &wrong)]).is_empty());
+
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!(
+        "{PYTHON_PREAMBLE}{EXTRACT_PYTHON}\nimport inspect, typing\n\
+         assert list(inspect.signature(extract).parameters) == ['value', 'type', 'hint']\n\
+         assert typing.get_type_hints(extract)['return'] is T\n"
+    );
+    write(folder.path(), "stubs.py", &script);
+    let output = Command::new("python3").arg(folder.path().join("stubs.py")).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

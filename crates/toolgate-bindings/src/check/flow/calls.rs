@@ -7,6 +7,7 @@ use super::{
     graph::{CallId, NOTHING, Node, ObjectId, ObjectKind, SiteId, Use, Value},
     ir::{Binding, FunctionId, Name, index, name},
 };
+use crate::check::lookup::takes_positions;
 
 /// The depth of calls that are told apart. Below it, all calls of a function are one.
 const MAX_DEPTH: u32 = 8;
@@ -16,6 +17,7 @@ const MAX_CALLBACKS: u32 = 6;
 const OWN_FUNCTIONS: &[&str] = &[
     "search_tools",
     "get_tool_details",
+    "extract",
     "search_available_servers",
     "connect_server",
     "read_output",
@@ -36,6 +38,8 @@ pub(super) struct CallState {
     pub(super) thrown: Node,
     /// The data that decides whether the call is made.
     pub(super) condition: Node,
+    /// The data that chose the function, or the object whose method it is.
+    pub(super) chosen: Node,
     pub(super) offset: u32,
     pub(super) instance: u32,
     pub(super) is_new: bool,
@@ -89,6 +93,8 @@ pub(super) struct ClassState {
     /// Whether a base class of the engine calls its methods.
     pub(super) is_called: bool,
     pub(super) fields: Vec<Name>,
+    /// The functions that make the fields of each new object.
+    pub(super) initialisers: Vec<(Name, Node)>,
 }
 
 impl Solver<'_> {
@@ -125,6 +131,15 @@ impl Solver<'_> {
             return;
         }
         let arguments = arguments.iter().map(|node| (ArgumentKind::Position, *node)).collect();
+        // What the function of the engine is given says how often it calls.
+        let (condition, chosen) = (self.node(), self.node());
+        self.copy(by.condition, condition);
+        self.flow(callee, Use::Labels(chosen));
+        if !matches!(&*self.names.text(by.member), "then" | "finally") {
+            for node in by.arguments.iter().map(|(_, node)| *node).chain(by.this) {
+                self.flow(node, Use::Choose(condition));
+            }
+        }
         // A list may call the function later, when something takes its elements.
         let thrown = self.node();
         self.copy(thrown, by.thrown);
@@ -136,6 +151,8 @@ impl Solver<'_> {
             callee,
             result,
             thrown,
+            condition,
+            chosen,
             this,
             member: name::NONE,
             is_new: false,
@@ -166,6 +183,7 @@ impl Solver<'_> {
             result,
             thrown: self.sudden,
             condition: NOTHING,
+            chosen: NOTHING,
             offset: 0,
             instance: 0,
             is_new: false,
@@ -283,6 +301,7 @@ impl Solver<'_> {
                 }
             }
             ObjectKind::Method { receiver, name } => self.call_loaded(&state, receiver, name),
+            ObjectKind::Partial(of) => self.call_partial(&state, of),
             ObjectKind::Plain
             | ObjectKind::Array
             | ObjectKind::Dict
@@ -291,6 +310,26 @@ impl Solver<'_> {
             | ObjectKind::Tools
             | ObjectKind::Sent(_) => {}
         }
+    }
+
+    /// Calls what `functools.partial` made: its arguments come before those of the call.
+    fn call_partial(&mut self, state: &CallState, of: CallId) {
+        let Some(made) = self.calls.get(of as usize).cloned() else { return };
+        if state.depth >= MAX_CALLBACKS {
+            self.graph.is_lost = true;
+            return;
+        }
+        let mut given = made.arguments.into_iter();
+        let Some((_, callee)) = given.next() else { return };
+        self.call(CallState {
+            arguments: given.chain(state.arguments.clone()).collect(),
+            callee,
+            this: None,
+            member: name::NONE,
+            is_modelled: true,
+            depth: state.depth + 1,
+            ..state.clone()
+        });
     }
 
     /// Calls a method of a collection that was loaded before, or that has another `this`.
@@ -363,6 +402,7 @@ impl Solver<'_> {
         self.copy(result, state.result);
         self.copy(thrown, state.thrown);
         self.copy(state.condition, condition);
+        self.copy(state.chosen, condition);
         let body = self.program.functions.get(function as usize)?;
         if body.is_async && !state.is_awaited {
             self.copy(thrown, self.rejected);
@@ -521,6 +561,23 @@ impl Solver<'_> {
             node
         };
         self.copy(this, instances);
+        for (field, callee) in self.classes[class as usize].initialisers.clone() {
+            let value = self.node();
+            self.call(CallState {
+                arguments: Vec::new(),
+                this: Some(this),
+                member: name::NONE,
+                callee,
+                result: value,
+                thrown: self.sudden,
+                is_new: false,
+                is_awaited: false,
+                constructs: None,
+                is_modelled: true,
+                ..state.clone()
+            });
+            self.flow(this, Use::Store(field, value));
+        }
         let ClassState { constructor, environment, .. } = self.classes[class as usize];
         if let Some(constructor) = constructor {
             let function = (constructor, environment);
@@ -602,13 +659,18 @@ impl Solver<'_> {
             let at = usize::from(self.program.is_python);
             let named = self.names.intern("name");
             let mut arguments = Vec::new();
+            let condition = self.node();
+            self.copy(state.condition, condition);
             for (position, (kind, node)) in state.arguments.iter().enumerate() {
                 match kind {
                     ArgumentKind::Keyword(name::ARGUMENTS) => arguments.push(*node),
                     ArgumentKind::Position if self.program.is_python && position == at => {
                         arguments.push(*node);
                     }
+                    // The name: the error contains it, and it decides which tool is called.
                     ArgumentKind::Keyword(_) | ArgumentKind::Position if self.program.is_python => {
+                        self.deep(*node, state.thrown);
+                        self.flow(*node, Use::Choose(condition));
                     }
                     _ => {
                         let inner = self.node();
@@ -624,16 +686,17 @@ impl Solver<'_> {
             }
             let arguments =
                 arguments.into_iter().map(|node| (ArgumentKind::KeywordSpread, node)).collect();
-            let state = CallState { arguments, ..state.clone() };
+            let state = CallState { arguments, condition, ..state.clone() };
             return self.call_tool(&state, None);
         }
         let site = self.site(state.offset, tool);
         let sent = self.sites[site as usize].sent;
-        let parameters = text.and_then(|text| Some(&self.tools.tool(&text)?.parameters));
+        let parameters = text.as_deref().and_then(|text| Some(&self.tools.tool(text)?.parameters));
+        let is_positional = self.program.is_python || text.as_deref().is_some_and(takes_positions);
         let mut position = 0;
         for (kind, node) in &state.arguments {
             match kind {
-                ArgumentKind::Position if self.program.is_python => {
+                ArgumentKind::Position if is_positional => {
                     let field = parameters.and_then(|all| all.get(position));
                     let field = field.map_or(name::ANY, |field| self.names.intern(field));
                     let place = self.field(sent, field);
@@ -659,7 +722,10 @@ impl Solver<'_> {
             }
         }
         let branch = self.field(sent, name::BRANCH);
-        self.copy(state.condition, branch);
+        // It decides that the call is made, and is not sent.
+        self.flow(state.condition, Use::Choose(branch));
+        self.flow(state.chosen, Use::Choose(branch));
+        self.copy(self.ended, branch);
         let result = self.object(ObjectKind::Result(site));
         self.add(state.result, Value::Object(result), state.result);
         self.add(state.thrown, Value::Data(site), state.thrown);
@@ -668,8 +734,10 @@ impl Solver<'_> {
         if text.is_none_or(|text| OWN_FUNCTIONS.contains(&&*text)) {
             let (asked, place) = (self.taint(sent), self.field(result, name::ANY));
             self.copy(asked, place);
-            self.copy(asked, state.thrown);
         }
+        // The error of a call that was refused contains its arguments.
+        let asked = self.taint(sent);
+        self.copy(asked, state.thrown);
     }
 
     fn site(&mut self, offset: u32, tool: Option<Name>) -> SiteId {

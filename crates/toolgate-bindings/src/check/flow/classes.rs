@@ -3,7 +3,7 @@
 use super::{
     Solver,
     builtins::QUIET_BASES,
-    calls::ClassState,
+    calls::{ArgumentKind, CallState, ClassState},
     graph::{Node, ObjectId, ObjectKind, Use, Value},
     ir::{Class, Expression, Key, MemberKind, index, name},
     statements::Frame,
@@ -45,6 +45,7 @@ impl Solver<'_> {
             bases,
             is_called,
             fields: class.fields.clone(),
+            initialisers: Vec::new(),
         });
         if let Some(constructor) = class.constructor {
             self.classes_by_constructor.entry(constructor).or_default().push(id);
@@ -65,7 +66,24 @@ impl Solver<'_> {
                     name::ANY
                 }
             };
-            self.class_member(frame, &member.kind, (owner, field), this);
+            match &member.kind {
+                MemberKind::Field(function) if !member.is_static => {
+                    let environment = frame.instance;
+                    let function = ObjectKind::Function { function: *function, environment };
+                    let made = self.holding(function).0;
+                    self.classes[id as usize].initialisers.push((field, made));
+                }
+                MemberKind::Factory { marker, factory, otherwise } => {
+                    let marker = self.expression(frame, marker);
+                    if self.is_only(marker, "dataclasses.field") {
+                        let factory = self.expression(frame, factory);
+                        self.classes[id as usize].initialisers.push((field, factory));
+                    } else {
+                        self.class_member(frame, otherwise, (owner, field), this);
+                    }
+                }
+                kind => self.class_member(frame, kind, (owner, field), this),
+            }
             // A class of the engine may call it.
             if let (true, MemberKind::Method(function)) = (is_called, &member.kind) {
                 let others = self.node();
@@ -76,7 +94,30 @@ impl Solver<'_> {
                 self.flow(this, Use::Store(name::ANY, returned));
             }
         }
+        // A class of the engine makes new objects: `map` of a list.
+        if is_called && !self.program.is_python && class.constructor.is_some() {
+            let (others, made) = (self.node(), self.node());
+            self.flow(instances, Use::LoadAny(others));
+            let arguments = vec![(ArgumentKind::Position, others); 3];
+            let state = self.call_state(frame, node, arguments, 0);
+            let thrown = self.sudden;
+            self.call(CallState { is_new: true, is_modelled: true, result: made, thrown, ..state });
+        }
         node
+    }
+
+    /// Whether a node holds nothing but a function of the engine so far.
+    fn is_only(&mut self, node: Node, path: &str) -> bool {
+        self.propagate();
+        let values = self.graph.nodes.get(node as usize).map_or(&[][..], |node| &node.values);
+        let is_known = |value: &Value| match value {
+            Value::Object(object) => match self.kind(*object) {
+                ObjectKind::Builtin(known) => &*self.names.text(known) == path,
+                _ => false,
+            },
+            Value::Data(_) | Value::Choice(_) => false,
+        };
+        !values.is_empty() && values.iter().all(is_known)
     }
 
     /// Whether a base class is one of the engine that calls methods of classes of the script.
@@ -117,12 +158,18 @@ impl Solver<'_> {
                 let method = self.holding(function).0;
                 self.copy(method, place);
             }
-            MemberKind::Getter(function) => self.call_own(frame, *function, this, &[], place),
+            MemberKind::Getter(function) => {
+                let outer = self.under_keys(frame, this);
+                self.call_own(frame, *function, this, &[], place);
+                frame.condition = outer;
+            }
             MemberKind::Setter(function) => {
                 let given = self.node();
                 self.flow(this, Use::Load(field, given));
                 let returned = self.node();
+                let outer = self.under_keys(frame, this);
                 self.call_own(frame, *function, this, &[given], returned);
+                frame.condition = outer;
             }
             MemberKind::Implicit(function) => {
                 let environment = frame.instance;
@@ -135,7 +182,9 @@ impl Solver<'_> {
                 self.flow(this, Use::LoadAny(others));
                 let compared = self.field(owner, name::COMPARED);
                 self.copy(compared, others);
+                let outer = self.under_keys(frame, this);
                 self.call_own(frame, *function, this, &[others, others], implicit);
+                frame.condition = outer;
             }
             MemberKind::Field(function) => {
                 let value = self.node();
@@ -143,6 +192,7 @@ impl Solver<'_> {
                 self.flow(this, Use::Store(field, value));
                 self.copy(value, place);
             }
+            MemberKind::Factory { .. } => {}
             // Something of the engine may be around it.
             MemberKind::Value(Expression::Opaque(parts)) => {
                 let (node, object) = self.holding(ObjectKind::Opaque);

@@ -93,6 +93,7 @@ impl Solver<'_> {
                 for operand in operands {
                     let operand = self.expression(frame, operand);
                     self.deep(operand, node);
+                    self.touch(operand);
                     values.push(operand);
                 }
                 self.compare(&values);
@@ -153,15 +154,16 @@ impl Solver<'_> {
                 if let Expression::Call(call) = &**value {
                     let node = self.call_expression(frame, call, true);
                     self.deep(node, frame.thrown);
-                    if !self.is_tool_call(call) {
-                        self.copy(self.rejected, frame.thrown);
+                    if self.is_tool_call(call) {
+                        return node;
                     }
-                    return node;
+                    self.copy(self.rejected, frame.thrown);
+                    return self.resolved(node);
                 }
                 let node = self.expression(frame, value);
                 self.deep(node, frame.thrown);
                 self.copy(self.rejected, frame.thrown);
-                node
+                self.resolved(node)
             }
             Expression::Yield(value) => {
                 let value = value.as_ref().map(|value| self.expression(frame, value));
@@ -263,6 +265,7 @@ impl Solver<'_> {
         self.copy(frame.condition, data);
         self.flow(object, Use::Blur);
         self.flow(object, Use::Store(name::ANY, data));
+        self.flow(object, Use::Store(name::KEYS, data));
     }
 
     /// Whether a call is one of a tool by its name.
@@ -290,6 +293,7 @@ impl Solver<'_> {
         // It may not be there.
         if frame.is_tried {
             self.flow(object, Use::Choose(frame.thrown));
+            self.flow(object, Use::Choose(frame.faults));
         }
         match key {
             Key::Name(field) => self.flow(object, Use::Load(*field, node)),
@@ -464,16 +468,53 @@ impl Solver<'_> {
                 Entry::Getter(key, function) => {
                     let field = if let Key::Name(field) = key { *field } else { name::ANY };
                     let place = self.field(object, field);
+                    let outer = self.under_keys(frame, node);
                     self.call_own(frame, *function, node, &[], place);
+                    frame.condition = outer;
                 }
                 Entry::Setter(function) => {
                     let any = self.any(object);
                     let returned = self.node();
+                    let outer = self.under_keys(frame, node);
                     self.call_own(frame, *function, node, &[any], returned);
+                    frame.condition = outer;
                 }
             }
         }
         node
+    }
+
+    /// The values of an awaited expression.
+    fn resolved(&mut self, node: Node) -> Node {
+        if self.program.is_python || node == NOTHING {
+            return node;
+        }
+        let resolved = self.node();
+        self.copy(node, resolved);
+        self.flow(node, Use::Resolve(resolved));
+        resolved
+    }
+
+    /// The language calls methods of the objects: what chose the objects decides which.
+    pub(super) fn touch(&mut self, objects: Node) {
+        if objects == NOTHING {
+            return;
+        }
+        let chosen = self.node();
+        self.flow(objects, Use::Labels(chosen));
+        self.flow(objects, Use::LookUp(chosen));
+    }
+
+    /// Makes what follows depend on the keys with which the objects are used: a getter or a setter
+    /// runs. Returns the old condition.
+    pub(super) fn under_keys(&mut self, frame: &mut Frame, objects: Node) -> Node {
+        self.has_accessors = true;
+        let keys = self.node();
+        self.flow(objects, Use::Keys(keys));
+        let inner = self.node();
+        self.copy(frame.condition, inner);
+        self.copy(keys, inner);
+        std::mem::replace(&mut frame.condition, inner)
     }
 
     fn array_literal(&mut self, frame: &mut Frame, items: &[Item]) -> Node {
@@ -547,6 +588,7 @@ impl Solver<'_> {
             result: self.node(),
             thrown: frame.thrown,
             condition: frame.condition,
+            chosen: NOTHING,
             offset,
             instance: frame.instance,
             is_new: false,
@@ -624,7 +666,20 @@ impl Solver<'_> {
         let state = self.call_state(frame, callee, arguments, *offset);
         let result = state.result;
         let is_new = *is_new;
-        self.call(CallState { this: receiver, member, is_new, is_awaited, ..state });
+        let chosen = self.node();
+        if member == name::NONE || member == name::ANY {
+            self.flow(callee, Use::Labels(chosen));
+        }
+        if let Some(receiver) = receiver {
+            self.flow(receiver, Use::Labels(chosen));
+        }
+        // A function of the engine may throw because of what it is given.
+        if frame.is_tried && !self.is_tool_call(call) {
+            for (_, argument) in &state.arguments {
+                self.flow(*argument, Use::Choose(frame.faults));
+            }
+        }
+        self.call(CallState { this: receiver, member, is_new, is_awaited, chosen, ..state });
         result
     }
 

@@ -48,6 +48,8 @@ pub(super) enum Use {
     Deep(Node),
     /// The data in the values, which only chooses.
     Choose(Node),
+    /// The data among the values, without that in objects: what chose an object.
+    Labels(Node),
     /// The data that determines how many elements there are.
     Shape(Node),
     Load(Name, Node),
@@ -93,6 +95,8 @@ pub(super) enum Use {
     },
     /// Functions are named after the data of the other node.
     Rename(Node),
+    /// What the objects become when they are awaited.
+    Resolve(Node),
     /// A computed property of a function may be the constructor of functions.
     Reflect(Node),
 }
@@ -172,6 +176,8 @@ pub(super) enum ObjectKind {
         receiver: ObjectId,
         name: Name,
     },
+    /// A function with some of its arguments, which the call gave it.
+    Partial(CallId),
     /// The arguments of a call of a tool.
     Sent(SiteId),
 }
@@ -364,7 +370,10 @@ impl Solver<'_> {
             }
             Use::Store(field, from) => self.store(object, field, from),
             Use::LookUp(key) => {
-                if self.kind(object) == ObjectKind::Opaque {
+                let kind = self.kind(object);
+                let is_used =
+                    self.has_accessors && matches!(kind, ObjectKind::Plain | ObjectKind::Instance);
+                if is_used || kind == ObjectKind::Opaque || self.growing.contains(&object) {
                     let keys = self.field(object, name::KEYS);
                     self.copy(key, keys);
                 }
@@ -413,6 +422,7 @@ impl Solver<'_> {
         match to {
             Use::Copy(other)
             | Use::Deep(other)
+            | Use::Labels(other)
             | Use::Shape(other)
             | Use::Load(_, other)
             | Use::LoadAny(other)
@@ -436,6 +446,7 @@ impl Solver<'_> {
             | Use::Remember(_)
             | Use::Compare(_)
             | Use::Rename(_)
+            | Use::Resolve(_)
             | Use::Reflect(_) => {}
         }
     }
@@ -485,10 +496,9 @@ impl Solver<'_> {
                 self.class_of(object, to);
             }
             // An object is taken apart as its iterator says.
-            ObjectKind::Instance
-                if self.names.text(field).bytes().all(|byte| byte.is_ascii_digit()) =>
-            {
-                self.items(node, object, to);
+            ObjectKind::Instance if self.is_index(field) => self.items(node, object, to),
+            ObjectKind::Array | ObjectKind::Plain if self.is_index(field) => {
+                self.take(object, to);
             }
             ObjectKind::Function { .. } if field == name::PROTOTYPE => {
                 let place = self.field(object, field);
@@ -534,7 +544,12 @@ impl Solver<'_> {
         }
     }
 
+    fn is_index(&self, field: Name) -> bool {
+        self.names.text(field).bytes().all(|byte| byte.is_ascii_digit())
+    }
+
     fn items(&mut self, node: Node, object: ObjectId, to: Node) {
+        self.take(object, to);
         match self.kind(object) {
             ObjectKind::Dict => self.apply(node, Value::Object(object), Use::Keys(to)),
             ObjectKind::Map => {
@@ -574,7 +589,7 @@ impl Solver<'_> {
     }
 
     /// Adds what an object inherits.
-    fn inherit(&mut self, object: ObjectId, name: Name, to: Node, receiver: ObjectId) {
+    pub(super) fn inherit(&mut self, object: ObjectId, name: Name, to: Node, receiver: ObjectId) {
         for parent in self.parents(object) {
             self.flow(parent, Use::Inherited { name, to, receiver });
         }

@@ -248,6 +248,13 @@ pub(in crate::check) enum MemberKind {
     Implicit(FunctionId),
     /// A value. It is a function without parameters, because each new object evaluates it.
     Field(FunctionId),
+    /// A function that makes the value for each new object, if the first expression is the function
+    /// of the engine that says so.
+    Factory {
+        marker: Expression,
+        factory: Expression,
+        otherwise: Box<MemberKind>,
+    },
     Value(Expression),
 }
 

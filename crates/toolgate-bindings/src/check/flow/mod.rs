@@ -95,8 +95,16 @@ struct Solver<'p> {
     sudden: Node,
     /// Everything that is caught somewhere.
     caught: Node,
+    /// The data that decides whether the script ends itself, so that nothing more is called.
+    ended: Node,
     /// The regular expressions that remember where they found something.
     stateful: FxHashSet<ObjectId>,
+    /// The dictionaries that get each key that is looked up.
+    growing: FxHashSet<ObjectId>,
+    /// Whether objects of the script have getters or setters.
+    has_accessors: bool,
+    /// What the iterators of the script return, by their objects.
+    iterators: FxHashMap<ObjectId, Node>,
     /// The functions whose prototypes exist.
     prototypes: FxHashSet<ObjectId>,
     /// The values that parameters of functions have by default, in Python: they exist once.
@@ -141,7 +149,11 @@ impl<'p> Solver<'p> {
             rejected: graph::NOTHING,
             sudden: graph::NOTHING,
             caught: graph::NOTHING,
+            ended: graph::NOTHING,
             stateful: FxHashSet::default(),
+            growing: FxHashSet::default(),
+            has_accessors: false,
+            iterators: FxHashMap::default(),
             prototypes: FxHashSet::default(),
             defaults: FxHashMap::default(),
             stored: FxHashSet::default(),
@@ -152,6 +164,7 @@ impl<'p> Solver<'p> {
         solver.rejected = solver.node();
         solver.sudden = solver.node();
         solver.caught = solver.node();
+        solver.ended = solver.node();
         solver.copy(solver.sudden, solver.rejected);
         solver
     }

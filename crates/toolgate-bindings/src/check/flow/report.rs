@@ -94,6 +94,10 @@ impl Solver<'_> {
                     Value::Choice(site) => (*site, true),
                     Value::Object(_) => continue,
                 };
+                // What is data there decides nothing more.
+                if is_choice && self.holds(*node, Value::Data(from)) {
+                    continue;
+                }
                 if flow.flows.len() >= MAX_FLOWS {
                     return None;
                 }

@@ -53,6 +53,15 @@ impl Solver<'_> {
                     self.copy(from, place);
                 }
             }
+            // A function under a computed name may be `then`.
+            Use::Resolve(to) if self.kind(object) == ObjectKind::Plain => {
+                let (then, this) = (self.field(object, name::ANY), self.node());
+                self.add(this, value, this);
+                let resolve = self.object_of(ObjectKind::Collector(to));
+                let (given, returned) = (self.node(), self.node());
+                self.add(given, Value::Object(resolve), given);
+                self.call_suddenly(then, &[given, given], returned, Some(this));
+            }
             Use::Reflect(to) => {
                 if matches!(
                     self.kind(object),
@@ -68,6 +77,41 @@ impl Solver<'_> {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// What an iterator that the script wrote, or changed, returns: the language calls its methods.
+    pub(super) fn take(&mut self, object: ObjectId, to: Node) {
+        let is_iterator = matches!(
+            self.kind(object),
+            ObjectKind::Plain | ObjectKind::Array | ObjectKind::Map | ObjectKind::Instance
+        );
+        let is_plain = self.kind(object) == ObjectKind::Plain;
+        if self.program.is_python || !is_iterator || !is_plain && !self.names.contains("next") {
+            return;
+        }
+        if let Some(taken) = self.iterators.get(&object).copied() {
+            return self.copy(taken, to);
+        }
+        let taken = self.node();
+        self.iterators.insert(object, taken);
+        self.copy(taken, to);
+        let this = self.node();
+        self.add(this, Value::Object(object), this);
+        // A function under a computed name may be `next`.
+        for method in ["next", "return", "throw", "*"] {
+            if !self.names.contains(method) || method == "*" && !is_plain {
+                continue;
+            }
+            let method = self.names.intern(method);
+            let (callee, step) = (self.field(object, method), self.node());
+            self.call_suddenly(callee, &[], step, Some(this));
+            if let ObjectKind::Instance = self.kind(object) {
+                let inherited = self.node();
+                self.inherit(object, method, inherited, object);
+                self.call_suddenly(inherited, &[], step, Some(this));
+            }
+            self.flow(step, Use::Load(name::VALUE, taken));
         }
     }
 

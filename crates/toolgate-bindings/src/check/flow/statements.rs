@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::{
     Solver,
     expressions::Fresh,
-    graph::{Node, ObjectId, ObjectKind, Use},
+    graph::{NOTHING, Node, ObjectId, ObjectKind, Use},
     ir::{Expression, Key, Loop, LoopHead, Statement, Target, Try, Var, name},
 };
 
@@ -20,6 +20,8 @@ pub(super) struct Frame {
     pub(super) thrown: Node,
     /// Whether the function catches exceptions here.
     pub(super) is_tried: bool,
+    /// The data that may end the `try` around this point early.
+    pub(super) faults: Node,
     /// The data that decided to come here.
     pub(super) condition: Node,
     /// The variables whose objects nothing else knows, on the straight way to this point.
@@ -79,6 +81,7 @@ impl Solver<'_> {
             instance: at,
             thrown,
             is_tried: false,
+            faults: NOTHING,
             condition,
             fresh: FxHashMap::default(),
             yields: None,
@@ -104,7 +107,9 @@ impl Solver<'_> {
                 self.copy(default, value);
             } else if let Some(default) = &parameter.default {
                 let mark = frame.log.len();
+                let outer = self.under(&mut frame, &[value]);
                 let default = self.expression(&mut frame, default);
+                frame.condition = outer;
                 self.join_optional(&mut frame, mark);
                 self.copy(default, value);
             }
@@ -372,12 +377,20 @@ impl Solver<'_> {
         self.copy(self.sudden, caught);
         self.copy(caught, self.caught);
         let was_tried = std::mem::replace(&mut frame.is_tried, true);
+        let faults = self.node();
+        self.copy(frame.faults, faults);
+        let outer_faults = std::mem::replace(&mut frame.faults, faults);
         frame.thrown = caught;
         let mut ending = self.block(frame, body);
         frame.thrown = outer;
         frame.is_tried = was_tried;
+        frame.faults = outer_faults;
         if ending.falls {
+            // It runs if nothing was thrown.
+            let before = self.under(frame, &[]);
+            self.copy(faults, frame.condition);
             let after = self.block(frame, otherwise);
+            frame.condition = before;
             ending = Ending { falls: after.falls, leaves: ending.leaves || after.leaves };
         }
         if handlers.is_empty() || self.program.is_python {
@@ -451,6 +464,7 @@ impl Solver<'_> {
                 };
                 self.copy(value, node);
                 self.copy(frame.condition, node);
+                self.copy(frame.faults, node);
                 if !is_captured {
                     for region in &frame.regions {
                         if let Some(all) = region.get(variable) {
@@ -468,8 +482,12 @@ impl Solver<'_> {
             }
             Target::Member(object, key) => {
                 let object = self.expression(frame, object);
+                // What chose the object is in what is written.
+                let chosen = self.node();
+                self.flow(object, Use::Labels(chosen));
                 match key {
                     Key::Name(field) => {
+                        self.flow(object, Use::Store(*field, chosen));
                         self.flow(object, Use::Store(*field, value));
                         self.flow(object, Use::Store(*field, frame.condition));
                     }
@@ -482,6 +500,8 @@ impl Solver<'_> {
                             self.flow(object, Use::Blur);
                         }
                         let key = self.expression(frame, key);
+                        self.deep(key, chosen);
+                        self.flow(object, Use::Store(name::ANY, chosen));
                         self.flow(object, Use::Store(name::ANY, value));
                         self.flow(object, Use::Store(name::ANY, frame.condition));
                         self.flow(object, Use::Store(name::KEYS, key));
@@ -530,7 +550,9 @@ impl Solver<'_> {
     ) {
         if let Some(default) = default {
             let mark = frame.log.len();
+            let outer = self.under(frame, &[part]);
             let default = self.expression(frame, default);
+            frame.condition = outer;
             self.join_optional(frame, mark);
             self.copy(default, part);
         }

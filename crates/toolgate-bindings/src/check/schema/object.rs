@@ -6,6 +6,7 @@ use super::{GivenValue, SchemaChecker, Violation, list};
 use crate::check::{
     CheckSeverity, Language,
     literal::{LiteralEntry, LiteralKind},
+    lookup::takes_positions,
     wording::{cut, nearest, quoted_list},
 };
 
@@ -132,8 +133,10 @@ impl SchemaChecker<'_> {
         }
         let parts = parts.join(", ");
         Some(match self.language {
-            Language::TypeScript => format!("call it as `{tool}({{ {parts} }})`"),
-            Language::Python => format!("call it as `{tool}({parts})`"),
+            Language::TypeScript if !takes_positions(tool) => {
+                format!("call it as `{tool}({{ {parts} }})`")
+            }
+            Language::TypeScript | Language::Python => format!("call it as `{tool}({parts})`"),
         })
     }
 }

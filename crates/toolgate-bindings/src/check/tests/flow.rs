@@ -20,8 +20,15 @@ fn checked(language: Language, script: &str) -> Checked {
     let any = json!({ "type": "object", "properties": { "to": {}, "body": {} } });
     let named = json!({ "type": "object", "properties": { "name": {}, "arguments": {} } });
     let none = json!({ "type": "object", "properties": { "id": {} } });
-    let tools =
-        [("secret", &none), ("page", &none), ("send", &any), ("keep", &any), ("call_tool", &named)];
+    let types = json!({ "type": "object", "properties": { "value": {}, "type": {}, "hint": {} } });
+    let tools = [
+        ("secret", &none),
+        ("page", &none),
+        ("send", &any),
+        ("keep", &any),
+        ("call_tool", &named),
+        ("extract", &types),
+    ];
     let tools = tools.map(|(name, schema)| (name.to_owned(), schema.clone())).to_vec();
     let mut fake = Fake { tools, asked: Vec::new() };
     let globals = ["URL", "URLSearchParams", "TextEncoder", "btoa", "setTimeout", "tools", "len"];
@@ -63,6 +70,13 @@ fn is_sent(flow: &str) -> bool {
 
 /// In each script the secret reaches what is sent.
 const CARRIED_TS: &[&str] = &[
+    "const s = await secret({}); let m = ''; try { await keep({ body: s }); } catch (e) { m = e.message; } await send({ body: m });",
+    "const s = await secret({}); let m = ''; try { await tools[s.name]({}); } catch (e) { m = e.message; } await send({ body: m });",
+    "const s = await secret({}); const it: any = { next: () => ({ value: s, done: false }) }; const [a] = Iterator.from(it) as any; await send({ body: a });",
+    "const s = await secret({}); class It { next() { return { value: s, done: false }; } } for (const a of Iterator.from(new It() as any)) { await send({ body: a }); }",
+    "const s = await secret({}); let out = ''; const f = [() => { out += '0'; }, () => { out += '1'; }][s.n % 2]; f(); await send({ body: out });",
+    "const s = await secret({}); const a = { v: 0 }, b = { v: 0 }; [a, b][s.n % 2].v = 1; await send({ body: a.v });",
+    "const s = await secret({}); const a: any[] = [], b: any[] = []; [a, b][s.n % 2].push(1); await send({ body: a.length });",
     "const s = await secret({}); await send({ body: s.text });",
     "await send({ body: (await secret({})).a?.b?.[0]! });",
     "const { text: t = 'x' } = await secret({}); await send({ body: t });",
@@ -215,6 +229,18 @@ const CLEAN_TS: &[&str] = &[
 ];
 
 const CARRIED_PY: &[&str] = &[
+    "s = await secret()\nm = ''\ntry:\n    await keep(body=s)\nexcept Exception as e:\n    m = str(e)\nawait send(body=m)",
+    "s = await secret()\nm = ''\ntry:\n    await call_tool(s['name'], {})\nexcept Exception as e:\n    m = str(e)\nawait send(body=m)",
+    "from functools import partial\ns = await secret()\nf = partial(lambda a, b: b, 1)\nawait send(body=f(s))",
+    "from functools import partial\ns = await secret()\nf = partial(lambda a, b: a, s)\nawait send(body=f(1))",
+    "from dataclasses import dataclass, field\n@dataclass\nclass A:\n    rows: list = field(default_factory=list)\na = A()\na.rows.append(await secret())\nawait send(body=a.rows)",
+    "from collections import defaultdict\ns = await secret()\nd = defaultdict(lambda: s)\nawait send(body=d['k'])",
+    "from collections import defaultdict\ns = await secret()\nd = defaultdict(int)\nd[s['k']]\nawait send(body=list(d))",
+    "s = await secret()\nawait send(body=list(map(str.upper, s['rows'])))",
+    "s = await secret()\nconv = {'a': int, 'b': str}\nawait send(body=conv['a'](s['n']))",
+    "s = await secret()\nrun = {'a': lambda x: x}\nawait send(body=run['a'](s))",
+    "s = await secret()\nout = []\n[lambda: out.append('0'), lambda: out.append('1')][s['n'] % 2]()\nawait send(body=out)",
+    "s = await secret()\na, b = {'v': 0}, {'v': 0}\n[a, b][s['n'] % 2]['v'] = 1\nawait send(body=a['v'])",
     "s = await secret()\nawait send(body=s['text'])",
     "s = await secret()\nawait send('x', s)",
     "s = await secret()\nawait send(**{'body': s})",
@@ -367,6 +393,18 @@ fn a_decision_is_told_apart_from_data() {
             TypeScript,
             "async function f() { await send({ body: 'x' }); } const s = await secret({}); if (s.ok) await f();",
         ),
+        (
+            TypeScript,
+            "const s = await secret({}); let k = 0; s.rows.forEach(() => { k++; }); await send({ body: k });",
+        ),
+        (
+            TypeScript,
+            "const s = await secret({}); const f = { a: () => send({ body: 'x' }) }; await f[s.k]();",
+        ),
+        (
+            Python,
+            "s = await secret()\nx = '0'\ntry:\n    int(s)\n    x = '1'\nexcept ValueError:\n    pass\nawait send(body=x)",
+        ),
         (Python, "s = await secret()\nif s['ok']:\n    await send(body='x')"),
         (Python, "s = await secret()\nwhile s['ok']:\n    await send(body='x')"),
         (
@@ -487,4 +525,46 @@ fn two_calls_of_a_tool_are_two_origins() {
         let lines: Vec<_> = flow.flows.iter().map(|it| (line(it.from), line(it.to))).collect();
         assert_eq!(lines, [(2, 3)], "{script}");
     }
+}
+
+#[test]
+fn what_extract_makes_of_data_is_that_data() {
+    for (language, script) in [
+        (
+            TypeScript,
+            "const s = await secret({}); const t = await extract(s.text, 'string', 'a hint'); await send({ body: t });",
+        ),
+        (
+            TypeScript,
+            "const s = await secret({}); const t = await tools.extract(s, { type: 'object' }); await send({ body: t.name });",
+        ),
+        (
+            TypeScript,
+            "const f = extract; const s = await secret({}); await send({ body: await f([s], 'string') });",
+        ),
+        (
+            TypeScript,
+            "const s = await secret({}); const t = await extract('x', 'string', s.text); await send({ body: t });",
+        ),
+        (
+            TypeScript,
+            "const s = await secret({}); try { await extract(s, 'string') } catch (error) { await send({ body: error.message }) }",
+        ),
+        (Python, "s = await secret()\nt = await extract(s['text'], 'string')\nawait send(body=t)"),
+        (
+            Python,
+            "s = await secret()\nt = await extract(value=s, type={'type': 'object'}, hint='x')\nawait send(body=t['name'])",
+        ),
+    ] {
+        let found = flows(language, script);
+        assert!(
+            found.iter().any(|flow| flow.starts_with("secret>extract.")),
+            "{script}: {found:?}"
+        );
+        assert!(found.iter().any(|flow| flow == "extract>send.body"), "{script}: {found:?}");
+        assert!(found.iter().any(|flow| flow == "secret>send.body"), "{script}: {found:?}");
+    }
+    let apart = "const s = await secret({}); await extract(s, 'string'); await send({ body: await extract('x', 'string') });";
+    let found = flows(TypeScript, apart);
+    assert!(!found.iter().any(|flow| flow == "secret>send.body"), "{found:?}");
 }

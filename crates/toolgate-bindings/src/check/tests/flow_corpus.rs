@@ -133,13 +133,26 @@ fn attacks_that_were_tried_are_caught() {
     assert_eq!(missed, [""; 0]);
     let (missed, _) = wrong("verified.json", "attack", true);
     assert_eq!(missed, [""; 0], "with branches");
-    let (missed, all) = wrong("unseen.json", "attack", false);
-    assert!(missed.len() * 50 <= all, "{missed:?}");
+    for file in ["unseen.json", "fresh.json"] {
+        let (missed, all) = wrong(file, "attack", false);
+        assert!(missed.len() * 50 <= all, "{file}: {missed:?}");
+    }
+}
+
+/// Scripts that a second outside review found, and everyday scripts that it found stopped.
+#[test]
+fn scripts_of_the_second_review_are_judged_right() {
+    let (missed, _) = wrong("reviewed.json", "attack", false);
+    assert_eq!(missed, [""; 0]);
+    let (missed, _) = wrong("reviewed.json", "attack", true);
+    assert_eq!(missed, [""; 0], "with branches");
+    let (stopped, _) = wrong("reviewed.json", "honest", false);
+    assert_eq!(stopped, [""; 0]);
 }
 
 #[test]
 fn honest_scripts_pass() {
-    for file in ["unseen.json", "dev.json", "heldout.json"] {
+    for file in ["unseen.json", "dev.json", "heldout.json", "fresh.json"] {
         let (stopped, all) = wrong(file, "honest", false);
         assert!(stopped.len() * 20 <= all, "{file}: {stopped:?}");
     }

@@ -7,8 +7,8 @@ use super::{ParsedScript, TypeScriptCall, literals::Literals};
 use crate::check::{
     CheckSeverity, Language,
     finding::FindingCollector,
-    literal::LiteralKind,
-    lookup::{ToolSignature, ToolTable, check_arguments, no_arguments},
+    literal::{Literal, LiteralEntries, LiteralEntry, LiteralKind},
+    lookup::{ToolSignature, ToolTable, check_arguments, no_arguments, takes_positions},
     wording::cut,
 };
 
@@ -94,6 +94,10 @@ pub(super) fn check(
         return;
     }
     let offset = call.callee.offset;
+    if takes_positions(&tool.name) {
+        check_positions(tool, call, script, tools, report);
+        return;
+    }
     let literal = match given.first() {
         None => no_arguments(offset),
         Some(first) => {
@@ -132,6 +136,39 @@ pub(super) fn check(
             report.error(literal.offset, message, usage(tool));
         }
     }
+}
+
+/// Checks arguments that are passed by position.
+fn check_positions(
+    tool: &ToolSignature,
+    call: &TypeScriptCall<'_, '_>,
+    script: &ParsedScript<'_, '_>,
+    tools: &ToolTable,
+    report: &mut FindingCollector<'_>,
+) {
+    let mut entries = LiteralEntries::default();
+    for (index, argument) in call.expression.arguments.iter().enumerate() {
+        let Some(expression) = argument.as_expression() else { return };
+        let at = argument.span().start as usize;
+        let Some(name) = tool.parameters.get(index) else {
+            let message = format!(
+                "`{}` takes {} arguments, and this is number {}",
+                cut(&tool.name),
+                tool.parameters.len(),
+                index + 1
+            );
+            let shown = tool.parameters.join(", ");
+            report.error(at, message, Some(format!("write `{}({shown})`", tool.name)));
+            return;
+        };
+        let value = Literals::new(script).read(expression);
+        if !matches!(value.kind, LiteralKind::Undefined) {
+            entries.push(LiteralEntry { key: name.clone(), offset: at, value });
+        }
+    }
+    let offset = call.callee.offset;
+    let arguments = Literal { offset, kind: entries.finish() };
+    check_arguments(tool, &arguments, offset, Language::TypeScript, &tools.budget, report);
 }
 
 fn usage(tool: &ToolSignature) -> Option<String> {

@@ -38,6 +38,20 @@ impl Solver<'_> {
                 self.flow(receiver, Use::Store(name::ANY, data));
             }
         }
+        let removes = matches!(method, "delete" | "discard" | "remove" | "pop" | "__delitem__");
+        if let (true, Some(key)) = (removes, given.first()) {
+            let data = self.loaded(*key, Use::Deep);
+            self.flow(receiver, Use::Store(name::KEYS, data));
+        }
+        // What chose the collection is in what is changed.
+        if MOVING_METHODS.contains(&method)
+            || TAKING_METHODS.contains(&method)
+            || ADDING_METHODS.contains(&method)
+            || matches!(method, "set" | "setdefault" | "extend" | "update" | "clear" | "popitem")
+        {
+            let chosen = self.loaded(receiver, Use::Labels);
+            self.flow(receiver, Use::Store(name::ANY, chosen));
+        }
         let operands: Vec<Node> = given.iter().copied().chain([receiver]).collect();
         self.compare(&operands);
         self.remember(receiver, method, given);
@@ -77,6 +91,10 @@ impl Solver<'_> {
     /// Some functions change what others return: the state of a random generator, a list that a
     /// module has.
     pub(super) fn share_state(&mut self, state: &CallState, path: &str, given: &[Node]) {
+        if matches!(path, "process.exit" | "sys.exit" | "exit" | "quit") {
+            self.flow(state.condition, Use::Choose(self.ended));
+            self.flow(state.chosen, Use::Choose(self.ended));
+        }
         let known = self.names.intern(path);
         let Some(shared) = self.engine_state(known) else { return };
         let is_deep = path.matches('.').count() > 1 && !path.contains("prototype");
@@ -88,6 +106,11 @@ impl Solver<'_> {
                 self.deep(*node, shared);
             }
             self.copy(state.condition, shared);
+        }
+        if let ("random.shuffle", Some(list)) = (path, given.first()) {
+            let order = self.loaded(shared, Use::Deep);
+            self.flow(*list, Use::Blur);
+            self.flow(*list, Use::Store(name::ANY, order));
         }
         self.copy(shared, state.result);
     }
@@ -114,6 +137,15 @@ impl Solver<'_> {
                 self.deep(caught, result);
                 let all: Vec<Node> = given.iter().copied().chain([caught]).collect();
                 self.hold(&all, None, result);
+            }
+            // It calls the function until that returns the second argument.
+            "iter" if given.len() > 1 => {
+                let returned = self.node();
+                self.call_back(call, given[0], &[], returned);
+                let (list, object) = self.list_of(&[returned]);
+                let ends = self.loaded(returned, Use::Deep);
+                self.put_shape(object, ends);
+                self.copy(list, result);
             }
             "iter" => {
                 for node in given {

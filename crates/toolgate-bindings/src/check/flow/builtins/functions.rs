@@ -37,6 +37,7 @@ impl Solver<'_> {
         let given = self.arguments(&state);
         for node in &given {
             self.deep(*node, state.thrown);
+            self.touch(*node);
         }
         // A function of the engine that one of its functions got from one of its functions.
         if state.depth > MAX_UNKNOWN {
@@ -47,6 +48,9 @@ impl Solver<'_> {
         self.compare(&given);
         self.share_state(&state, &path, &given);
         if self.call_effect(call, &state, &path, &given) {
+            return;
+        }
+        if self.call_through_class(&state, &path) || self.call_maker(call, &state, &path, &given) {
             return;
         }
         // The functions of `Object`, and methods that are called through their class.
@@ -93,6 +97,8 @@ impl Solver<'_> {
                     let key = self.key(&state, 1).unwrap_or(name::ANY);
                     self.flow(object, Use::Store(key, value));
                     if let (name::ANY, Some(key)) = (key, given.get(1)) {
+                        let data = self.loaded(*key, Use::Deep);
+                        self.flow(object, Use::Store(name::ANY, data));
                         self.flow(object, Use::Store(name::KEYS, *key));
                     }
                 }

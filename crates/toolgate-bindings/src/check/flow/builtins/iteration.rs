@@ -1,10 +1,13 @@
 //! Functions over the elements of their arguments.
 
-use super::super::{
-    Solver,
-    calls::CallState,
-    graph::{CallId, Node, ObjectKind, Use},
-    ir::name,
+use super::{
+    super::{
+        Solver,
+        calls::{ArgumentKind, CallState},
+        graph::{CallId, Node, ObjectKind, Use},
+        ir::name,
+    },
+    names::COLLECTIONS,
 };
 
 impl Solver<'_> {
@@ -40,7 +43,8 @@ impl Solver<'_> {
             _ => vec![items, shape],
         };
         let this = if takes_function_first { None } else { given.get(2).copied() };
-        for function in given {
+        let functions = if COLLECTIONS.contains(&path) { &[][..] } else { given };
+        for function in functions {
             self.call_back_on(call, *function, this, &arguments, returned);
         }
         let chosen = self.loaded(returned, Use::Deep);
@@ -77,6 +81,17 @@ impl Solver<'_> {
                 for (at, own) in each.iter().enumerate() {
                     let place = self.indexed(made, at + start);
                     self.copy(*own, place);
+                }
+                // What stands for elements that are missing.
+                if last == "zip_longest" {
+                    let any = self.field(made, name::ANY);
+                    for (kind, node) in &state.arguments {
+                        match kind {
+                            ArgumentKind::Keyword(_) => self.copy(*node, any),
+                            ArgumentKind::KeywordSpread => self.flow(*node, Use::LoadAny(any)),
+                            ArgumentKind::Position | ArgumentKind::Spread => {}
+                        }
+                    }
                 }
                 let (list, object) = self.list_of(&[pair]);
                 self.put_shape(object, shape);

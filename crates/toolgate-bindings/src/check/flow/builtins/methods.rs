@@ -5,10 +5,16 @@ use super::{
         Solver,
         calls::{ArgumentKind, CallState},
         graph::{CallId, Node, ObjectId, ObjectKind, Use, Value},
-        ir::name,
+        ir::{Name, index, name},
     },
     names::{ADDING_METHODS, ELEMENT_METHODS, PART_METHODS, PRIMITIVE_METHODS, SPLITTING_METHODS},
 };
+
+/// Whether a name is no method of a dictionary of Python, but a key.
+fn is_part(method: &str) -> bool {
+    let is_other = method.starts_with("__") || matches!(method, "fromkeys" | "new_child");
+    !is_other && !Solver::is_method(method)
+}
 
 impl Solver<'_> {
     /// A method of something that is no object of the script.
@@ -39,8 +45,11 @@ impl Solver<'_> {
                 | ObjectKind::Tool(_)
                 | ObjectKind::AnyTool
                 | ObjectKind::Method { .. }
+                | ObjectKind::Partial(_)
                 | ObjectKind::Collector(_),
             )) if is_indirect => self.call_indirectly(call, callee, &method),
+            Some((_, ObjectKind::Builtin(path)))
+                if &*method == "call" && self.call_prototype(call, path) => {}
             Some((_, ObjectKind::Builtin(_))) if is_indirect => self.unknown(call, Some(receiver)),
             Some((
                 _,
@@ -55,10 +64,43 @@ impl Solver<'_> {
                 | ObjectKind::Builtin(_)
                 | ObjectKind::Collector(_)
                 | ObjectKind::Method { .. }
+                | ObjectKind::Partial(_)
                 | ObjectKind::Sent(_),
             )) => {}
+            // A part of a collection, which is no method of it.
+            Some((_, ObjectKind::Dict)) if self.program.is_python && is_part(&method) => {}
+            Some((_, ObjectKind::Array)) if self.program.is_python && &*method == "*" => {}
             _ => self.model_method(call, receiver, &method),
         }
+    }
+
+    /// `Array.prototype.slice.call(list)`: a method of the engine with another receiver. Returns
+    /// whether it is one.
+    fn call_prototype(&mut self, call: CallId, path: Name) -> bool {
+        let path = self.names.text(path);
+        let Some((_, method)) = path.split_once(".prototype.") else { return false };
+        let Some(state) = self.calls.get_mut(call as usize) else { return false };
+        let Some((ArgumentKind::Position, receiver)) = state.arguments.first().copied() else {
+            return false;
+        };
+        if !Self::is_method(method) {
+            return false;
+        }
+        if state.is_modelled {
+            return true;
+        }
+        state.is_modelled = true;
+        let state = state.clone();
+        self.calls.push(CallState {
+            arguments: state.arguments.iter().skip(1).copied().collect(),
+            this: Some(receiver),
+            member: self.names.intern(method),
+            is_modelled: false,
+            ..state
+        });
+        let call = index(self.calls.len() - 1);
+        self.model_method(call, receiver, method);
+        true
     }
 
     /// `call`, `apply` and `bind` of a function.

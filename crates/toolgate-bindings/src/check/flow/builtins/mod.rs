@@ -7,6 +7,7 @@ mod collections;
 mod effects;
 mod functions;
 mod iteration;
+mod making;
 mod methods;
 mod names;
 

@@ -87,7 +87,7 @@ pub(super) const HOLDING_FUNCTIONS: &[&str] = &[
     "asyncio.Future", "Buffer.*", "Headers", "FormData", "object", "random.choices",
     "random.sample", "timezone", "datetime", "product", "chain", "islice", "chain.from_iterable",
     "deque", "collections.deque",
-    "defaultdict", "collections.defaultdict", "collections.OrderedDict", "OrderedDict", "namedtuple",
+    "collections.OrderedDict", "OrderedDict", "namedtuple",
     "ArrayBuffer", "DataView", "Float64Array", "Uint16Array", "Uint32Array", "Int32Array",
     "Float32Array", "WeakRef", "operator.*", "traceback.*",
 ];
@@ -130,6 +130,14 @@ pub(super) const ITERATING_FUNCTIONS: &[&str] = &[
     "any", "all", "zip", "enumerate", "itertools.zip_longest", "itertools.starmap", "groupby",
     "heapq.nlargest", "heapq.nsmallest",
 ];
+
+/// Classes of collections, whose constructors call no function that they are given.
+pub(super) const COLLECTIONS: &[&str] =
+    &["list", "tuple", "set", "frozenset", "Set", "WeakSet", "Array"];
+
+/// Classes of Python whose methods are also functions, such as `str.lower`.
+pub(super) const CLASSES: &[&str] =
+    &["str", "list", "dict", "set", "tuple", "frozenset", "int", "float", "bytes"];
 
 /// Methods after which elements may stand at other positions.
 #[rustfmt::skip]

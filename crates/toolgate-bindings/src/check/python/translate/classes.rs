@@ -82,9 +82,22 @@ impl<'a> Translator<'a> {
             return;
         };
         let Some(value) = value else { return };
+        let key = Key::Name(self.program.names.intern(target.id.as_str()));
+        if let Expr::Call(call) = value
+            && last_name(&call.func) == "field"
+            && let Some(factory) = call.arguments.find_keyword("default_factory")
+        {
+            let otherwise = MemberKind::Value(Expression::Opaque(vec![self.expression(value)]));
+            let kind = MemberKind::Factory {
+                marker: self.expression(&call.func),
+                factory: self.expression(&factory.value),
+                otherwise: Box::new(otherwise),
+            };
+            class.members.push(ClassMember { key, kind, is_static: false });
+            return;
+        }
         // A member of an enumeration and a default of a data class wrap the value.
         let value = Expression::Opaque(vec![self.expression(value)]);
-        let key = Key::Name(self.program.names.intern(target.id.as_str()));
         let kind = MemberKind::Value(value);
         class.members.push(ClassMember { key, kind, is_static: false });
     }

@@ -8,6 +8,16 @@ use crate::check::{
     python::bindings::Bindings,
 };
 
+/// Whether an expression only names something.
+fn is_quiet(expression: &Expr) -> bool {
+    match expression {
+        Expr::Name(_) => true,
+        Expr::Attribute(attribute) => is_quiet(&attribute.value),
+        Expr::Tuple(tuple) => tuple.elts.iter().all(is_quiet),
+        _ => false,
+    }
+}
+
 impl<'a> Translator<'a> {
     pub(super) fn block(&mut self, body: &'a [Stmt]) -> Vec<Statement> {
         let mut translated = Vec::with_capacity(body.len());
@@ -191,7 +201,11 @@ impl<'a> Translator<'a> {
             let mut handlers = Vec::new();
             for ExceptHandler::ExceptHandler(handler) in &attempt.handlers {
                 let target = handler.name.as_ref().map(|name| this.assigned(name.as_str()));
-                let body = this.block(&handler.body);
+                let mut body = this.block(&handler.body);
+                // The expression that says which exceptions are meant may do something.
+                if let Some(kind) = handler.type_.as_deref().filter(|kind| !is_quiet(kind)) {
+                    body.insert(0, Statement::Expression(this.expression(kind)));
+                }
                 handlers.push((target.unwrap_or(Target::Nothing), body));
             }
             let otherwise = this.block(&attempt.orelse);

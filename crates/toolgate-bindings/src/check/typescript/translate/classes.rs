@@ -28,8 +28,8 @@ impl Translator<'_, '_> {
                         continue;
                     }
                     let key = self.property_key(&method.key);
-                    let text = method.key.static_name().unwrap_or_default();
-                    self.program.is_opaque |= text == "then";
+                    let text = self.text_of(&key);
+                    self.program.is_opaque |= &*text == "then";
                     let function = self.function(&method.value);
                     let kind = match method.kind {
                         MethodDefinitionKind::Get => MemberKind::Getter(function),
@@ -46,8 +46,8 @@ impl Translator<'_, '_> {
                 ClassElement::PropertyDefinition(property) => {
                     let Some(value) = &property.value else { continue };
                     let key = self.property_key(&property.key);
-                    let text = property.key.static_name().unwrap_or_default();
-                    self.program.is_opaque |= text == "then" || IMPLICIT.contains(&&*text);
+                    let text = self.text_of(&key);
+                    self.program.is_opaque |= &*text == "then" || IMPLICIT.contains(&&*text);
                     let function = self.within(None, |this, id| {
                         let value = this.expression(value);
                         this.program.functions[id as usize].body =

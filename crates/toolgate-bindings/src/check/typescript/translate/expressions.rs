@@ -32,6 +32,32 @@ fn is_simple_chain(expression: &Syntax<'_>) -> bool {
     }
 }
 
+/// What stands before the first `?.`.
+fn optional_object<'e, 'a>(expression: &'e Syntax<'a>) -> Option<&'e Syntax<'a>> {
+    let (object, is_optional) = match expression.get_inner_expression() {
+        Syntax::StaticMemberExpression(member) => (&member.object, member.optional),
+        Syntax::ComputedMemberExpression(member) => (&member.object, member.optional),
+        Syntax::CallExpression(call) => (&call.callee, call.optional),
+        _ => return None,
+    };
+    optional_object(object).or(is_optional.then_some(object))
+}
+
+/// Whether an expression only reads variables and their parts.
+fn is_read(expression: &Syntax<'_>) -> bool {
+    match expression.get_inner_expression() {
+        Syntax::StaticMemberExpression(member) => is_read(&member.object),
+        Syntax::ComputedMemberExpression(member) => {
+            is_read(&member.object) && is_read(&member.expression)
+        }
+        Syntax::Identifier(_)
+        | Syntax::ThisExpression(_)
+        | Syntax::NumericLiteral(_)
+        | Syntax::StringLiteral(_) => true,
+        _ => false,
+    }
+}
+
 impl Translator<'_, '_> {
     pub(super) fn symbol(&self, identifier: &IdentifierReference<'_>) -> Option<SymbolId> {
         let scoping = self.script.semantic.scoping();
@@ -139,7 +165,25 @@ impl Translator<'_, '_> {
                     },
                 };
                 // What is behind `?.` may not be evaluated.
-                if is_simple { value } else { optional(value) }
+                if is_simple {
+                    value
+                } else {
+                    let object = match &chain.expression {
+                        ChainElement::CallExpression(call) => {
+                            optional_object(&call.callee).or(call.optional.then_some(&call.callee))
+                        }
+                        ChainElement::TSNonNullExpression(inner) => {
+                            optional_object(&inner.expression)
+                        }
+                        other => other.as_member_expression().and_then(|member| {
+                            let own = member.optional().then_some(member.object());
+                            optional_object(member.object()).or(own)
+                        }),
+                    };
+                    let object = object.filter(|object| is_read(object));
+                    let test = object.map_or(Expression::Literal, |object| self.expression(object));
+                    Expression::Conditional(Box::new([test, value, Expression::Literal]))
+                }
             }
             Syntax::ObjectExpression(object) => self.object(object),
             Syntax::SequenceExpression(sequence) => {
@@ -340,10 +384,11 @@ impl Translator<'_, '_> {
                 }
             };
             let key = self.property_key(&property.key);
-            let text = property.key.static_name().unwrap_or_default();
+            let text = self.text_of(&key);
             let value = self.expression(&property.value);
             match (property.kind, value) {
                 (PropertyKind::Get, Expression::Function(function)) => {
+                    self.program.is_opaque |= &*text == "then";
                     entries.push(Entry::Getter(key, function));
                 }
                 (PropertyKind::Set, Expression::Function(function)) => {
@@ -354,10 +399,10 @@ impl Translator<'_, '_> {
                         entries.push(Entry::Getter(Key::Name(name::IMPLICIT), function));
                     }
                     entries.push(Entry::Value(key, Expression::Function(function)));
-                    self.program.is_opaque |= text == "then";
+                    self.program.is_opaque |= &*text == "then";
                 }
                 (_, value) => {
-                    self.program.is_opaque |= IMPLICIT.contains(&&*text) || text == "then";
+                    self.program.is_opaque |= IMPLICIT.contains(&&*text) || &*text == "then";
                     entries.push(Entry::Value(key, value));
                 }
             }

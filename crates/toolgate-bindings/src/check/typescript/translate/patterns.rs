@@ -79,6 +79,14 @@ impl Translator<'_, '_> {
         }
     }
 
+    /// The text of a key that is known.
+    pub(super) fn text_of(&self, key: &Key) -> std::rc::Rc<str> {
+        match key {
+            Key::Name(name) => self.program.names.text(*name),
+            Key::Computed(_) => "".into(),
+        }
+    }
+
     pub(super) fn key(&mut self, name: &str) -> Key {
         self.program.is_opaque |= REFLECTIVE.contains(&name);
         Key::Name(self.program.names.intern(name))
