@@ -4,20 +4,20 @@ use std::{collections::HashMap, fmt, sync::Arc};
 
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use toolgate_catalog::{ServerName, Tool, ToolId};
-use toolgate_mcp::Era;
-use toolgate_policy::{Decision, Flow, FlowMode, ToolPolicy};
+use toolgate_mcp::{Era, meta};
+use toolgate_policy::{CallPath, Decision, Flow, FlowMode, ToolPolicy};
 use toolgate_store::CallDecision;
 use toolgate_upstream::{
-    CallError, CallOptions, ConnectFailure, ConnectionClient, ConnectionHandler, RawConnection,
-    RawRequest, RequestError, ServerSpec,
+    CallError, CallHold, CallOptions, ConnectFailure, ConnectionClient, ConnectionHandler,
+    RawConnection, RawRequest, RequestError, ServerSpec,
 };
 
 use crate::{
     approval,
-    audit::CallAudit,
+    audit::{AuditWritten, CallAudit},
     authorize::Permit,
     broker::Broker,
     context::CallContext,
@@ -168,8 +168,11 @@ impl Admitted {
     /// Sends the request, remembers what came back, and records how it ended. If the server asks for
     /// input first, the request stays open and is sent again with the responses.
     pub async fn send(&mut self, outgoing: Outgoing<'_>) -> Result<Value, BrokerError> {
+        // The server may still work on a call for which nobody waits any more.
+        let hold = self.slots.limits.open_call().map(|open| CallHold::new(open));
         let outcome = match outgoing {
-            Outgoing::Raw(channel, request) => {
+            Outgoing::Raw(channel, mut request) => {
+                request.hold = hold;
                 let sent = channel.request(SendPermit(()), request).await;
                 if let Ok(result) = &sent
                     && result.get("resultType") == Some(&json!("input_required"))
@@ -183,6 +186,8 @@ impl Admitted {
                 if let Some(audit) = &self.audit {
                     audit.add_trace(&mut options.meta);
                 }
+                self.tell_caller(&mut options.meta);
+                options.hold = hold;
                 let (upstream, params) = (&self.broker.upstream, self.params.take());
                 let ToolId { server, tool } = &self.target;
                 let sent = match params {
@@ -194,13 +199,14 @@ impl Admitted {
                 sent.map_err(BrokerError::from)
             }
         };
-        self.end(outcome.as_ref());
+        self.end(outcome.as_ref()).wait().await;
         outcome
     }
 
-    /// Ends a request that needed no message of its own, because another one covered it.
-    pub fn end_unsent(mut self, outcome: Result<&Value, &BrokerError>) {
-        self.end(outcome);
+    /// Ends a request that needed no message of its own, because another one covered it or a model
+    /// answered it.
+    pub async fn end_unsent(mut self, outcome: Result<&Value, &BrokerError>) {
+        self.end(outcome).wait().await;
     }
 
     /// Whether this broker admitted the request.
@@ -213,12 +219,30 @@ impl Admitted {
         self.audit.is_some()
     }
 
+    /// Tells the server who makes the request, if it is to be told. What a client writes there itself
+    /// is never passed on.
+    fn tell_caller(&self, sent: &mut Option<Map<String, Value>>) {
+        if let Some(meta) = sent {
+            meta.remove(meta::CALLER);
+        }
+        if let Some(judged) = &self.judged
+            && self.broker.tells_caller(&self.target.server)
+        {
+            let from = match judged.context.path() {
+                CallPath::Direct => "direct",
+                CallPath::Script => "script",
+            };
+            let caller = json!({ "id": judged.context.identity(), "from": from });
+            sent.get_or_insert_default().insert(meta::CALLER.to_owned(), caller);
+        }
+    }
+
     /// Takes back what was counted for limits, because nothing was sent.
     pub(crate) async fn take_back_limits(&mut self) {
         std::mem::take(&mut self.slots.limits).take_back().await;
     }
 
-    fn end(&mut self, outcome: Result<&Value, &BrokerError>) {
+    fn end(&mut self, outcome: Result<&Value, &BrokerError>) -> AuditWritten {
         match outcome {
             Ok(result) => self.learn(result),
             Err(error) => {
@@ -227,9 +251,7 @@ impl Admitted {
                 }
             }
         }
-        if let Some(audit) = self.audit.take() {
-            audit.end(outcome);
-        }
+        self.audit.take().map(|audit| audit.end(outcome)).unwrap_or_default()
     }
 
     /// Remembers data from the server.
@@ -364,6 +386,7 @@ fn text_of_server(error: &BrokerError) -> Option<Value> {
     match error {
         BrokerError::Raw(RequestError::Refused(error)) => Some(json!([error.message, error.data])),
         BrokerError::Raw(other) => Some(json!([other.to_string(), null])),
+        BrokerError::NoAnswer { why, .. } => Some(json!(why)),
         BrokerError::Call(error) => match &**error {
             CallError::Refused { error, .. } => Some(json!([error.message, error.data])),
             CallError::Transport { message, .. } => Some(json!(message)),

@@ -10,7 +10,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use toolgate_catalog::{Fingerprint, Tool, ToolId};
 use toolgate_policy::{
     ArgumentConditions, Contact, Decision, Evidence, Grant, GrantId, GrantScope, GrantedArguments,
@@ -19,7 +19,10 @@ use toolgate_policy::{
 use toolgate_upstream::{InputHandler, InputRequest, can_answer};
 
 use self::arguments::{ArgumentRoute, matter_first, overview, route};
-use crate::context::{CallContext, new_id};
+use crate::{
+    context::{CallContext, new_id},
+    data_flow::{chosen_meta, granted_meta},
+};
 
 /// Asks a person who is present, such as the one at a terminal.
 pub trait ApprovalPrompt: fmt::Debug + Send + Sync {
@@ -115,6 +118,15 @@ pub struct ApprovalRequest {
     pub all_arguments: Option<String>,
     /// The hash of all arguments.
     pub arguments_hash: Fingerprint,
+    /// What the client sends beside the arguments, in `_meta`, with long values shortened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<String>,
+    /// All of it, if it was shortened; only its beginning if it is very large.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub all_meta: Option<String>,
+    /// The hash of the part of it that a grant covers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meta_hash: Option<Fingerprint>,
     /// The rule that requires the approval.
     pub rule: String,
     /// The reason from the configuration.
@@ -142,6 +154,8 @@ pub struct ApprovalRequest {
 /// How many characters of the arguments are shown, without the note about the rest.
 const ARGUMENTS: usize = 1_500;
 const REST: usize = 100;
+/// How many characters of `_meta` are shown.
+const META: usize = 500;
 /// How many bytes of the full arguments are stored for people who want to see all.
 const ALL_ARGUMENTS: usize = 64 * 1024;
 const NAME: usize = 128;
@@ -158,23 +172,32 @@ impl ApprovalRequest {
         context: &CallContext,
         tool: &Tool,
         endpoint: Fingerprint,
-        arguments: &Value,
+        (arguments, meta): (&Value, Option<&Map<String, Value>>),
         decision: &Decision,
         policy: &ToolPolicy,
     ) -> Self {
         let routes = routes(policy, decision);
         let routes: Vec<&[String]> = routes.iter().map(Vec::as_slice).collect();
         let ordered = matter_first(arguments, &routes);
-        let overview = overview(&ordered, ARGUMENTS);
+        let short = overview(&ordered, ARGUMENTS);
         let all = ordered.to_string();
+        let meta = meta.and_then(chosen_meta);
+        let meta_hash = meta.as_ref().and_then(granted_meta);
+        let meta = meta.map(Value::Object);
+        let meta_overview = meta.as_ref().map(|meta| overview(meta, META));
+        let all_meta = meta.map(|meta| meta.to_string());
+        let all_meta = all_meta.filter(|all| meta_overview.as_ref() != Some(all));
         Self {
             tool: tool.id.clone(),
             endpoint,
             definition: Some(tool.definition.fingerprint()),
             name: tool.name.to_string(),
-            arguments: shown(&overview, ARGUMENTS + REST),
-            all_arguments: (overview != all).then(|| shown(&all, ALL_ARGUMENTS)),
+            arguments: shown(&short, ARGUMENTS + REST),
+            all_arguments: (short != all).then(|| shown(&all, ALL_ARGUMENTS)),
             arguments_hash: Fingerprint::of(arguments),
+            meta: meta_overview.map(|meta| shown(&meta, META + REST)),
+            all_meta: all_meta.map(|all| shown(&all, ALL_ARGUMENTS)),
+            meta_hash,
             rule: rule(decision),
             reason: decision.reason().map(str::to_owned),
             evidence: evidence(decision),
@@ -201,8 +224,9 @@ impl ApprovalRequest {
         };
         let definition = self.definition.map(|definition| format!(" {definition}"));
         let definition = definition.unwrap_or_default();
+        let meta = self.meta_hash.map(|meta| format!(" meta {meta}")).unwrap_or_default();
         format!(
-            "{server}/{tool} {endpoint} {arguments_hash} {labels} {run} {caller}{presence}{definition}"
+            "{server}/{tool} {endpoint} {arguments_hash} {labels} {run} {caller}{presence}{definition}{meta}"
         )
     }
 
@@ -273,6 +297,7 @@ impl ApprovalRequest {
             endpoint: self.endpoint,
             definition: self.definition,
             arguments,
+            meta: self.meta_hash,
             labels: self.labels,
             origins: self.origins.clone(),
             granted_at: now,
@@ -291,6 +316,9 @@ impl fmt::Display for ApprovalRequest {
         let who = shown(&self.caller, CALLER);
         write!(formatter, "{script}{who} wants to call {name} of the server {server}")?;
         write!(formatter, "\nwith {}", self.arguments)?;
+        if let Some(meta) = &self.meta {
+            write!(formatter, "\nand _meta {meta}")?;
+        }
         match &self.reason {
             Some(reason) => write!(formatter, "\nAsked because {reason} ({})", self.rule)?,
             None => write!(formatter, "\nAsked because of {}", self.rule)?,

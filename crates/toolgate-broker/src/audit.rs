@@ -12,6 +12,7 @@ use std::{
 
 use parking_lot::RwLock;
 use serde_json::{Map, Value};
+use tokio::sync::oneshot;
 use toolgate_catalog::{Fingerprint, Tool};
 use toolgate_mcp::json_size;
 use toolgate_policy::{Decision, Verdict};
@@ -46,9 +47,25 @@ pub(crate) struct AuditWriter {
 }
 
 enum AuditMessage {
-    Record(Box<AuditRecord>),
+    /// A record, and what is dropped once it is written.
+    Record(Box<AuditRecord>, Option<oneshot::Sender<()>>),
     /// Dropped once everything before it is written.
     Flush(SyncSender<()>),
+}
+
+/// Waits until a record is written. A call is not answered before: what was answered is in the log,
+/// even if the process is killed then.
+#[derive(Debug, Default)]
+#[must_use = "the call is not answered before its record is written"]
+pub(crate) struct AuditWritten(Option<oneshot::Receiver<()>>);
+
+impl AuditWritten {
+    pub(crate) async fn wait(self) {
+        if let Some(written) = self.0 {
+            // The sender is dropped, whatever became of the record.
+            let _ = written.await;
+        }
+    }
 }
 
 /// The audit entry of one call while it is made. However the call ends, the entry is written: if
@@ -81,8 +98,6 @@ enum AuditOutcome {
 
 /// Records that wait to be written. When the queue is full, the caller writes.
 const QUEUED_RECORDS: usize = 1_024;
-/// How long a record waits for others to be written with.
-const LINGER: Duration = Duration::from_millis(5);
 /// Records that are written together.
 const BATCH: usize = 256;
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
@@ -100,19 +115,21 @@ impl AuditWriter {
         let (log, logged) = (options.log.clone(), Arc::clone(&error_logged));
         let write_all = move || {
             while let Ok(message) = waiting.recv() {
-                // Records that come meanwhile are written under the same lock.
-                std::thread::sleep(LINGER);
+                // Records that came while others were written are written together.
                 let more = waiting.try_iter().take(BATCH);
-                let (mut records, mut flushed) = (Vec::new(), Vec::new());
+                let (mut records, mut written, mut flushed) = (Vec::new(), Vec::new(), Vec::new());
                 for message in std::iter::once(message).chain(more) {
                     match message {
-                        AuditMessage::Record(record) => records.push(*record),
+                        AuditMessage::Record(record, done) => {
+                            records.push(*record);
+                            written.extend(done);
+                        }
                         AuditMessage::Flush(done) => flushed.push(done),
                     }
                 }
                 write_records(log.as_ref(), &records, &logged);
-                // Dropping them wakes the threads that wait for the flush.
-                drop(flushed);
+                // Dropping them wakes those who wait.
+                drop((written, flushed));
             }
         };
         if let Err(error) = std::thread::Builder::new().name("audit".to_owned()).spawn(write_all) {
@@ -156,9 +173,20 @@ impl AuditWriter {
 
     /// Queues a record.
     pub(crate) fn write(&self, record: AuditRecord) {
-        let queued = self.queue.try_send(AuditMessage::Record(Box::new(record)));
+        self.queue(record, None);
+    }
+
+    /// Queues a record, and says when it is written.
+    fn write_and_tell(&self, record: AuditRecord) -> AuditWritten {
+        let (done, written) = oneshot::channel();
+        self.queue(record, Some(done));
+        AuditWritten(Some(written))
+    }
+
+    fn queue(&self, record: AuditRecord, done: Option<oneshot::Sender<()>>) {
+        let queued = self.queue.try_send(AuditMessage::Record(Box::new(record), done));
         if let Err(TrySendError::Full(message) | TrySendError::Disconnected(message)) = queued
-            && let AuditMessage::Record(record) = message
+            && let AuditMessage::Record(record, _done) = message
         {
             write_records(self.options.log.as_ref(), &[*record], &self.error_logged);
         }
@@ -251,10 +279,10 @@ impl CallAudit {
     }
 
     /// Records how the call ended.
-    pub(crate) fn end(mut self, outcome: Result<&Value, &BrokerError>) {
+    pub(crate) fn end(mut self, outcome: Result<&Value, &BrokerError>) -> AuditWritten {
         if !self.is_recorded() {
             self.ended = true;
-            return;
+            return AuditWritten::default();
         }
         if self.verdict.is_none() {
             let rule = undecided_reason(outcome, !self.record.server.is_empty());
@@ -265,7 +293,7 @@ impl CallAudit {
             AuditOutcome::Unknown if self.permitted_by_person.is_none() => AuditOutcome::Refused,
             ended => ended,
         };
-        self.finish(ended, failure_name(outcome));
+        self.finish(ended, failure_name(outcome))
     }
 
     fn is_recorded(&self) -> bool {
@@ -276,7 +304,7 @@ impl CallAudit {
         self.verdict.unwrap_or(Verdict::Deny).as_str().to_owned()
     }
 
-    fn finish(&mut self, outcome: AuditOutcome, error: Option<&'static str>) {
+    fn finish(&mut self, outcome: AuditOutcome, error: Option<&'static str>) -> AuditWritten {
         self.ended = true;
         let mut record = std::mem::take(&mut self.record);
         record.verdict = self.verdict();
@@ -301,13 +329,12 @@ impl CallAudit {
                 question,
             });
         }
-        if let Some(writer) = &self.writer {
-            let duration = self.started.elapsed().as_micros();
-            record.duration = u64::try_from(duration).unwrap_or(u64::MAX);
-            record.result_bytes = result_bytes.unwrap_or(record.result_bytes);
-            outcome.name().clone_into(&mut record.outcome);
-            writer.write(record);
-        }
+        let Some(writer) = &self.writer else { return AuditWritten::default() };
+        let duration = self.started.elapsed().as_micros();
+        record.duration = u64::try_from(duration).unwrap_or(u64::MAX);
+        record.result_bytes = result_bytes.unwrap_or(record.result_bytes);
+        outcome.name().clone_into(&mut record.outcome);
+        writer.write_and_tell(record)
     }
 }
 
@@ -322,7 +349,8 @@ impl Drop for CallAudit {
             if self.verdict.is_none() {
                 "it was cancelled".clone_into(&mut self.record.rule);
             }
-            self.finish(outcome, Some("cancelled"));
+            // Nobody waits for an answer.
+            drop(self.finish(outcome, Some("cancelled")));
         }
     }
 }
@@ -367,6 +395,7 @@ fn failure_name(outcome: Result<&Value, &BrokerError>) -> Option<&'static str> {
         Ok(_) => return None,
         Err(BrokerError::UnknownTool { .. }) => "unknown_tool",
         Err(BrokerError::UnknownMethod(_)) => "unknown_method",
+        Err(BrokerError::NoAnswer { .. }) => "no_answer",
         Err(BrokerError::InvalidArguments(_)) => "invalid_arguments",
         Err(BrokerError::Uncheckable(_)) => "broken_schema",
         Err(BrokerError::Denied { .. }) => "denied",

@@ -182,9 +182,10 @@ impl CallAuthorizer {
         }
         let endpoint = self.endpoints.of(&tool.id.server);
         let policy = self.policy_of(tool);
+        let sent = (arguments, options.meta.as_ref());
         let request = ApprovalRequest {
             presence: self.in_force().presence,
-            ..ApprovalRequest::new(context, tool, endpoint, arguments, decision, &policy)
+            ..ApprovalRequest::new(context, tool, endpoint, sent, decision, &policy)
         };
         match self.find_grant(tool, &request, arguments.clone()).await {
             Ok(Some(id)) => return Ok(Permit::Grant(id)),
@@ -234,6 +235,7 @@ impl CallAuthorizer {
                 endpoint: asked.endpoint,
                 definition,
                 arguments: &arguments,
+                meta: asked.meta_hash,
                 labels: asked.labels,
                 origins: &asked.origins,
                 run: asked.run.as_deref(),
@@ -430,6 +432,9 @@ mod tests {
             arguments: "{}".to_owned(),
             all_arguments: None,
             arguments_hash: Fingerprint::of(&Value::Null),
+            meta: None,
+            all_meta: None,
+            meta_hash: None,
             rule: String::new(),
             reason: None,
             evidence: Vec::new(),

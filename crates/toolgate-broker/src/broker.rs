@@ -78,9 +78,11 @@ pub struct BrokerSettings {
     pub remember: KeepTime,
 }
 
-/// How the arguments for one server's tools are checked.
+/// How the arguments for one server's tools are checked, and what the server is told besides.
 #[derive(Debug, Clone, Default)]
 pub struct ValidationSettings {
+    /// Tells the server with each request who makes it.
+    pub tell_caller: bool,
     /// Leaves the check of arguments to the server.
     pub skip_validation: bool,
     /// The same for single tools, by their own names. Overrides the setting of the server.
@@ -192,7 +194,7 @@ impl Broker {
             let arguments = match self.check(&tool, given.clone(), context).await {
                 Ok(arguments) => arguments,
                 Err(error) => {
-                    audit.end(Err(&error));
+                    audit.end(Err(&error)).wait().await;
                     return Err(error);
                 }
             };
@@ -206,10 +208,11 @@ impl Broker {
                 return outcome;
             }
             admitted.take_back_limits().await;
+            // Under another name it is another tool for whoever called it, and for the flows of a script.
             let current = self.catalog.read().by_id(&tool.id).cloned();
-            let Some(current) = current else {
-                let name = tool.name.as_str();
-                return Err(self.refuse_unknown(name, &given, context, options.meta.as_ref()));
+            let Some(current) = current.filter(|current| current.name == tool.name) else {
+                let (name, meta) = (tool.name.as_str(), options.meta.as_ref());
+                return Err(self.refuse_unknown(name, &given, context, meta).await);
             };
             tool = Cow::Owned(current);
         }
@@ -303,7 +306,7 @@ impl Broker {
     }
 
     /// Records the call of a tool that does not exist or is hidden, and names similar tools.
-    pub fn refuse_unknown(
+    pub async fn refuse_unknown(
         &self,
         name: &str,
         arguments: &Value,
@@ -311,7 +314,8 @@ impl Broker {
         meta: Option<&Map<String, Value>>,
     ) -> BrokerError {
         let unknown = self.unknown(name, context);
-        self.start_audit(context, (name, None), arguments, meta).end(Err(&unknown));
+        let audit = self.start_audit(context, (name, None), arguments, meta);
+        audit.end(Err(&unknown)).wait().await;
         unknown
     }
 
@@ -367,6 +371,14 @@ impl Broker {
     /// closed to a caller is neither listed nor suggested.
     pub fn is_open(&self, tool: &Tool, caller: &CallerFacts, from: CallPath) -> bool {
         !self.policy().tells_callers_apart() || !self.policy_of(tool).is_closed_to(caller, from)
+    }
+
+    /// Whether the caller can make no call of the tool at all, in no way and with no arguments. For this
+    /// caller there is no such tool.
+    pub fn is_closed(&self, tool: &Tool, caller: &CallerFacts) -> bool {
+        let policy = self.policy_of(tool);
+        let is_closed = |from| policy.is_closed_to(caller, from);
+        policy.is_hidden() || is_closed(CallPath::Direct) && is_closed(CallPath::Script)
     }
 
     /// The policy of a request that is no tool call; `None` for names that are no methods.
@@ -435,7 +447,7 @@ impl Broker {
         arguments: Value,
         context: &CallContext,
     ) -> Result<Value, BrokerError> {
-        if self.policy_of(tool).is_hidden() {
+        if self.is_closed(tool, &context.session.caller().facts) {
             return Err(self.unknown(tool.name.as_str(), context));
         }
         if !self.validates(&tool.id) {
@@ -518,7 +530,7 @@ impl Broker {
                 if let BrokerError::Limited { reached, .. } = &error {
                     audit.limited(reached);
                 }
-                audit.end(Err(&error));
+                audit.end(Err(&error)).wait().await;
                 Err(error)
             }
         }
@@ -540,6 +552,11 @@ impl Broker {
     pub fn prefix(&self, server: &ServerName) -> Option<Arc<str>> {
         let catalog = self.catalog.read();
         catalog.server(server.as_str())?.prefix.as_deref().map(Into::into)
+    }
+
+    /// Whether a server is told who makes a request.
+    pub(crate) fn tells_caller(&self, server: &ServerName) -> bool {
+        self.validation.read().get(server).is_some_and(|settings| settings.tell_caller)
     }
 
     fn validates(&self, id: &ToolId) -> bool {

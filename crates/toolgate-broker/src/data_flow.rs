@@ -12,7 +12,7 @@ use std::{
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use toolgate_catalog::{ServerName, ToolId};
+use toolgate_catalog::{Fingerprint, ServerName, ToolId};
 use toolgate_flow::{DataOrigin, Label, LabelSet, Memory, SHORTEST, Trace};
 use toolgate_mcp::meta;
 use toolgate_policy::{Contact, Evidence, Flow, FlowMode, ScriptWay, ToolPolicy};
@@ -147,7 +147,7 @@ pub(crate) fn flow(
     if mode == FlowMode::Off {
         return Flow::NONE;
     }
-    let meta = sent.meta.and_then(traced_meta);
+    let meta = sent.meta.and_then(chosen_meta).map(|meta| json!({ "_meta": meta }));
     let (tool, values) = (sent.tool, [Some(sent.arguments), meta.as_ref()]);
     if let Some(run) = run {
         let mut results = run.data.results.lock();
@@ -191,13 +191,12 @@ pub(crate) fn flow(
     Flow { evidence }
 }
 
-/// The part of the `_meta` of a call that says something the caller chose for this call, under the
-/// name that it has in the parameters.
+/// The part of the `_meta` of a call that says something the caller chose for this call.
 ///
 /// Left out is what belongs to the connection (the version, and what the client is and can do: it is
 /// the same in every call), a short progress token (toolgate sends its own in its place), and a
 /// well-formed `traceparent` (servers repeat the ids of a trace in their results).
-fn traced_meta(sent: &Map<String, Value>) -> Option<Value> {
+pub(crate) fn chosen_meta(sent: &Map<String, Value>) -> Option<Map<String, Value>> {
     const OF_THE_CONNECTION: [&str; 4] =
         [meta::PROTOCOL_VERSION, meta::CLIENT_INFO, meta::CLIENT_CAPABILITIES, meta::LOG_LEVEL];
     let is_traced = |(key, value): &(&String, &Value)| match (key.as_str(), value) {
@@ -208,7 +207,30 @@ fn traced_meta(sent: &Map<String, Value>) -> Option<Value> {
     };
     let traced: Map<String, Value> =
         sent.iter().filter(is_traced).map(|(key, value)| (key.clone(), value.clone())).collect();
-    (!traced.is_empty()).then(|| json!({ "_meta": traced }))
+    (!traced.is_empty()).then_some(traced)
+}
+
+/// The hash of the part of `_meta` that a grant covers; `None` for nothing. Left out is what differs in
+/// each call of a client: `tracestate`, and short ids.
+pub(crate) fn granted_meta(chosen: &Map<String, Value>) -> Option<Fingerprint> {
+    let is_covered = |(key, value): &(&String, &Value)| *key != "tracestate" && !is_id(key, value);
+    let covered: Map<String, Value> =
+        chosen.iter().filter(is_covered).map(|(key, value)| (key.clone(), value.clone())).collect();
+    (!covered.is_empty()).then(|| Fingerprint::of(&Value::Object(covered)))
+}
+
+/// Whether a member is an id, such as `"client/toolUseId": "toolu_1"`: by its name, and by a value
+/// that is a number or a short text without spaces.
+fn is_id(key: &str, value: &Value) -> bool {
+    const LONGEST: usize = 64;
+    let is_named = key.ends_with("Id") || key.rsplit(['/', '.', '_', '-']).next() == Some("id");
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || "-_.:".contains(letter);
+    is_named
+        && match value {
+            Value::Number(_) => true,
+            Value::String(id) => id.len() <= LONGEST && id.chars().all(is_part),
+            _ => false,
+        }
 }
 
 /// Whether a text is a `traceparent`: a version, the id of a trace, of a span, and flags.

@@ -72,6 +72,14 @@ pub enum BrokerError {
         /// What is wrong with the journal.
         why: String,
     },
+    /// The model that the call asked gave no answer that can be used. The value was sent to it.
+    #[error("{why}")]
+    NoAnswer {
+        /// The name of the function.
+        tool: String,
+        /// What was wrong, which may quote the model.
+        why: String,
+    },
     /// No request has this method. Nothing was sent.
     #[error("{0} is no method")]
     UnknownMethod(String),
@@ -98,6 +106,7 @@ impl BrokerError {
             | Self::Waiting { tool, .. }
             | Self::Limited { tool, .. }
             | Self::Unrecorded { tool }
+            | Self::NoAnswer { tool, .. }
             | Self::Unwritten { tool, .. } => name.clone_into(tool),
             Self::UnknownTool { .. }
             | Self::InvalidArguments(_)

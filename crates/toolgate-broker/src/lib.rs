@@ -38,4 +38,4 @@ pub use error::BrokerError;
 pub use grants::{now, read_grants, write_grant};
 pub use limits::{CallLimitReached, CallLimiter, LimitKind};
 pub use script_flow::{ScriptFlow, ScriptFlowEdge, ScriptSite};
-pub use validate::{InvalidArguments, Uncheckable, Violation};
+pub use validate::{InvalidArguments, Uncheckable, Unfit, ValueSchema, Violation};

@@ -7,7 +7,7 @@ use std::{
     fmt,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicI64, Ordering},
     },
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::sync::Notify;
 use toolgate_policy::{CallLimit, LimitKey, definitions::shown};
-use toolgate_store::{QuotaFile, QuotaOutcome, QuotaRequest, utc};
+use toolgate_store::{QuotaError, QuotaFile, QuotaOutcome, QuotaRequest, utc};
 
 use window::MinuteWindow;
 
@@ -28,6 +28,8 @@ pub struct CallLimiter {
     /// Where the counts of a day are stored; without it they end with the process.
     file: Option<QuotaFile>,
     started: Instant,
+    /// The latest day that was seen. A clock that is set back does not bring an earlier one.
+    latest_day: AtomicI64,
     error_logged: AtomicBool,
 }
 
@@ -48,12 +50,20 @@ struct CallCount {
     freed: Arc<Notify>,
 }
 
-/// A call that was counted. It counts as open until this is dropped.
+/// A call that was counted. It counts as open until this and all of its [`OpenCall`]s are dropped.
 #[derive(Debug, Default)]
 pub(crate) struct LimitSlot {
     limiter: Option<Arc<CallLimiter>>,
     counted: Vec<(Arc<CallLimit>, CountKey)>,
     day: i64,
+    open: Option<Arc<OpenCall>>,
+}
+
+/// What keeps a call open: the server may still work on one for which nobody waits any more.
+#[derive(Debug)]
+pub(crate) struct OpenCall {
+    limiter: Arc<CallLimiter>,
+    counted: Vec<CountKey>,
 }
 
 /// Why a call is not made: a limit is reached.
@@ -106,6 +116,7 @@ impl CallLimiter {
             counts: Mutex::default(),
             file,
             started: Instant::now(),
+            latest_day: AtomicI64::new(0),
             error_logged: AtomicBool::new(false),
         })
     }
@@ -186,8 +197,10 @@ impl CallLimiter {
             count.open += 1;
             counted.push((Arc::clone(limit), key));
         }
-        let limiter = Some(Arc::clone(self));
-        Ok(LimitSlot { limiter, counted, day: times.day })
+        let keys = counted.iter().map(|(_, key)| key.clone()).collect();
+        let open = OpenCall { limiter: Arc::clone(self), counted: keys };
+        let (limiter, open) = (Some(Arc::clone(self)), Some(Arc::new(open)));
+        Ok(LimitSlot { limiter, counted, day: times.day, open })
     }
 
     /// Counts the call in the file, where other processes count too.
@@ -205,10 +218,11 @@ impl CallLimiter {
                     most: *most,
                 })
                 .collect();
-            file.count(day, &requests)
+            let outcome = file.count(day, &requests)?;
+            Ok::<_, QuotaError>((outcome, file.day(day)?))
         });
-        let position = match counted.await {
-            Ok(Ok(QuotaOutcome::Counted(used))) => {
+        let (position, day) = match counted.await {
+            Ok(Ok((QuotaOutcome::Counted(used), _))) => {
                 let mut counts = self.counts.lock();
                 for ((_, key), used) in daily.iter().zip(used) {
                     let count = counts.get_mut(key).filter(|count| count.day.0 == day);
@@ -218,7 +232,7 @@ impl CallLimiter {
                 }
                 return Ok(slot);
             }
-            Ok(Ok(QuotaOutcome::Full(position))) => position,
+            Ok(Ok((QuotaOutcome::Full(position), day))) => (position, day),
             Ok(Err(error)) => {
                 if !self.error_logged.swap(true, Ordering::Relaxed) {
                     tracing::warn!("{error}; calls that a limit by the day is about are refused");
@@ -277,7 +291,8 @@ impl CallLimiter {
     fn times(&self) -> Times {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let day = i64::try_from(now / DAY_SECONDS).unwrap_or_default();
-        Times { since_start: self.started.elapsed(), now, day }
+        let latest = self.latest_day.fetch_max(day, Ordering::Relaxed);
+        Times { since_start: self.started.elapsed(), now, day: day.max(latest) }
     }
 }
 
@@ -343,13 +358,14 @@ fn full(
     count: &mut CallCount,
     times: Times,
 ) -> Option<(LimitKind, u32, Option<u64>)> {
-    if count.day.0 != times.day {
+    // The day of a clock that was set back goes on.
+    if count.day.0 < times.day {
         count.day = (times.day, 0);
     }
     if let Some(most) = limit.per_day
         && count.day.1 >= most
     {
-        return Some((LimitKind::PerDay, most, Some(next_day(times.day))));
+        return Some((LimitKind::PerDay, most, Some(next_day(count.day.0))));
     }
     if let Some(most) = limit.per_minute
         && let Some(wait) = count.minute.wait(times.since_start, most)
@@ -385,6 +401,11 @@ fn next_day(day: i64) -> u64 {
 }
 
 impl LimitSlot {
+    /// What keeps the call open beyond the slot, if it is limited.
+    pub(crate) fn open_call(&self) -> Option<Arc<OpenCall>> {
+        self.open.clone()
+    }
+
     /// Takes the counts back, because nothing was sent after all.
     pub(crate) async fn take_back(self) {
         let Some(limiter) = &self.limiter else { return };
@@ -420,11 +441,10 @@ impl LimitSlot {
     }
 }
 
-impl Drop for LimitSlot {
+impl Drop for OpenCall {
     fn drop(&mut self) {
-        let Some(limiter) = &self.limiter else { return };
-        let mut counts = limiter.counts.lock();
-        for (_, key) in &self.counted {
+        let mut counts = self.limiter.counts.lock();
+        for key in &self.counted {
             if let Some(count) = counts.get_mut(key) {
                 count.open = count.open.saturating_sub(1);
                 count.freed.notify_waiters();

@@ -4,6 +4,7 @@ use std::{
     collections::HashMap,
     fmt::{self, Write},
     sync::Arc,
+    time::Duration,
 };
 
 use jsonschema::{
@@ -114,6 +115,46 @@ impl Schema {
 impl Uncheckable {
     fn new(tool: &Tool, error: &SchemaError) -> Self {
         Self { tool: tool.name.to_string(), reason: error.to_string() }
+    }
+}
+
+/// A JSON Schema that somebody else's values are checked against.
+#[derive(Debug)]
+pub struct ValueSchema(Arc<Validator>);
+
+/// What a value does not fit.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct Unfit(pub String);
+
+/// How long the check of one value may take. A schema that refers to itself may take for ever.
+const VALUE_TIMEOUT: Duration = Duration::from_secs(2);
+
+impl ValueSchema {
+    /// Compiles a schema, or says what is wrong with it. Fetches nothing.
+    pub fn compile(schema: &Value) -> Result<Self, Unfit> {
+        let compiled = compile(schema).map_err(|error| Unfit(error.to_string()))?;
+        Ok(Self(Arc::new(compiled)))
+    }
+
+    /// Returns the value if it fits. Otherwise says where it does not, which may quote the value.
+    pub async fn check(&self, value: Value) -> Result<Value, Unfit> {
+        let validator = Arc::clone(&self.0);
+        let checking = tokio::task::spawn_blocking(move || {
+            let errors: Vec<String> = validator
+                .iter_errors(&value)
+                .take(SHOWN_VIOLATIONS)
+                .map(|error| match path(&error) {
+                    place if place.is_empty() => shorten(&error.to_string()),
+                    place => format!("{}: {}", shorten(&place), shorten(&error.to_string())),
+                })
+                .collect();
+            if errors.is_empty() { Ok(value) } else { Err(Unfit(errors.join("; "))) }
+        });
+        match tokio::time::timeout(VALUE_TIMEOUT, checking).await {
+            Ok(Ok(outcome)) => outcome,
+            _ => Err(Unfit("the check against the schema does not end".to_owned())),
+        }
     }
 }
 

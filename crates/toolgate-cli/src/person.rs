@@ -1,7 +1,9 @@
 //! The person who gives a permission in a shell. All commands that do so ask here.
 
 mod dialog;
+mod keyboard;
 mod password;
+mod system;
 
 use std::{
     fs::{File, OpenOptions},
@@ -12,7 +14,8 @@ use toolgate_broker::{ApprovalRequest, PersonAnswer};
 use toolgate_config::Presence;
 use toolgate_policy::definitions::spelled_out;
 
-use self::dialog::Dialog;
+pub(crate) use self::keyboard::Withdrawn;
+use self::{dialog::Dialog, keyboard::Keyboard};
 use crate::{failure::Failure, lineage, print, terminal};
 
 /// The question after what is shown.
@@ -55,6 +58,14 @@ impl Person {
         }
     }
 
+    /// The same person, who is not asked any more once the question is withdrawn. A dialog stays.
+    pub(crate) fn unless(mut self, withdrawn: Withdrawn) -> Self {
+        if let Self::Terminal(terminal, _) = &mut self {
+            terminal.typed.get_mut().unless(withdrawn);
+        }
+        self
+    }
+
     /// Asks about a call, and for how long and with which arguments it is allowed. A dialog asks about
     /// this call alone.
     pub(crate) fn answers(&mut self, request: &ApprovalRequest) -> Result<PersonAnswer, Failure> {
@@ -95,7 +106,7 @@ impl Person {
 /// The controlling terminal. Whatever stdin and stdout are, the question goes there and the answer
 /// comes from there: a program without a terminal cannot answer.
 pub(crate) struct OpenTerminal {
-    pub(crate) typed: BufReader<File>,
+    pub(crate) typed: BufReader<Keyboard>,
     pub(crate) screen: File,
 }
 
@@ -115,7 +126,7 @@ impl OpenTerminal {
             return Err(nobody());
         }
         forget_typed(&keyboard);
-        Ok(Self { typed: BufReader::new(keyboard), screen })
+        Ok(Self { typed: BufReader::new(Keyboard::new(keyboard)), screen })
     }
 
     fn agrees(&mut self, shown: &str, question: &str) -> Result<bool, Failure> {

@@ -1,4 +1,4 @@
-//! The MCP server side: one server in front of a [`Host`](toolgate_host::Host), or of one MCP server.
+//! The MCP server side: one server in front of a [`ToolHost`](toolgate_host::ToolHost), or of one MCP server.
 //!
 //! A [`McpService`] answers the requests of one client; a [`ServiceFactory`] creates one for each client.
 //! The transports ([`serve_stdio`], [`serve_http`]) do framing, handshakes, sessions and the two eras of

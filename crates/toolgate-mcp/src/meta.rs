@@ -14,3 +14,5 @@ pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 /// The token that notifications of progress repeat.
 pub const PROGRESS_TOKEN: &str = "progressToken";
+/// Who makes a call, as toolgate tells a server that is to know it.
+pub const CALLER: &str = "toolgate/caller";

@@ -49,6 +49,10 @@ pub struct Grant {
     pub definition: Option<Fingerprint>,
     /// The arguments that the grant covers.
     pub arguments: GrantedArguments,
+    /// The hash of what the client sent beside the arguments, in `_meta`; `None` for nothing. A call
+    /// with another `_meta` is not covered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Fingerprint>,
     /// The labels of the data that the person was informed of. A call with other data is not
     /// covered.
     #[serde(default)]
@@ -107,6 +111,8 @@ pub struct GrantRequest<'r> {
     pub definition: Fingerprint,
     /// The arguments.
     pub arguments: &'r Value,
+    /// The hash of what the client sends beside the arguments, in `_meta`.
+    pub meta: Option<Fingerprint>,
     /// The labels of the data, from [`Decision::flow_labels`].
     pub labels: LabelSet,
     /// The tools that the data came from, from [`Decision::flow_origins`].
@@ -189,6 +195,7 @@ impl Grant {
             && self.tool == *request.tool
             && self.endpoint == request.endpoint
             && self.definition.is_none_or(|definition| definition == request.definition)
+            && self.meta == request.meta
             && self.is_valid(request.now)
             && self.presence >= request.presence
             && self.labels.is_superset(request.labels)

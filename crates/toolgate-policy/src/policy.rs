@@ -309,7 +309,7 @@ impl ToolPolicy {
     pub fn is_hidden(&self) -> bool {
         let denies = |from: CallPath| {
             let may_apply = |rule: &Rule| rule.caller.from.is_none_or(|it| it == from);
-            self.denies_all(&|rule| rule.is_whole(from), &may_apply)
+            self.denies_all(&|rule| rule.is_for_all(from), &may_apply)
         };
         denies(CallPath::Direct) && denies(CallPath::Script)
     }
@@ -318,22 +318,29 @@ impl ToolPolicy {
     /// is not listed for this caller.
     pub fn is_closed_to(&self, caller: &CallerFacts, from: CallPath) -> bool {
         let may_apply = |rule: &Rule| rule.caller.holds(caller, from, rule.verdict);
-        self.denies_all(&|rule| rule.arguments.is_empty() && may_apply(rule), &may_apply)
+        self.denies_all(&may_apply, &may_apply)
     }
 
-    /// Whether all of some calls are denied: by a rule that applies to all of them, or by the mode if
-    /// no other rule may apply to any of them.
+    /// Whether all of some calls are denied: by a rule that applies to all of them, by two of which one
+    /// applies where the other does not, or by the mode if no other rule may apply to any of them.
+    /// `is_for_all` says whether a rule applies to all of them if its conditions on arguments hold.
     fn denies_all(
         &self,
-        applies_to_all: &dyn Fn(&Rule) -> bool,
+        is_for_all: &dyn Fn(&Rule) -> bool,
         may_apply: &dyn Fn(&Rule) -> bool,
     ) -> bool {
         let is_deny = |rule: &Rule| rule.verdict == Verdict::Deny;
-        let by_rule = self.calls.iter().any(|rule| is_deny(rule) && applies_to_all(rule));
+        let denials = || self.calls.iter().filter(|rule| is_deny(rule) && is_for_all(rule));
+        let is_halved = |rule: &Rule| {
+            let Some((argument, wanted)) = rule.arguments.existence() else { return false };
+            let other = Some((argument, !wanted));
+            denials().any(|rule| rule.arguments.existence() == other)
+        };
+        let by_rule = denials().any(|rule| rule.arguments.is_empty() || is_halved(rule));
         let by_mode = || self.calls.iter().all(|rule| is_deny(rule) || !may_apply(rule));
         by_rule
             || (self.default.1 == Verdict::Deny && by_mode())
-            || self.above.as_ref().is_some_and(|above| above.denies_all(applies_to_all, may_apply))
+            || self.above.as_ref().is_some_and(|above| above.denies_all(is_for_all, may_apply))
     }
 
     /// The limits of its calls.

@@ -175,13 +175,14 @@ impl Rule {
         }
     }
 
-    /// Whether the rule matches every call of its tools that is made in this way.
-    pub(crate) fn is_whole(&self, from: CallPath) -> bool {
+    /// Whether the rule matches every call of its tools that is made in this way, if its conditions
+    /// on arguments hold.
+    pub(crate) fn is_for_all(&self, from: CallPath) -> bool {
         let caller = CallerCondition {
             from: self.caller.from.filter(|it| *it != from),
             ..self.caller.clone()
         };
-        caller.is_empty() && self.arguments.is_empty() && self.flow.is_empty()
+        caller.is_empty() && self.flow.is_empty()
     }
 
     /// Whether the rule has no conditions beside its target.

@@ -10,24 +10,41 @@ use std::{
 
 use crate::StoreError;
 
-/// Identifies the content of a file without reading it.
+/// Identifies the content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileStamp {
     modified: Option<SystemTime>,
     bytes: u64,
     /// Every change creates a new file, so that two changes at the same time differ too.
     file: u64,
+    /// The hash of the content, if it was read.
+    content: Option<blake3::Hash>,
 }
 
+/// Longer files are not read. They are not used either.
+const LONGEST_READ: u64 = 16 * 1024 * 1024;
+
 impl FileStamp {
-    /// The stamp of the current file; `None` if there is no file.
+    /// The stamp of the current file, without reading it; `None` if there is no file. It differs after
+    /// every change by toolgate, which replaces files.
     pub fn of(path: &Path) -> Option<Self> {
         let metadata = fs::metadata(path).ok()?;
         #[cfg(unix)]
         let file = std::os::unix::fs::MetadataExt::ino(&metadata);
         #[cfg(not(unix))]
         let file = 0;
-        Some(Self { modified: metadata.modified().ok(), bytes: metadata.len(), file })
+        let modified = metadata.modified().ok();
+        Some(Self { modified, bytes: metadata.len(), file, content: None })
+    }
+
+    /// The stamp of a small file that others edit, by its content too: an edit in place can leave the
+    /// length and the time as they were.
+    pub fn of_content(path: &Path) -> Option<Self> {
+        let stamp = Self::of(path)?;
+        // A pipe would never end, or would be empty the second time.
+        let is_file = fs::metadata(path).is_ok_and(|found| found.is_file());
+        let content = is_file.then(|| read_bounded(path, LONGEST_READ).ok()).flatten();
+        Some(Self { content: content.map(|content| blake3::hash(&content)), ..stamp })
     }
 }
 

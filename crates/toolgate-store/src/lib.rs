@@ -7,8 +7,10 @@
 //! - [`VectorCache`]: the vectors of an encoder, so that no text is encoded twice.
 //! - [`ServerLog`]: the stderr of servers, bounded.
 //! - [`UsageLog`]: which query led to which call, bounded.
+//! - [`LiveFolder`]: what running gateways say of their sessions.
 //! - [`AccessTokens`]: the access tokens of HTTP clients, as hashes.
-//! - [`Vault`]: the secrets of logins, encrypted.
+//! - [`ChatStore`]: the chats of `toolgate chat`.
+//! - [`Vault`]: the secrets of logins and the keys of models, encrypted.
 //!
 //! All of these except the access tokens can be lost without harm; after the loss of a vault, people
 //! log in again. A file that cannot be read counts as missing. A failed write is an error that the
@@ -24,10 +26,12 @@
 //! appended, and vectors, choices and the usage log are written under a lock.
 
 mod audit;
+mod chats;
 mod choices;
 mod definitions;
 mod files;
 mod journal;
+mod live;
 mod lock;
 mod logs;
 mod quotas;
@@ -48,6 +52,7 @@ use thiserror::Error;
 pub use audit::{
     AuditError, AuditExtent, AuditLimits, AuditLog, AuditPosition, AuditProblem, AuditRecord,
 };
+pub use chats::{ChatStore, MAX_CHAT_BYTES, MAX_CHATS, StoredChat};
 pub use choices::{
     ChoiceFile, Choices, Consent, DamagedChoices, MAX_REQUESTS, ServerConsentRequest, SwitchedBy,
 };
@@ -58,6 +63,7 @@ pub use journal::{
     NewRun, PastCallRow, PastEvent, QuestionReference, Retention, RunCall, RunDetail, RunHistory,
     RunState, RunSummary, StoredApproval, WRITABLE,
 };
+pub use live::{LiveFile, LiveFolder};
 pub use logs::{LogSource, MAX_LOG_BYTES, ServerLog, utc};
 pub use quotas::{QuotaCount, QuotaError, QuotaFile, QuotaOutcome, QuotaRequest};
 pub use shapes::{MAX_SHAPES_BYTES, ShapeStore};
@@ -155,9 +161,19 @@ impl Store {
         AuditLog::new(self.root.join("audit").join("audit.jsonl"))
     }
 
+    /// What running gateways say of themselves.
+    pub fn live(&self) -> LiveFolder {
+        LiveFolder::new(self.root.join("live"))
+    }
+
     /// The secrets of logins.
     pub fn vault(&self, key: VaultKey) -> Vault {
         Vault::new(self.root.join("vault"), key)
+    }
+
+    /// The stored chats.
+    pub fn chats(&self) -> ChatStore {
+        ChatStore::new(self.root.join("chats"))
     }
 
     /// The log of one server.

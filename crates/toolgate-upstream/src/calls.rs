@@ -18,7 +18,10 @@ use tokio_util::sync::CancellationToken;
 use toolgate_catalog::ServerName;
 use toolgate_mcp::{
     ErrorObject,
-    client::{ConnectionHandler, InputRequest, OpenInputRequests, OutputSource, RelatedRequest},
+    client::{
+        AFTER_CANCELLATION, CallHold, ConnectionHandler, InputRequest, OpenInputRequests,
+        OutputSource, RelatedRequest,
+    },
     methods,
 };
 
@@ -29,10 +32,6 @@ use crate::{
     input_requests,
     upstream::ServerObserver,
 };
-
-/// How long after a cancellation a server may still send an input request for the call. Until then,
-/// the caller keeps its slot.
-const AFTER_CANCELLATION: Duration = Duration::from_secs(10);
 
 /// How long a call waits for its slot while the current caller has an open input request.
 const SLOT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -83,8 +82,11 @@ impl PendingCall {
     }
 }
 
-/// A call, and its slot if it was abandoned.
-type CallEntry = (Arc<PendingCall>, Option<CallSlot>);
+/// A call, and what it keeps if it was abandoned.
+type CallEntry = (Arc<PendingCall>, AbandonedCall);
+
+/// What an abandoned call keeps: its slot, and what its sender gave it.
+pub(crate) type AbandonedCall = (Option<CallSlot>, Option<CallHold>);
 
 /// The state of one connection. It handles notifications and input requests of the server.
 pub(crate) struct ConnectionState {
@@ -192,7 +194,7 @@ impl ConnectionState {
     /// Adds a call and returns its key.
     pub(crate) fn add(&self, call: Arc<PendingCall>) -> i64 {
         let key = self.next_key.fetch_add(1, Ordering::Relaxed);
-        self.calls.lock().insert(key, (call, None));
+        self.calls.lock().insert(key, (call, AbandonedCall::default()));
         key
     }
 
@@ -230,16 +232,16 @@ impl ConnectionState {
         drop(call);
     }
 
-    /// Keeps a call for which no caller waits. The server may still work on it. So the caller keeps
-    /// its slot until the call is `answered`, or for ten seconds.
+    /// Keeps a call for which no caller waits. The server may still work on it, or send an input request
+    /// for it. So the caller keeps its slot until the call is `answered`, or for ten seconds.
     pub(crate) fn abandon(
         self: &Arc<Self>,
         key: i64,
-        slot: Option<CallSlot>,
+        kept_by: AbandonedCall,
         answered: impl Future<Output = ()> + Send + 'static,
     ) {
         if let Some((_, kept)) = self.calls.lock().get_mut(&key) {
-            *kept = slot;
+            *kept = kept_by;
         }
         let state = Arc::downgrade(self);
         tokio::spawn(async move {

@@ -12,8 +12,8 @@ use toolgate_catalog::ServerName;
 use toolgate_mcp::{
     Era, JsonObject,
     client::{
-        Backoff, ConnectionClient, PERSON_TIMEOUT, RawConnection, Redactor, RequestError,
-        ServerLimits,
+        Backoff, CallHold, ConnectionClient, PERSON_TIMEOUT, RawConnection, Redactor, RequestError,
+        ServerLimits, answered,
     },
     meta, methods,
 };
@@ -53,6 +53,9 @@ pub struct CallOptions {
     pub input_handler: Option<Arc<dyn InputHandler>>,
     /// Says at the moment of sending whether the call may still be sent. Without one it may.
     pub send_check: Option<SendCheck>,
+    /// Dropped when the server no longer works on the call: when it has answered, or some time after
+    /// nobody waits any more.
+    pub hold: Option<CallHold>,
 }
 
 /// Says whether a call may still be sent: the definition of the tool can change while the call waits
@@ -340,9 +343,11 @@ impl Connection {
         };
         call.over.cancel();
         let request = request.cancel(reason).await;
-        self.state.abandon(key, slot.take(), async move {
-            if let Some(mut request) = request {
-                let _ = request.response().await;
+        let kept = (slot.take(), options.hold.clone());
+        let is_held = kept.1.is_some();
+        self.state.abandon(key, kept, async move {
+            if request.is_some() || is_held {
+                answered(request).await;
             }
         });
         Err(error)

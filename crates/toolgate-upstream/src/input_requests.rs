@@ -268,7 +268,7 @@ mod tests {
         let (ada, bob) = (person(Some("ada")), person(Some("bob")));
         call(&state, Some(&ada));
         call(&state, Some(&bob));
-        state.abandon(1, None, std::future::pending());
+        state.abandon(1, (None, None), std::future::pending());
         assert_eq!(asked(&state, "roots/list", None).await, Err(-32600));
         tokio::time::sleep(Duration::from_secs(11)).await;
         assert_eq!(asked(&state, "roots/list", None).await, Ok(json!("bob")));
@@ -302,7 +302,7 @@ mod tests {
             let answered = async {
                 let _ = answered.await;
             };
-            state.abandon(key, slot, answered);
+            state.abandon(key, (slot, None), answered);
             let (mut waiting, started) = (Box::pin(state.slot(bobs)), Instant::now());
             assert!((&mut waiting).now_or_never().is_none());
             // The caller itself does not wait, and gets the input request.

@@ -36,7 +36,7 @@ pub use spec::{ServerSpec, StartMode};
 pub use toolgate_mcp::{
     HttpDialect,
     client::{
-        ConnectFailure, ConnectionClient, ConnectionHandler, Endpoint, HttpEndpoint,
+        CallHold, ConnectFailure, ConnectionClient, ConnectionHandler, Endpoint, HttpEndpoint,
         InProcessServer, InputRequest, OutputSource, ProcessLineage, RawConnection, RawRequest,
         Redactor, RelatedRequest, RequestError, ServerLimits, StdioEndpoint, TokenProvider,
         launcher_main, lineage_of, own_lineage, use_launcher,

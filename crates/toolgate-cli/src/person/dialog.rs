@@ -1,13 +1,10 @@
 //! A dialog on the desktop, by a program that the system has for this.
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-};
+use std::{env, path::PathBuf, process::Stdio};
 
 use toolgate_policy::definitions::spelled_out;
 
+use super::system::{of_system, system_command};
 use crate::failure::Failure;
 
 /// Longer texts do not fit on a screen.
@@ -34,7 +31,7 @@ const KINDS: [(&str, DialogKind); 3] = [
 ];
 
 impl Dialog {
-    /// Finds a program on `PATH`.
+    /// Finds a program of the system.
     pub(crate) fn find() -> Result<Self, Failure> {
         let unavailable = |why: &str| {
             Failure::usage(format!(
@@ -47,9 +44,9 @@ impl Dialog {
                 "run it on the desktop, or set `approvals.presence` to \"terminal\" in the configuration",
             ));
         }
-        let found = KINDS.iter().find_map(|(name, kind)| Some((on_path(name)?, *kind)));
+        let found = KINDS.iter().find_map(|(name, kind)| Some((of_system(name)?, *kind)));
         let (program, kind) = found.ok_or_else(|| {
-            unavailable("there is no zenity, kdialog or osascript on PATH").hint(
+            unavailable("the system has no zenity, kdialog or osascript").hint(
                 "install one of them, or set `approvals.presence` to \"terminal\" in the configuration",
             )
         })?;
@@ -63,7 +60,7 @@ impl Dialog {
         if shown.len() < text.len() {
             shown.push_str("…\n(There is more: `toolgate approve` shows all of it.)");
         }
-        let mut command = Command::new(&self.program);
+        let mut command = system_command(&self.program);
         match self.kind {
             DialogKind::Zenity => {
                 command.args(["--question", "--no-markup", "--default-cancel"]);
@@ -95,26 +92,36 @@ fn as_html(text: &str) -> String {
     format!("<qt>{}</qt>", text.replace('\n', "<br>"))
 }
 
-/// The program of this name on `PATH`.
-pub(super) fn on_path(name: &str) -> Option<PathBuf> {
-    let path = env::var_os("PATH")?;
-    env::split_paths(&path).map(|folder| folder.join(name)).find(|program| is_program(program))
-}
-
-#[cfg(unix)]
-fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_program(path: &Path) -> bool {
-    path.is_file()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A program that writes down what it is asked, in place of one of the system.
+    #[cfg(unix)]
+    #[test]
+    fn a_dialog_shows_the_whole_question_and_only_its_button_allows() {
+        use std::{fs, os::unix::fs::PermissionsExt as _};
+
+        let folder = tempfile::tempdir().unwrap();
+        let (program, log) = (folder.path().join("dialog"), folder.path().join("log"));
+        let mut all = String::new();
+        for (kind, code) in [
+            (DialogKind::Kdialog, 1),
+            (DialogKind::Zenity, 5),
+            (DialogKind::Zenity, 0),
+            (DialogKind::Osascript, 0),
+        ] {
+            let script =
+                format!("#!/bin/sh\nprintf '%s\\n' \"$@\" > '{}'\nexit {code}\n", log.display());
+            fs::write(&program, script).unwrap();
+            fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+            let dialog = Dialog { program: program.clone(), kind };
+            let is_agreed = dialog.agrees("Call <b>a</b>\u{202e}?\n\nAllow?").unwrap();
+            assert_eq!(is_agreed, code == 0, "{kind:?}");
+            all.push_str(&fs::read_to_string(&log).unwrap());
+        }
+        insta::assert_snapshot!(all);
+    }
 
     #[test]
     fn a_dialog_does_not_take_a_text_for_html() {

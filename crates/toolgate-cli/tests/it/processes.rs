@@ -88,9 +88,7 @@ async fn no_process_survives_a_normal_end() {
 async fn no_process_survives_a_killed_toolgate() {
     let workplace = workplace();
     let mut gateway = start(&workplace).await;
-    let pid = gateway.pid().unwrap().to_string();
-    let killed = Command::new("kill").args(["-KILL", &pid]).status().await.unwrap();
-    assert!(killed.success());
+    send("-KILL", &gateway.pid().unwrap().to_string()).await;
     gateway.wait().await.unwrap();
     all_gone(&workplace).await;
 }
@@ -110,6 +108,40 @@ async fn no_process_survives_the_crash_of_its_server() {
     gateway.close_stdin();
     gateway.wait().await.unwrap();
     all_gone(&workplace).await;
+}
+
+#[tokio::test]
+async fn no_process_survives_if_the_launcher_was_stopped() {
+    for how in ["a normal end", "a kill"] {
+        let workplace = workplace();
+        let mut gateway = start(&workplace).await;
+        let launcher = launcher(workplace.path());
+        send("-STOP", &launcher).await;
+        if how == "a kill" {
+            send("-KILL", &gateway.pid().unwrap().to_string()).await;
+        } else {
+            gateway.close_stdin();
+        }
+        gateway.wait().await.unwrap();
+        all_gone(&workplace).await;
+    }
+}
+
+/// The process that ends what the server of a workplace has started.
+fn launcher(folder: &Path) -> String {
+    let folder = folder.display().to_string();
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let mut numbers = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let found = numbers.find(|number| {
+        let line = fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line);
+        line.starts_with("toolgate-launcher") && line.contains(&folder)
+    });
+    found.unwrap()
+}
+
+async fn send(signal: &str, process: &str) {
+    assert!(Command::new("kill").args([signal, process]).status().await.unwrap().success());
 }
 
 #[tokio::test]

@@ -3,14 +3,14 @@
 use std::fmt::Write;
 
 use toolgate_catalog::RequestedMode;
-use toolgate_host::{Session, one_line};
+use toolgate_host::{ToolSession, one_line};
 
 const MAX_NAMED_SERVERS: usize = 40;
 const MAX_DESCRIPTION_CHARACTERS: usize = 80;
 
 /// A few sentences, the names of the servers, and their own instructions. The text does not change during
 /// a session, so that prompt caches hold.
-pub(crate) fn instructions(session: &Session) -> String {
+pub(crate) fn instructions(session: &ToolSession) -> String {
     let host = session.host();
     let mut text = String::from(
         "This server gives access to other servers. Where search_tools is listed, most of their \

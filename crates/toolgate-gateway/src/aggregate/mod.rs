@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolgate_broker::{Caller, SessionContext};
-use toolgate_host::{CallFailure, Host, Session};
+use toolgate_host::{CallFailure, ToolHost, ToolSession};
 use toolgate_mcp::{ErrorObject, JsonObject, meta, methods};
 use toolgate_upstream::{CallOptions, ClientId, Progress};
 
@@ -23,12 +23,12 @@ use crate::{
 
 /// Creates a session of one host for every client.
 #[derive(Debug, Clone)]
-pub struct AggregateFactory(Host);
+pub struct AggregateFactory(ToolHost);
 
 /// Answers requests from one session of a host.
 #[derive(Debug)]
 struct AggregateService {
-    session: Arc<Session>,
+    session: Arc<ToolSession>,
     /// Identifies the client to servers that send input requests, whichever call they belong to.
     client: ClientId,
     sent_list: Arc<SentList>,
@@ -42,7 +42,7 @@ const MAX_QUEUED_PROGRESS: usize = 256;
 
 impl AggregateFactory {
     /// A factory for sessions of this host.
-    pub fn new(host: Host) -> Self {
+    pub fn new(host: ToolHost) -> Self {
         Self(host)
     }
 }
@@ -117,6 +117,7 @@ impl McpService for AggregateService {
                 cancel: request.cancel,
                 input_handler: Some(Arc::new(request.channel.of_client(self.client))),
                 send_check: None,
+                hold: None,
             };
             let sending = async {
                 let sent = if request.method == methods::TOOLS_CALL {

@@ -10,7 +10,7 @@ use std::{
 use futures::{FutureExt as _, StreamExt as _, stream};
 use serde_json::{Map, Value, json};
 use tokio::sync::{Mutex, watch};
-use toolgate_host::{NotificationStream, ServerNotification, Session};
+use toolgate_host::{NotificationStream, ServerNotification, ToolSession};
 use toolgate_mcp::{ErrorObject, JsonObject, meta, methods};
 use toolgate_upstream::CallOptions;
 
@@ -62,7 +62,7 @@ struct ListChanges {
 }
 
 impl ListChanges {
-    fn new(session: &Session) -> Self {
+    fn new(session: &ToolSession) -> Self {
         Self { of_host: session.host().changes(), of_session: session.list_changes() }
     }
 
@@ -83,7 +83,7 @@ impl ListChanges {
 
 /// Notifies a legacy client until its session ends. Does not keep the session alive.
 pub(crate) fn notify(
-    session: &Arc<Session>,
+    session: &Arc<ToolSession>,
     sent_list: Arc<SentList>,
     channel: ClientChannel,
 ) -> impl Future<Output = ()> + Send + use<> {
@@ -107,7 +107,7 @@ pub(crate) fn notify(
 
 /// Answers `subscriptions/listen`: notifies a modern client until it cancels the request.
 pub(crate) async fn listen(
-    session: &Arc<Session>,
+    session: &Arc<ToolSession>,
     params: &JsonObject,
     request: IncomingRequest,
 ) -> Result<Value, ErrorObject> {

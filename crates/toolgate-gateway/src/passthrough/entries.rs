@@ -10,7 +10,7 @@ use tokio::sync::{Mutex, watch};
 use toolgate_broker::RawChannel;
 use toolgate_host::PassthroughGuard;
 use toolgate_mcp::methods;
-use toolgate_policy::definitions::EntryKind;
+use toolgate_policy::definitions::{EntryKind, is_only_named_by};
 
 use super::tools::read_pages;
 
@@ -20,10 +20,17 @@ use super::tools::read_pages;
 pub(crate) struct EntryLists {
     connection: Arc<dyn RawChannel>,
     guard: Arc<PassthroughGuard>,
-    held: Mutex<HashMap<EntryKind, Arc<HashSet<Arc<str>>>>>,
+    judged: Mutex<HashMap<EntryKind, Arc<JudgedList>>>,
     changes: parking_lot::Mutex<watch::Receiver<u64>>,
     /// Changes with the policy.
     reloads: parking_lot::Mutex<watch::Receiver<u64>>,
+}
+
+/// The names or URIs of a list.
+#[derive(Debug, Default)]
+struct JudgedList {
+    held: HashSet<Arc<str>>,
+    others: HashSet<String>,
 }
 
 impl EntryLists {
@@ -34,29 +41,39 @@ impl EntryLists {
     ) -> Self {
         let changes = parking_lot::Mutex::new(changes);
         let reloads = parking_lot::Mutex::new(guard.reloads());
-        Self { connection, guard, held: Mutex::default(), changes, reloads }
+        Self { connection, guard, judged: Mutex::default(), changes, reloads }
     }
 
-    /// Whether a request is about an entry that is held back.
+    /// Whether a request is about an entry that is held back, or about a resource that is not listed
+    /// and only named by templates that are.
     pub(crate) async fn holds(&self, method: &str, params: Option<&Value>) -> bool {
         let Some((kind, key)) = subject(method, params) else { return false };
-        self.held(kind).await.is_some_and(|held| held.contains(key))
+        let Some(list) = self.judged(kind).await else { return false };
+        if list.held.contains(key) {
+            return true;
+        }
+        if kind != EntryKind::Resource || list.others.contains(key) {
+            return false;
+        }
+        let Some(templates) = self.judged(EntryKind::Template).await else { return false };
+        let held = templates.held.iter().map(|template| &**template);
+        is_only_named_by(held, templates.others.iter().map(String::as_str), key)
     }
 
     /// Removes entries that are held back from a list. Each is judged as it is, because a server may
     /// list other definitions than before.
     pub(crate) async fn filter(&self, kind: EntryKind, entries: &mut Vec<Value>) {
-        if self.held(kind).await.is_some() {
+        if self.judged(kind).await.is_some() {
             entries.retain(|entry| !self.guard.is_entry_held(kind, entry));
         }
     }
 
-    /// The names or URIs of the entries that are held back; `None` if none ever is.
-    async fn held(&self, kind: EntryKind) -> Option<Arc<HashSet<Arc<str>>>> {
+    /// What of a list is held back; `None` if nothing ever is.
+    async fn judged(&self, kind: EntryKind) -> Option<Arc<JudgedList>> {
         if !self.guard.judges_entries() {
             return None;
         }
-        let mut held = self.held.lock().await;
+        let mut judged = self.judged.lock().await;
         let is_stale = [&self.changes, &self.reloads].map(|changes| {
             let mut changes = changes.lock();
             let has_changed = changes.has_changed().unwrap_or_default();
@@ -64,19 +81,23 @@ impl EntryLists {
             has_changed
         });
         if is_stale.contains(&true) {
-            held.clear();
+            judged.clear();
         }
-        if let Some(held) = held.get(&kind) {
-            return Some(Arc::clone(held));
+        if let Some(list) = judged.get(&kind) {
+            return Some(Arc::clone(list));
         }
         let (method, field) = list_of(kind);
         let (list, is_whole) = read_pages(&self.guard, &*self.connection, method, field).await;
         let guard = Arc::clone(&self.guard);
-        let judging = move || guard.held_entries(kind, &list, is_whole);
-        let judged = tokio::task::spawn_blocking(judging).await.unwrap_or_default();
-        let judged = Arc::new(judged);
-        held.insert(kind, Arc::clone(&judged));
-        Some(judged)
+        let judging = move || {
+            let held = guard.held_entries(kind, &list, is_whole);
+            let keys = list.iter().filter_map(|entry| entry.get(kind.key_field())?.as_str());
+            let others = keys.filter(|key| !held.contains(*key)).map(str::to_owned).collect();
+            JudgedList { held, others }
+        };
+        let list = Arc::new(tokio::task::spawn_blocking(judging).await.unwrap_or_default());
+        judged.insert(kind, Arc::clone(&list));
+        Some(list)
     }
 }
 

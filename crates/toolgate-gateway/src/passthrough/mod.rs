@@ -253,7 +253,7 @@ impl PassthroughService {
             set_meta(params, meta::PROGRESS_TOKEN, json!(route.key));
         }
         let (method, cancel) = (request.method.clone(), request.cancel.clone());
-        let request = RawRequest { key: json!(route.key), method, params, cancel };
+        let request = RawRequest { key: json!(route.key), method, params, cancel, hold: None };
         connection::send(&mut admission.request, &*self.connection, request).await
     }
 
@@ -343,6 +343,7 @@ impl PassthroughService {
             method: methods::SET_LOG_LEVEL.to_owned(),
             params: Some(json!({ "level": level })),
             cancel: request.cancel.clone(),
+            hold: None,
         };
         let sent = connection::send_unjudged(&self.guard, &*self.connection, request).await;
         if let Err(error) = sent {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolgate_broker::{Admitted, BrokerError, CallContext};
 use toolgate_catalog::{Fingerprint, Tool};
 use toolgate_mcp::{ErrorObject, codes, methods};
-use toolgate_policy::definitions::EntryKind;
+use toolgate_policy::{CallPath, definitions::EntryKind};
 use toolgate_upstream::{CallError, CallOptions, RequestError};
 
 use super::{Admission, PassthroughService, connection::admit_unjudged};
@@ -46,7 +46,7 @@ impl PassthroughService {
                 if self.connection.era() == Era::Modern {
                     // The server gets them in one request.
                     for (_, admitted) in std::mem::take(&mut admission.subscriptions) {
-                        admitted.end_unsent(Ok(&Value::Null));
+                        admitted.end_unsent(Ok(&Value::Null)).await;
                     }
                 }
                 self.forward(request, &mut admission).await
@@ -114,7 +114,7 @@ impl PassthroughService {
             }
             let (server, tool) = (self.guard.server().clone(), tool.id.tool.to_string());
             let outdated = CallError::DefinitionChanged { server, tool }.into();
-            admitted.end_unsent(Err(&outdated));
+            admitted.end_unsent(Err(&outdated)).await;
             if judgements.next().is_none() {
                 return adapt_outcome(era, &method, refusal(&method, &outdated));
             }
@@ -127,10 +127,10 @@ impl PassthroughService {
             Ok(result) if result.get("resultType") == Some(&json!("input_required")) => {
                 self.add_waiting(continuation(&method, &arguments, Some(result)), admitted);
             }
-            Ok(result) => admitted.end_unsent(Ok(result)),
+            Ok(result) => admitted.end_unsent(Ok(result)).await,
             Err(error) => {
                 let error = BrokerError::Raw(RequestError::Refused(error.clone()));
-                admitted.end_unsent(Err(&error));
+                admitted.end_unsent(Err(&error)).await;
             }
         }
         outcome
@@ -161,11 +161,14 @@ impl PassthroughService {
         } else {
             self.guard.unlisted(&name)
         };
+        // For a caller who can make no call of it there is no such tool.
+        let (broker, caller) = (self.guard.broker(), &self.session.caller().facts);
+        let tool = tool.filter(|tool| broker.is_open(tool, caller, CallPath::Direct));
         let arguments = field("arguments").filter(|arguments| !arguments.is_null());
         let arguments = arguments.unwrap_or_else(|| json!({}));
         let Some(tool) = tool else {
             let context = CallContext::direct(&self.session);
-            self.guard.broker().refuse_unknown(&name, &arguments, &context, None);
+            self.guard.broker().refuse_unknown(&name, &arguments, &context, None).await;
             let name: String = name.chars().take(128).collect();
             return Err(ErrorObject::invalid_params(format!("there is no tool `{name}`"), None));
         };

@@ -76,6 +76,7 @@ impl OwnSubscription {
                 method: methods::LISTEN.to_owned(),
                 params: Some(json!({ "notifications": filter })),
                 cancel: cancelled,
+                hold: None,
             };
             connection::send_unjudged(&guard, &*channel, request).await
         });
@@ -118,7 +119,7 @@ pub(crate) async fn listen(
     let mut subscribed = Vec::new();
     for (uri, mut admitted) in admitted.into_iter().take(MAX_LISTENED_RESOURCES) {
         if !capability(channel, "resources", "subscribe") {
-            admitted.end_unsent(Ok(&Value::Null));
+            admitted.end_unsent(Ok(&Value::Null)).await;
             continue;
         }
         let subscribe = uri_request(methods::RESOURCES_SUBSCRIBE, &uri, request.cancel.clone());
@@ -172,5 +173,5 @@ fn capability(connection: &dyn RawChannel, group: &str, name: &str) -> bool {
 
 fn uri_request(method: &str, uri: &Value, cancel: CancellationToken) -> RawRequest {
     let (method, params) = (method.to_owned(), Some(json!({ "uri": uri })));
-    RawRequest { key: Value::Null, method, params, cancel }
+    RawRequest { key: Value::Null, method, params, cancel, hold: None }
 }

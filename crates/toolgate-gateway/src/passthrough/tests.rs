@@ -86,7 +86,7 @@ impl Server {
     }
 
     async fn answer(&self, request: RawRequest) -> Result<Value, ErrorObject> {
-        let RawRequest { key, method, params, cancel } = request;
+        let RawRequest { key, method, params, cancel, .. } = request;
         self.received.lock().push((method.clone(), params.clone()));
         let params = params.unwrap_or_default();
         let page = params.get("cursor").and_then(Value::as_str).unwrap_or_default();

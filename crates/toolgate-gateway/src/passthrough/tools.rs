@@ -106,6 +106,7 @@ pub(crate) async fn read_pages(
             method: method.to_owned(),
             params: Some(params),
             cancel: CancellationToken::new(),
+            hold: None,
         };
         let page = connection::send_unjudged(guard, connection, request).await;
         let Ok(mut page) = page else { return (list, false) };

@@ -10,13 +10,13 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 use toolgate_gateway::AggregateFactory;
-use toolgate_host::{Host, HostSettings, ServerSetup};
+use toolgate_host::{HostSettings, ServerSetup, ToolHost};
 use toolgate_testkit::{Builtin, Fixture, FixtureEra};
 use toolgate_upstream::{Endpoint as Address, ServerSpec, StdioEndpoint};
 
 use crate::support::{Endpoint, Events, body};
 
-fn host() -> Host {
+fn host() -> ToolHost {
     host_of([("old", FixtureEra::Legacy), ("new", FixtureEra::Modern)].map(|(name, era)| {
         let fixture = Fixture::new(name).with_era(era).with_builtins([Builtin::Echo]);
         spec(name, &fixture)
@@ -24,8 +24,8 @@ fn host() -> Host {
 }
 
 /// A host with these servers, and all of their tools in the list.
-pub(crate) fn host_of(servers: impl IntoIterator<Item = ServerSpec>) -> Host {
-    Host::start(HostSettings::new(servers.into_iter().map(ServerSetup::new).collect()))
+pub(crate) fn host_of(servers: impl IntoIterator<Item = ServerSpec>) -> ToolHost {
+    ToolHost::start(HostSettings::new(servers.into_iter().map(ServerSetup::new).collect()))
 }
 
 /// How a fixture is started.
@@ -40,7 +40,7 @@ pub(crate) fn spec(name: &str, fixture: &Fixture) -> ServerSpec {
     ServerSpec::new(name, endpoint)
 }
 
-async fn endpoint(host: &Host) -> Endpoint {
+async fn endpoint(host: &ToolHost) -> Endpoint {
     let factory = Arc::new(AggregateFactory::new(host.clone()));
     Endpoint::of(factory, Arc::default(), |_| {}).await
 }

@@ -95,6 +95,31 @@ pub struct RawRequest {
     pub params: Option<Value>,
     /// Cancels the request, and notifies the server.
     pub cancel: CancellationToken,
+    /// Dropped when the server no longer works on the request.
+    pub hold: Option<CallHold>,
+}
+
+/// Keeps a value while a server may work on a request: until it has answered, or for
+/// [`AFTER_CANCELLATION`] after nobody waits any more.
+#[derive(Clone)]
+pub struct CallHold(Arc<dyn Send + Sync>);
+
+/// How long a server that does not answer may still work on a cancelled request. Most servers do not
+/// answer such a request.
+pub const AFTER_CANCELLATION: Duration = Duration::from_secs(10);
+
+impl CallHold {
+    /// Keeps this.
+    pub fn new(kept: Arc<dyn Send + Sync>) -> Self {
+        Self(kept)
+    }
+}
+
+impl fmt::Debug for CallHold {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let users = Arc::strong_count(&self.0);
+        formatter.debug_struct("CallHold").field("users", &users).finish()
+    }
 }
 
 /// Why a request has no result.
@@ -243,7 +268,7 @@ impl RawConnection {
     /// until it is cancelled or the server ends it. All other requests have the limit `total`,
     /// which does not count the time that people need for input requests.
     pub async fn request(&self, request: RawRequest) -> Result<Value, RequestError> {
-        let RawRequest { key, method, params, cancel } = request;
+        let RawRequest { key, method, params, cancel, hold } = request;
         if cancel.is_cancelled() {
             return Err(RequestError::Cancelled);
         }
@@ -263,7 +288,13 @@ impl RawConnection {
             () = cancel.cancelled() => (RequestError::Cancelled, "cancelled by the caller"),
             () = timeout => (RequestError::TimedOut(limit), "no answer in time"),
         };
-        pending.cancel(reason).await;
+        let pending = pending.cancel(reason).await;
+        if let Some(hold) = hold {
+            tokio::spawn(async move {
+                let _ = tokio::time::timeout(AFTER_CANCELLATION, answered(pending)).await;
+                drop(hold);
+            });
+        }
         Err(error)
     }
 
@@ -341,6 +372,14 @@ impl PendingRequest {
             tracing::debug!("the server does not read that a request was cancelled");
         }
         Some(Self { shared, awaited, sending })
+    }
+}
+
+/// Waits for the answer to a cancelled request; for ever if it has no way back.
+pub async fn answered(cancelled: Option<PendingRequest>) {
+    match cancelled {
+        Some(mut request) => drop(request.response().await),
+        None => std::future::pending().await,
     }
 }
 

@@ -33,8 +33,9 @@ mod watchdog;
 pub use backoff::Backoff;
 pub use clock::{OpenInputRequest, OpenInputRequests, PERSON_TIMEOUT};
 pub use connection::{
-    ConnectionClient, ConnectionHandler, ConnectionSettings, InputRequest, OutputSource,
-    PendingRequest, RawConnection, RawRequest, RelatedRequest, RequestError, TransportFailure,
+    AFTER_CANCELLATION, CallHold, ConnectionClient, ConnectionHandler, ConnectionSettings,
+    InputRequest, OutputSource, PendingRequest, RawConnection, RawRequest, RelatedRequest,
+    RequestError, TransportFailure, answered,
 };
 pub use endpoint::{Endpoint, HttpEndpoint, ServerLimits, StdioEndpoint, place};
 pub use failure::{AuthorizationError, ConnectFailure, START_OR_CORRECT, error_chain};

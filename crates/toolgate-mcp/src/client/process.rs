@@ -266,7 +266,10 @@ impl Group {
         let life = self.life.lock();
         if *life == Life::Running {
             match &self.launcher {
-                Some(launcher) => launcher.terminate(),
+                Some(launcher) => {
+                    launcher.terminate();
+                    signal(self.number, Signal::Continue);
+                }
                 None => signal(self.number, Signal::Terminate),
             }
         }
@@ -281,6 +284,8 @@ impl Group {
         *life = Life::Over;
         if let Some(launcher) = &self.launcher {
             launcher.end();
+            // The server may have stopped it.
+            signal(self.number, Signal::Continue);
             return;
         }
         // Searched first: after the end of the child they cannot be found as descendants.
@@ -300,6 +305,7 @@ impl Drop for Group {
 
 #[derive(Clone, Copy)]
 enum Signal {
+    Continue,
     Terminate,
     Kill,
 }
@@ -309,6 +315,7 @@ fn signal(group: u32, signal: Signal) {
     use rustix::process::{Pid, kill_process_group};
 
     let signal = match signal {
+        Signal::Continue => rustix::process::Signal::CONT,
         Signal::Terminate => rustix::process::Signal::TERM,
         Signal::Kill => rustix::process::Signal::KILL,
     };

@@ -54,11 +54,14 @@ impl CommandPattern {
             Value::Null => return Truth::No,
             Value::String(line) => split(line),
             Value::Array(listed) => {
-                let word = |one: &Value| {
+                let word = |(index, one): (usize, &Value)| {
                     let word = one.as_str()?;
-                    (split(word)? == [word]).then(|| word.to_owned())
+                    // Only before the program does `A=b` set a variable.
+                    let line = if index == 0 { word.to_owned() } else { format!("x {word}") };
+                    (split(&line)?.get(usize::from(index > 0)..)? == [word])
+                        .then(|| word.to_owned())
                 };
-                listed.iter().map(word).collect()
+                listed.iter().enumerate().map(word).collect()
             }
             _ => None,
         };
@@ -283,6 +286,13 @@ mod tests {
             assert_eq!(judge(&status, &joined), Truth::Unclear, "{joined}");
         }
         assert_eq!(judge(&status, &json!(null)), Truth::No);
+        // No element is split again, and none is more than it says.
+        let log = json!(["git", "log", "*"]);
+        assert_eq!(judge(&log, &json!(["git", "log", "--format=%H", "a=b"])), Truth::Yes);
+        for odd in [["git", "log -p"], ["git log", "x"], ["git", "'log'"], ["git", ""]] {
+            assert_ne!(judge(&log, &json!(odd)), Truth::Yes, "{odd:?}");
+        }
+        assert_eq!(judge(&json!(["*"]), &json!(["A=b", "git"])), Truth::Unclear);
     }
 
     #[test]

@@ -10,6 +10,8 @@ use url::{Host, Url};
 use super::Truth;
 
 const MAX_HOSTS: usize = 1_000;
+/// What a shell expands in a path.
+const EXPANDED: [char; 6] = ['*', '?', '[', '{', '$', '`'];
 
 /// A path with `.` and `..` resolved. [`real`] resolves symbolic links.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,9 +45,17 @@ impl ArgumentLocation {
     /// The result is unclear where servers may differ: a relative path for an absolute folder, `~`,
     /// backslashes, URL escapes, a difference in case alone. It is unclear too where symbolic links
     /// of this machine lead into the folder or out of it.
+    ///
+    /// A shell or a server may expand `*`, `?`, `[`, `{`, `$` and a backtick, and find what a link leads
+    /// to. So a path with one of them is clear only if a file of this machine has this name, or if only
+    /// the last name outside of the folder has them.
     pub(super) fn holds(&self, path: &str) -> Truth {
         let Some(path) = without_scheme(path) else { return Truth::Unclear };
-        let written = self.holds_written(path);
+        let written = match self.holds_written(path) {
+            Truth::Yes if path.contains(EXPANDED) && !is_there(path) => Truth::Unclear,
+            Truth::No if is_expanded_early(path) && !is_there(path) => Truth::Unclear,
+            written => written,
+        };
         if !self.absolute || !path.starts_with('/') || written == Truth::Unclear {
             return written;
         }
@@ -85,7 +95,7 @@ impl ArgumentLocation {
         let pairs = || self.names.iter().zip(&location.names);
         // A shell or a server may replace `/e?c` with `/etc`.
         let differs = pairs().find(|(wanted, found)| wanted != found);
-        if differs.is_some_and(|(_, found)| found.contains(['*', '?', '[', '{'])) {
+        if differs.is_some_and(|(_, found)| found.contains(EXPANDED)) {
             return Truth::Unclear;
         }
         if location.names.len() < self.names.len() {
@@ -154,6 +164,17 @@ fn without_scheme(path: &str) -> Option<&str> {
     let rest = rest.strip_prefix("//").filter(|_| scheme == "file")?;
     let rest = rest.strip_prefix("localhost").unwrap_or(rest);
     Some(rest).filter(|rest| rest.starts_with('/') && !rest.contains(['?', '#']))
+}
+
+/// Whether a file of this machine has this name, letter by letter.
+fn is_there(path: &str) -> bool {
+    path.starts_with('/') && real(path).is_ok_and(|(_, exists)| exists)
+}
+
+/// Whether something before the last name of a path is expanded, so that it may lead elsewhere.
+fn is_expanded_early(path: &str) -> bool {
+    let before = path.trim_end_matches('/').rsplit_once('/').map_or("", |(before, _)| before);
+    before.contains(EXPANDED)
 }
 
 /// Where an absolute path leads on this machine, with all symbolic links followed, and whether it
@@ -260,7 +281,6 @@ mod tests {
         for inside in [
             "/home/ada/project",
             "/home/ada/project/a/../b",
-            "/home/ada/project/[id].ts",
             "file:///home/ada/project/x",
             "file://localhost/home/ada/project/x",
         ] {
@@ -293,9 +313,50 @@ mod tests {
             "/{home,x}/ada/project",
             "/home/*/project",
             "/home/ada/project\0",
+            "/home/ada/project/[id].ts",
+            "/home/ada/project/et?/x",
+            "/home/ada/project/$HOME/x",
+            "/home/ada/project/{a,../../../etc}/passwd",
+            "/srv/{a,../home/ada/project}/x",
+            "/srv/l?nk/x",
         ] {
             assert_eq!(folder.holds(unclear), Truth::Unclear, "{unclear}");
         }
+    }
+
+    /// A shell or a server that expands patterns would find something else than what was judged.
+    #[cfg(unix)]
+    #[test]
+    fn a_path_with_a_pattern_is_inside_only_if_a_file_has_this_name() {
+        let base = std::env::temp_dir().join(format!("toolgate-pattern-{}", std::process::id()));
+        let inside = base.join("inside");
+        fs::create_dir_all(&inside).unwrap();
+        std::os::unix::fs::symlink("/etc", inside.join("etc")).unwrap();
+        fs::write(inside.join("[id].ts"), "").unwrap();
+        fs::write(inside.join("Foo$Bar.class"), "").unwrap();
+        let folder = ArgumentLocation::read(inside.to_str().unwrap()).unwrap();
+        let judge = |name: &str| folder.holds(inside.join(name).to_str().unwrap());
+        let found: Vec<(&str, Truth)> = [
+            "[id].ts",
+            "Foo$Bar.class",
+            "[slug].ts",
+            "et?/passwd",
+            "[e]tc/passwd",
+            "e*/passwd",
+            "{etc,x}/passwd",
+            "$HOME",
+            "`pwd`",
+            "plain.ts",
+        ]
+        .map(|name| (name, judge(name)))
+        .to_vec();
+        fs::remove_dir_all(&base).unwrap();
+        for (name, truth) in found {
+            let is_literal = ["[id].ts", "Foo$Bar.class", "plain.ts"].contains(&name);
+            assert_eq!(truth, if is_literal { Truth::Yes } else { Truth::Unclear }, "{name}");
+        }
+        let relative = ArgumentLocation::read("docs").unwrap();
+        assert_eq!(relative.holds("docs/*/x"), Truth::Unclear);
     }
 
     #[test]

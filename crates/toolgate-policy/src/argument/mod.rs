@@ -152,6 +152,15 @@ impl ArgumentConditions {
         self.conditions.is_empty()
     }
 
+    /// If the only condition is whether an argument is there: the argument, and which is asked for.
+    pub(crate) fn existence(&self) -> Option<(Vec<&str>, bool)> {
+        let [Condition { path, operators }] = self.conditions.as_slice() else { return None };
+        match operators.as_slice() {
+            [Operator::Exists(wanted)] => Some((path.names(), *wanted)),
+            _ => None,
+        }
+    }
+
     /// Whether a rule with this verdict applies to a call. A rule that allows needs certainty; a
     /// rule that asks or denies applies to unclear values too.
     pub fn apply(&self, arguments: &Value, verdict: Verdict) -> bool {

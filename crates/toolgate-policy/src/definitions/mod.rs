@@ -29,6 +29,7 @@ mod mention;
 mod pin;
 mod scan;
 mod shadow;
+mod template;
 
 pub use difference::{
     Change, ChangeKind, Difference, DifferenceKind, Differences, Newness, TextSpan, compare,
@@ -39,3 +40,4 @@ pub use mention::ToolNames;
 pub use pin::{EntryKind, LockedDefinition, ServerEntry};
 pub use scan::{DefinitionFinding, FindingKind, HiddenKind, scan, scan_value, shown, spelled_out};
 pub use shadow::{Likeness, Shadow, ShadowIndex, Shadowed, shadowing};
+pub use template::{TemplateReading, is_only_named_by, template_names};

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::json;
 use toolgate_catalog::{Catalog, CatalogServer, Definition, ToolId};
 use toolgate_policy::{
-    Annotations, CallPath, CallerCondition, CallerFacts, Claims, Flow, Hint, Label, Mode,
-    NamePattern, Policy, PolicySettings, Rule, RuleTarget, ServerPolicy, ToolPolicySettings, Trust,
+    Annotations, ArgumentConditions, CallPath, CallerCondition, CallerFacts, Claims, Flow, Hint,
+    Label, Mode, NamePattern, Policy, PolicySettings, Rule, RuleTarget, ServerPolicy,
+    ToolPolicySettings, Trust,
     Verdict::{self, Allow, Ask, Deny},
 };
 
@@ -284,4 +285,31 @@ fn repeatable_calls_need_a_trusted_claim() {
         assert!(repeatable(Claims::Trusted, Trust::Trusted, hint));
     }
     assert!(!repeatable(Claims::All, Trust::Trusted, "openWorldHint"));
+}
+
+/// Which rules deny does not matter, if together they deny every call.
+#[test]
+fn denials_that_together_cover_every_call_hide_a_tool() {
+    let deny = || rule(0, None, Some("mail_send"), Deny);
+    let from = |path| {
+        let mut rule = deny();
+        rule.caller.from = Some(path);
+        rule
+    };
+    let exists = |wanted: bool| Rule {
+        arguments: ArgumentConditions::from_value(&json!({ "to": { "exists": wanted } })).unwrap(),
+        ..deny()
+    };
+    let is_hidden = |rules: Vec<Rule>| {
+        let settings = PolicySettings { rules, ..PolicySettings::of_mode(Mode::Allow) };
+        let id = ToolId::new("mail", "send");
+        Policy::new(settings).tool(&id, "mail_send", Annotations::default()).is_hidden()
+    };
+    assert!(is_hidden(vec![from(CallPath::Direct), from(CallPath::Script)]));
+    assert!(is_hidden(vec![exists(true), exists(false)]));
+    assert!(!is_hidden(vec![exists(true)]) && !is_hidden(vec![exists(false)]));
+    let mut direct = exists(true);
+    direct.caller.from = Some(CallPath::Direct);
+    assert!(!is_hidden(vec![direct.clone(), exists(false)]), "a script can name it");
+    assert!(is_hidden(vec![direct, exists(false), from(CallPath::Script)]));
 }

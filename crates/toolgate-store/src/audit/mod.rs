@@ -245,7 +245,10 @@ impl AuditLog {
             return None;
         }
         let has_lines = std::fs::metadata(&self.path).is_ok_and(|file| file.len() > 0);
-        read::without_head(&self.path, has_lines)
+        let problem = read::without_head(&self.path, has_lines)?;
+        // How many are missing is known then, and said.
+        let is_counted = problem == AuditProblem::NeverWritten && self.unrecorded() > 0;
+        (!is_counted).then_some(problem)
     }
 
     /// Reads the whole chain, and calls `seen` with each record and each problem. Writers do not

@@ -279,7 +279,10 @@ fn a_disk_that_is_full_before_the_first_line_leaves_a_mark() {
             .unwrap();
         assert!(status.success());
         assert_eq!(seen(&log), (Vec::new(), vec![AuditProblem::UnwrittenEnd(count)]));
-        assert_eq!(AuditLog::new(log.path().to_owned()).unrecorded(), count);
+        let now = AuditLog::new(log.path().to_owned());
+        assert_eq!(now.unrecorded(), count);
+        // Not beside that number also "it is not known how many".
+        assert_eq!(now.damage(), None);
     }
     // The disk has space again, and the first line says what is missing.
     log.append(&record("b")).unwrap();

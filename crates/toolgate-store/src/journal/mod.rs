@@ -41,6 +41,7 @@ use group_sync::GroupSync;
 use process_lock::ProcessLocks;
 pub use retention::Retention;
 use row_sum::SealedTable;
+pub(crate) use row_sum::register as register_row_sum;
 pub use rows::{
     CallDecision, CallEnd, LostCall, NewCall, NewRun, PastCallRow, PastEvent, RunCall, RunDetail,
     RunHistory, RunState, RunSummary,

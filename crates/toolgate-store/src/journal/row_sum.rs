@@ -58,7 +58,7 @@ impl SealedTable {
 }
 
 /// Makes `row_sum` known to SQLite.
-pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
+pub(crate) fn register(connection: &Connection) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
     connection.create_scalar_function(c"row_sum", -1, flags, row_sum)
 }

@@ -103,7 +103,7 @@ impl Call for RawConnection {
 
 fn request(key: Value, method: &str, params: Value) -> RawRequest {
     let cancel = CancellationToken::new();
-    RawRequest { key, method: method.to_owned(), params: Some(params), cancel }
+    RawRequest { key, method: method.to_owned(), params: Some(params), cancel, hold: None }
 }
 
 fn call(tool: &str, arguments: &Value) -> RawRequest {

@@ -137,9 +137,9 @@ async fn a_person_sees_at_the_terminal_what_they_allow() {
     place.run(&["call", "kit_counter", r#"{"tag":"a"}"#]).await;
     let id = waiting_ids(&place).await.remove(0);
     // Wherever stdout goes.
-    let mut typist = Typist::start(&place, &["approve", &id, "--for", "always"]);
     // What was typed before the question does not answer it.
-    typist.types("y\n").sees("[y/N] ").await.types("n\n");
+    let mut typist = Typist::start_after(&place, &["approve", &id, "--for", "always"], "y\n");
+    typist.sees("[y/N] ").await.types("n\n");
     let refused = typist.end().await;
     assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""), "{refused:?}");
     let approved = agree(&place, &["approve", &id, "--for", "always"]).await;
@@ -185,6 +185,23 @@ async fn other_permissions_need_a_person_too() {
     refused(place.run(&["definitions", "approve", "--all"]).await);
 }
 
+/// A display that does not exist.
+const NO_DISPLAY: &str = ":99987";
+
+/// Whether this machine has a program that shows dialogs.
+fn has_dialogs() -> bool {
+    ["zenity", "kdialog", "osascript"].iter().any(|name| {
+        ["/usr/bin", "/bin", "/usr/local/bin"]
+            .iter()
+            .any(|folder| std::path::Path::new(folder).join(name).exists())
+    })
+}
+
+/// Whether this machine could ask for a password, which no test can give.
+fn has_passwords() -> bool {
+    ["/usr/bin/pkexec", "/bin/pkexec"].iter().any(|program| fs::exists(program).unwrap())
+}
+
 /// A fake dialog program that writes down what it is asked, and answers with the code in a file.
 fn fake(place: &Workplace, name: &str, answer: i32) {
     let folder = place.path().join("bin");
@@ -228,53 +245,22 @@ async fn a_person_can_be_asked_on_the_desktop() {
     error: `approvals.presence` is "desktop", and no dialog can be shown: there is no desktop here
       hint: run it on the desktop, or set `approvals.presence` to "terminal" in the configuration
     "#);
-    let outcome = on_desktop(&place, ":0", &["approve", &id]).await;
-    insta::assert_snapshot!(outcome.stderr, @r#"
-    error: `approvals.presence` is "desktop", and no dialog can be shown: there is no zenity, kdialog or osascript on PATH
-      hint: install one of them, or set `approvals.presence` to "terminal" in the configuration
-    "#);
-    for (program, answer) in [("kdialog", 1), ("zenity", 1), ("zenity", 0)] {
-        fake(&place, program, answer);
-        let outcome = on_desktop(&place, ":0", &["approve", &id]).await;
-        assert_eq!(outcome.code, Some(answer), "{program}: {outcome:?}");
+    // A machine with such a program has no such display.
+    let outcome = on_desktop(&place, NO_DISPLAY, &["approve", &id]).await;
+    assert_ne!(outcome.code, Some(0), "{outcome:?}");
+    if !has_dialogs() {
+        insta::assert_snapshot!(outcome.stderr, @r#"
+        error: `approvals.presence` is "desktop", and no dialog can be shown: the system has no zenity, kdialog or osascript
+          hint: install one of them, or set `approvals.presence` to "terminal" in the configuration
+        "#);
     }
-    let shown = fs::read_to_string(place.path().join("dialog.log")).unwrap();
-    insta::assert_snapshot!(shown, @r#"
-    --title
-    toolgate
-    --yes-label
-    Allow
-    --no-label
-    Deny
-    --warningyesno
-    <qt>shell wants to call kit_counter of the server kit<br>with {"tag":"&lt;b&gt;a&lt;/b&gt;"}<br>Asked because of `mcpServers.kit.tools.counter.approval` (toolgate.json:1:16)<br><br>Allow this call, once?</qt>
-    --question
-    --no-markup
-    --default-cancel
-    --ok-label=Allow
-    --cancel-label=Deny
-    --title=toolgate
-    --text=shell wants to call kit_counter of the server kit
-    with {"tag":"<b>a</b>"}
-    Asked because of `mcpServers.kit.tools.counter.approval` (toolgate.json:1:16)
-
-    Allow this call, once?
-    --question
-    --no-markup
-    --default-cancel
-    --ok-label=Allow
-    --cancel-label=Deny
-    --title=toolgate
-    --text=shell wants to call kit_counter of the server kit
-    with {"tag":"<b>a</b>"}
-    Asked because of `mcpServers.kit.tools.counter.approval` (toolgate.json:1:16)
-
-    Allow this call, once?
-    "#);
 }
 
 #[tokio::test]
 async fn a_password_is_asked_for_by_the_system_alone() {
+    if has_passwords() {
+        return;
+    }
     let (place, id) = asking_by("password").await;
     // Anybody can put this on PATH.
     fake(&place, "pkexec", 0);
@@ -292,24 +278,6 @@ async fn a_password_is_asked_for_by_the_system_alone() {
     assert!(outcome.stderr.contains("is \"password\""), "{outcome:?}");
 }
 
-/// Only root can install a program that the system trusts, so that only root can test it.
-#[tokio::test]
-async fn a_password_that_is_not_given_allows_nothing() {
-    if !rustix::process::geteuid().is_root() {
-        return;
-    }
-    let (place, id) = asking_by("password").await;
-    for answer in [1, 0] {
-        fake(&place, "pkexec", answer);
-        let program = place.path().join("bin/pkexec");
-        fs::set_permissions(program, PermissionsExt::from_mode(0o4755)).unwrap();
-        let outcome = agree(&place, &["approve", &id]).await;
-        assert_eq!(outcome.code, Some(answer), "{outcome:?}");
-        let is_refused = outcome.stderr.contains("the password was not given");
-        assert_eq!(is_refused, answer == 1, "{outcome:?}");
-    }
-}
-
 #[tokio::test]
 async fn a_program_in_the_background_of_a_terminal_asks_nobody() {
     let (place, id) = asking_by("terminal").await;
@@ -323,9 +291,57 @@ async fn a_program_in_the_background_of_a_terminal_asks_nobody() {
     assert!(outcome.stderr.contains("there is no terminal to ask at"), "{outcome:?}");
 }
 
+/// How the user wants to be asked is not known then, so nobody is asked in the easiest way.
+#[tokio::test]
+async fn an_own_file_that_cannot_be_read_does_not_make_it_easier_to_answer() {
+    let (place, id) = asking_by("terminal").await;
+    let own = place.path().join(".config/toolgate");
+    fs::create_dir_all(&own).unwrap();
+    for text in [r#"{ "approvals": { "presence": "password" }"#, "", "[]"] {
+        fs::write(own.join("toolgate.json"), text).unwrap();
+        let outcome = Typist::start(&place, &["approve", &id]).end().await;
+        assert!(!matches!(outcome.code, None | Some(0)), "{text}: {outcome:?}");
+        assert!(!outcome.stderr.contains("[y/N]"), "{text}: {outcome:?}");
+        assert!(outcome.stderr.contains("toolgate.json"), "{text}: {outcome:?}");
+        let folder = place.path().join("folder");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("toolgate.json"), r#"{ "mcpServers": {} }"#).unwrap();
+        let mut command = place.command(&["trust"]);
+        command.current_dir(&folder).env_remove("TOOLGATE_CONFIG");
+        let outcome = Typist::run_command(command).end().await;
+        assert!(!matches!(outcome.code, None | Some(0)), "{text}: {outcome:?}");
+    }
+    fs::remove_file(own.join("toolgate.json")).unwrap();
+    assert_eq!(agree(&place, &["approve", &id]).await.code, Some(0));
+}
+
+/// Whoever sets `PATH` chooses the programs in it.
+#[tokio::test]
+async fn no_program_of_a_hostile_path_approves() {
+    let (place, id) = asking_by("desktop").await;
+    for program in ["zenity", "kdialog", "osascript", "pkexec"] {
+        fake(&place, program, 0);
+    }
+    let outcome = on_desktop(&place, NO_DISPLAY, &["approve", &id]).await;
+    assert!(!matches!(outcome.code, None | Some(0)), "{outcome:?}");
+    assert!(has_dialogs() || outcome.stderr.contains("no dialog can be shown"), "{outcome:?}");
+    assert!(!place.path().join("dialog.log").exists(), "nothing of it was started");
+    // Nor does one that has the rights of a program of the system, which only root can give.
+    let (place, id) = asking_by("password").await;
+    fake(&place, "pkexec", 0);
+    let program = place.path().join("bin/pkexec");
+    fs::set_permissions(program, PermissionsExt::from_mode(0o4755)).unwrap();
+    let outcome = on_desktop(&place, "", &["approve", &id]).await;
+    assert!(!matches!(outcome.code, None | Some(0)), "{outcome:?}");
+    assert!(!place.path().join("dialog.log").exists(), "nothing of it was started");
+}
+
 /// The requirement belongs to the question, and to the gateway that looks for a grant.
 #[tokio::test]
 async fn another_home_does_not_make_it_easier_to_answer() {
+    if has_passwords() {
+        return;
+    }
     let (place, log) = workplace(&json!({}));
     let easy = fs::read_to_string(place.config()).unwrap();
     let mut strict: Value = serde_json::from_str(&easy).unwrap();

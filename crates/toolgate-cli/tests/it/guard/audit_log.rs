@@ -68,6 +68,43 @@ async fn an_interrupted_gateway_loses_no_audit_line() {
     assert_eq!(rows(&workplace).await.len(), 40);
 }
 
+/// The line of a call is written before its answer goes out, so that `kill -9` cannot take it away.
+#[tokio::test]
+async fn no_answered_call_is_without_a_line_after_a_kill() {
+    for killed_after in [1, 40, 150] {
+        let workplace = Workplace::new(&json!({
+            "mcpServers": { "records": entry(&records()) }, "policy": "off",
+            "toolSearch": { "enabled": false },
+        }));
+        let mut client = workplace.connect(&[]).await;
+        // Connected, and listed.
+        crate::support::call(&mut client, "records_list", json!({})).await;
+        for number in 0..300 {
+            let call =
+                json!({ "name": "records_delete", "arguments": { "id": number.to_string() } });
+            client.begin("tools/call", call).await.unwrap();
+        }
+        let is_answer = |line: &String| {
+            serde_json::from_str::<Value>(line).unwrap()["result"]["content"].is_array()
+        };
+        let mut answered = 1;
+        while answered <= killed_after {
+            answered += usize::from(is_answer(&client.line().await.unwrap()));
+        }
+        crate::support::signal("KILL", client.pid().unwrap());
+        // What was in the pipe was answered too. The last line may be half of one.
+        while let Ok(line) = client.line().await {
+            let whole = serde_json::from_str::<Value>(&line).is_ok();
+            answered += usize::from(whole && is_answer(&line));
+        }
+        let log = std::fs::read_to_string(workplace.path().join("state/audit/audit.jsonl"));
+        let lines = log.unwrap().lines().filter(|line| line.contains("\"ok\"")).count();
+        assert!(lines >= answered, "{answered} answered, {lines} written");
+        let verified = workplace.run(&["audit", "--verify"]).await;
+        assert_eq!(verified.code, Some(0), "{verified:?}");
+    }
+}
+
 /// Each call is longer than nothing, so that some megabytes are needed; a batch of long arguments
 /// makes them.
 #[tokio::test]

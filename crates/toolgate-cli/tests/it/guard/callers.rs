@@ -51,7 +51,7 @@ async fn a_rule_names_the_client() {
     }));
     let mut client = place.connect(&["--mode", "deferred"]).await;
     let denied = call_through(&mut client, "far_echo", json!({ "message": "hello" })).await;
-    assert!(text(&denied).contains("the policy denies it"), "{denied}");
+    assert!(text(&denied).contains("there is no tool `far_echo`"), "{denied}");
 }
 
 #[tokio::test]

@@ -105,3 +105,58 @@ async fn approving_all_says_which_definitions_are_not_known() {
     assert!(shown.contains("server `absent` did not list its tools"), "{shown}");
     assert!(shown.contains("no-such-command-here"), "{shown}");
 }
+
+/// The server lists a second tool that would have the same exposed name, so that both get another. The
+/// script was followed under the old one, so what the tool returned would come from nowhere.
+#[tokio::test]
+async fn a_tool_that_gets_another_name_is_not_called_under_the_old_one() {
+    let text = "Ada owes us 48,200 EUR since the spring of last year";
+    let crm = |names: &[&str], words: &str| {
+        let tools = names.iter().map(|name| {
+            let mut get = tool(name, words, &json!({}), &[]);
+            get["annotations"] = json!({ "readOnlyHint": true });
+            get
+        });
+        let answer = json!({ "content": [{ "type": "text", "text": text }] });
+        Fixture::new("crm").with_tools(tools).with_answer("get_it", answer)
+    };
+    let workplace = || {
+        let place = Workplace::empty();
+        let mut private =
+            changing(&crm(&["get_it"], "Get."), &crm(&["get_it", "get.it"], "Get it."));
+        (private["labels"], private["lazy"]) = (json!(["private"]), json!(true));
+        let log = place.path().join("mail.log");
+        let body = json!({ "body": { "type": "string" } });
+        let mail = Fixture::new("mail").with_tools([tool("send", "Send.", &body, &[])]);
+        let mut mail = entry(&mail.with_call_log(&log));
+        mail["labels"] = json!(["egress"]);
+        let config = json!({ "mcpServers": { "crm": private, "mail": mail }, "policy": "off" });
+        place.rewrite(&config.to_string());
+        (place, log)
+    };
+    for call in ["crm_get_it({})", "call_tool({ name: 'crm_get_it', arguments: {} })"] {
+        let (place, log) = workplace();
+        // The old list is in the cache.
+        assert_eq!(place.run(&["call", "crm_get_it"]).await.code, Some(0));
+        let script = format!(
+            "const body = JSON.stringify(await {call}).split('').reverse().join('');\n\
+             return await mail_send({{ body }})"
+        );
+        std::fs::write(place.path().join("changed"), "").unwrap();
+        let outcome = place.run_with_input(&["run", "-"], &script).await;
+        assert_ne!(outcome.code, Some(0), "{outcome:?}");
+        assert!(outcome.shown().contains("there is no tool"), "{outcome:?}");
+        assert!(!log.exists(), "it was sent: {outcome:?}");
+    }
+    let (place, log) = workplace();
+    // Other spellings call nothing, so that no flow is under another name.
+    for name in ["CRM_GET_IT", "crm.get_it", "crm/get_it", "get_it"] {
+        let script = format!(
+            "const body = JSON.stringify(await call_tool({{ name: '{name}', arguments: {{}} }}));\n\
+             return await mail_send({{ body }})"
+        );
+        let outcome = place.run_with_input(&["run", "-"], &script).await;
+        assert_ne!(outcome.code, Some(0), "{name}: {outcome:?}");
+        assert!(!log.exists(), "{name}: {outcome:?}");
+    }
+}

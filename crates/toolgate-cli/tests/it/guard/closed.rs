@@ -80,3 +80,65 @@ async fn a_tool_that_is_closed_to_a_client_is_not_shown_to_it() {
         assert!(list(&mut client).await.is_empty());
     }
 }
+
+/// What a caller is told of a tool that is closed to it is what it is told of no tool.
+#[tokio::test]
+async fn a_tool_that_is_closed_to_a_caller_is_like_no_tool() {
+    let client = json!({ "client": "raw-client *" });
+    let deny = |mut rule: Value| {
+        (rule["server"], rule["verdict"]) = (json!("far"), json!("deny"));
+        rule
+    };
+    for rules in [
+        json!([deny(json!({ "caller": client }))]),
+        json!([
+            deny(json!({ "caller": client, "from": "direct" })),
+            deny(json!({ "caller": client, "from": "script" })),
+        ]),
+        json!([deny(json!({ "from": "direct" })), deny(json!({ "from": "script" }))]),
+        json!([
+            deny(json!({ "when": { "arguments": { "message": { "exists": true } } } })),
+            deny(json!({ "when": { "arguments": { "message": { "exists": false } } } })),
+        ]),
+    ] {
+        let place = Workplace::new(&json!({
+            "mcpServers": { "far": entry(&echo("far")), "near": entry(&echo("near")) },
+            "toolSearch": { "enabled": false },
+            "policy": { "default": "allow", "rules": rules },
+        }));
+        let mut client = place.connect(&[]).await;
+        let listed = list(&mut client).await;
+        assert!(!names(&listed).contains(&"far_echo"), "{rules}: {listed:?}");
+        let mut told = Vec::new();
+        for name in ["far_echo", "fax_echo"] {
+            let hello = json!({ "message": "hello" });
+            let direct = client.call(name, hello.clone()).await.unwrap();
+            let through = json!({ "name": name, "arguments": hello });
+            let through = call(&mut client, "call_tool", through).await;
+            let invalid = json!({ "name": name, "arguments": { "message": 7 } });
+            let invalid = call(&mut client, "call_tool", invalid).await;
+            let code = format!(
+                "return await call_tool({{ name: '{name}', arguments: {{ message: 'x' }} }})"
+            );
+            let run = call(&mut client, "run_code", json!({ "code": code })).await;
+            let all = [
+                direct["error"].to_string() + &direct["result"].to_string(),
+                text(&through).to_owned(),
+                text(&invalid).to_owned(),
+                text(&run).lines().filter(|line| !line.contains("run_")).collect(),
+            ];
+            told.push(all.map(|text| text.replace(name, "NAME")));
+        }
+        assert_eq!(told[0], told[1], "{rules}");
+        let mut client = place.connect(&["--passthrough", "far"]).await;
+        assert!(list(&mut client).await.is_empty(), "{rules}");
+        let told = ["echo", "fcho"].map(|name| (name, json!({ "message": "hello" })));
+        let mut errors = Vec::new();
+        for (name, hello) in told {
+            let mut answer = client.call(name, hello).await.unwrap();
+            answer["id"].take();
+            errors.push(answer.to_string().replace(name, "NAME"));
+        }
+        assert_eq!(errors[0], errors[1], "{rules}");
+    }
+}

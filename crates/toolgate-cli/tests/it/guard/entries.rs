@@ -177,6 +177,40 @@ async fn changed_entries_are_held_until_approved() {
     assert_held(&place).await;
 }
 
+/// A template that nobody sees names what could be read. So that is not read either.
+#[tokio::test]
+async fn what_only_a_held_template_names_is_not_read() {
+    let mut fixture = hostile().with_templates([
+        json!({ "uriTemplate": "file:///{+path}", "name": "f", "odd": HOSTILE }),
+        json!({ "uriTemplate": "day:{year}/{month}{?zone}", "name": "day" }),
+    ]);
+    fixture.resources.push(json!({ "uri": "other:9", "name": "Nine" }));
+    let place = place(&fixture, &json!({ "default": "allow", "findings": "hold" }));
+    for (arguments, prefix) in [(vec![], "toolgate://notes/"), (vec!["--passthrough", "notes"], "")]
+    {
+        let mut client = place.connect(&arguments).await;
+        for (uri, is_read) in [
+            ("other:7", false),
+            ("other:x/y", false),
+            ("OTHER:7", false),
+            ("%6fther:7", false),
+            ("file:///etc/passwd", false),
+            ("day:2026/11", true),
+            ("day:2026/11?zone=UTC", true),
+            ("other:9", true),
+            ("note:2", true),
+        ] {
+            let params = json!({ "uri": format!("{prefix}{uri}") });
+            for method in ["resources/read", "resources/subscribe"] {
+                let answer = client.request(method, params.clone()).await.unwrap();
+                let told = answer["error"]["message"].as_str().unwrap_or_default();
+                let is_refused = told.contains("there is no");
+                assert_eq!(is_refused, !is_read, "{arguments:?} {method} {uri}: {answer}");
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn new_prompts_and_templates_are_pinned_or_held() {
     let mut fixture = honest();

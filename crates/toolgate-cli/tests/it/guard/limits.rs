@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolgate_testkit::{Builtin, Fixture};
 
-use crate::support::{Workplace, call, call_through, entry, text};
+use crate::support::{Workplace, call, call_through, entry, list, names, text, until};
 
 fn workplace(limits: &Value) -> Workplace {
     let kit = Fixture::new("kit").with_builtins([Builtin::Echo, Builtin::Sleep]);
@@ -101,10 +101,9 @@ async fn open_calls_are_limited_and_scripts_wait_for_their_turn() {
     let mut client = place.connect(&[]).await;
     let long = json!({ "name": "kit_sleep", "arguments": { "ms": 600_000 } });
     let long = json!({ "name": "call_tool", "arguments": long });
-    let mut open = Vec::new();
     // Two calls race for the one slot. If the short one wins, the long one is refused.
     let refused = loop {
-        open.push(client.begin("tools/call", long.clone()).await.unwrap());
+        client.begin("tools/call", long.clone()).await.unwrap();
         let other = call_through(&mut client, "kit_echo", hello()).await;
         if other["isError"] == true {
             break other;
@@ -114,16 +113,80 @@ async fn open_calls_are_limited_and_scripts_wait_for_their_turn() {
     assert!(told.contains("1 call at the same time"), "{told}");
     assert!(told.ends_with("possible when one of them has ended"), "{told}");
     assert_eq!(refused["_meta"]["toolgate/limit"]["until"], Value::Null);
-    for id in open {
-        client.notify("notifications/cancelled", json!({ "requestId": id })).await.unwrap();
-    }
+    // The open call ends with its gateway.
+    drop(client);
+    let mut client = place.connect(&[]).await;
     let code = "const all = [1, 2, 3].map(() => kit_echo({ message: 'hello' })); \
                 return (await Promise.all(all)).length";
-    // Until the server has noticed the cancellation the call is open.
-    while call_through(&mut client, "kit_echo", hello()).await["isError"] == true {}
     for _ in 0..5 {
         let done = call(&mut client, "run_code", json!({ "code": code })).await;
         assert!(done["isError"] != true && text(&done).contains('3'), "{done}");
+    }
+}
+
+#[tokio::test]
+async fn counts_that_were_emptied_are_no_new_allowance() {
+    let place = workplace(&json!([{ "tool": "kit_*", "perDay": 1 }]));
+    let echo = ["call", "kit_echo", r#"{"message":"hello"}"#];
+    assert_eq!(place.run(&echo).await.code, Some(0));
+    std::fs::write(place.path().join("state/quotas.db"), "").unwrap();
+    let refused = place.run(&echo).await;
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("how many were made today is not known"), "{refused:?}");
+    let status = place.run(&["status"]).await.stdout;
+    let told = "Calls that a limit by the day is about are refused: the counts in ";
+    assert!(status.contains(told), "{status}");
+    assert!(status.contains("to begin them anew, remove this file and quotas.began"), "{status}");
+    for name in ["quotas.db", "quotas.began"] {
+        std::fs::remove_file(place.path().join("state").join(name)).unwrap();
+    }
+    assert_eq!(place.run(&echo).await.code, Some(0));
+}
+
+/// A server may still work on a call that was cancelled, so the call stays open until it answers.
+#[tokio::test]
+async fn a_cancelled_call_is_open_until_the_server_has_answered() {
+    for arguments in [vec![], vec!["--passthrough", "stubborn"]] {
+        let place = Workplace::empty();
+        let server = place.path().join("stubborn.py").display().to_string();
+        std::fs::write(&server, include_str!("stubborn.py")).unwrap();
+        let server = json!({ "command": "python3", "args": [server, place.path()] });
+        place.rewrite(
+            &json!({
+                "mcpServers": { "stubborn": server }, "policy": "off",
+                "toolSearch": { "enabled": false },
+                "limits": [{ "server": "stubborn", "inFlight": 1 }],
+            })
+            .to_string(),
+        );
+        let mut client = place.connect(&arguments).await;
+        let tool = if arguments.is_empty() { "stubborn_work" } else { "work" };
+        let work = |until: &str| json!({ "name": tool, "arguments": { "until": until } });
+        let log = || {
+            let log = std::fs::read_to_string(place.path().join("calls.log"));
+            log.unwrap_or_default()
+        };
+        if arguments.is_empty() {
+            // Listed.
+            while !names(&list(&mut client).await).contains(&tool) {}
+        }
+        let first = client.begin("tools/call", work("one")).await.unwrap();
+        until("the call at the server", async || log().contains("begin one").then_some(())).await;
+        client.notify("notifications/cancelled", json!({ "requestId": first })).await.unwrap();
+        let second = client.request("tools/call", work("two")).await.unwrap();
+        assert!(text(&second["result"]).contains("1 call at the same time"), "{second}");
+        assert_eq!(log(), "begin one\n");
+        // The server ends both at once now.
+        for name in ["one", "two"] {
+            std::fs::write(place.path().join(name), "").unwrap();
+        }
+        loop {
+            let answer = client.request("tools/call", work("two")).await.unwrap();
+            if text(&answer["result"]) == "done" {
+                break;
+            }
+        }
+        assert_eq!(log(), "begin one\nend one\nbegin two\nend two\n");
     }
 }
 

@@ -44,6 +44,8 @@ pub(super) fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let (Some(mut socket), Some(command)) = (socket, arguments.next()) else {
         return ExitCode::FAILURE;
     };
+    // If toolgate ends while the server has this process stopped.
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::CONT));
     let server = match start(command, arguments) {
         Ok(server) => server,
         Err(error) => {
