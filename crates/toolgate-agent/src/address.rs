@@ -47,6 +47,7 @@ impl fmt::Debug for ModelKey {
 /// What a person writes: `provider/model`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelAddress {
+    provider: &'static str,
     api: WireApi,
     url: &'static str,
     key_variable: &'static str,
@@ -75,9 +76,19 @@ impl ModelAddress {
             .filter(|(_, model)| !model.is_empty())
             .ok_or_else(|| wrong(format!("write provider/name; providers are {}", known())))?;
         let provider = PROVIDERS.iter().find(|(known, ..)| *known == name);
-        let &(_, api, url, key_variable) =
+        let &(provider, api, url, key_variable) =
             provider.ok_or_else(|| wrong(format!("the provider is not one of {}", known())))?;
-        Ok(Self { api, url, key_variable, model: model.to_owned() })
+        Ok(Self { provider, api, url, key_variable, model: model.to_owned() })
+    }
+
+    /// The name of the provider.
+    pub fn provider(&self) -> &'static str {
+        self.provider
+    }
+
+    /// Whether the provider refuses requests without a key. Servers on this machine do not.
+    pub fn needs_key(&self) -> bool {
+        self.url.starts_with("https://")
     }
 
     /// The API of the provider.

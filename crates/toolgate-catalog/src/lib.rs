@@ -43,6 +43,9 @@ pub use exposure::{
     RequestedMode, decide, grouped,
 };
 pub use identity::{ExposedName, ServerName, ToolId};
-pub use names::{HOST_TOOL_NAMES, MAX_NAME_CHARACTERS, expose, possible_names, preferred_name};
+pub use names::{
+    HOST_TOOL_NAMES, MAX_NAME_CHARACTERS, SCRIPT_FUNCTION_NAMES, expose, possible_names,
+    preferred_name,
+};
 pub use nearest::nearest;
 pub use signature::signature;

@@ -25,6 +25,9 @@ pub const HOST_TOOL_NAMES: [&str; 10] = [
     "resume_run",
 ];
 
+/// Functions that scripts have besides the tools. No tool ever gets one of these names either.
+pub const SCRIPT_FUNCTION_NAMES: [&str; 2] = ["emit", "extract"];
+
 const HASH_CHARACTERS: usize = 8;
 
 /// The names of all items, in their order, each with the prefix of its server if there is one. Also
@@ -99,7 +102,8 @@ impl PreferredName {
         }
         let needs_hash = unreadable
             || plain.len() > MAX_NAME_CHARACTERS
-            || HOST_TOOL_NAMES.contains(&plain.as_str());
+            || HOST_TOOL_NAMES.contains(&plain.as_str())
+            || SCRIPT_FUNCTION_NAMES.contains(&plain.as_str());
         Self { plain, needs_hash }
     }
 

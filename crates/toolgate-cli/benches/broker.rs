@@ -21,7 +21,9 @@ use std::{
 
 use serde_json::{Map, Value, json};
 use toolgate_catalog::ServerName;
-use toolgate_host::{AuditSettings, CodeSettings, Host, HostSettings, ServerSetup, Session};
+use toolgate_host::{
+    AuditSettings, CodeSettings, HostSettings, ServerSetup, ToolHost, ToolSession,
+};
 use toolgate_policy::{Label, LabelSet, Mode, Rule, RuleOrigin, RuleTarget, ServerPolicy, Verdict};
 use toolgate_sandbox::{Language, PoolSettings};
 use toolgate_store::Store;
@@ -118,7 +120,7 @@ async fn measure(name: &str, part: Part, dispatch: &Dispatch) {
 }
 
 /// One after the other, call by call, so that whatever else the machine does meets both.
-async fn turn(session: &Session, dispatch: &Dispatch) -> (Duration, Duration) {
+async fn turn(session: &ToolSession, dispatch: &Dispatch) -> (Duration, Duration) {
     let (mut brokered, mut directly) = (Duration::ZERO, Duration::ZERO);
     for number in 0..CALLS {
         let started = Instant::now();
@@ -158,7 +160,7 @@ async fn scripts() {
     all.shutdown().await;
 }
 
-async fn run(host: &Host, code: &str) -> Duration {
+async fn run(host: &ToolHost, code: &str) -> Duration {
     let started = Instant::now();
     let ran = host.session().run_code(code, Language::TypeScript, CallOptions::default()).await;
     let run = ran.expect("scripts are on");
@@ -173,7 +175,7 @@ fn spread(ratios: &mut [f64]) -> String {
     format!("{:.2} ({:.2}–{:.2})", at(2), at(1), at(3))
 }
 
-fn host(part: Part, folder: &Path) -> Host {
+fn host(part: Part, folder: &Path) -> ToolHost {
     let pool = PoolSettings::new(env!("CARGO_BIN_EXE_toolgate"), ["sandbox-worker"]);
     let mut code = CodeSettings::new(PoolSettings { warm: 2, ..pool });
     code.limits.calls = 10_000;
@@ -196,7 +198,7 @@ fn host(part: Part, folder: &Path) -> Host {
         settings.audit = Some(AuditSettings::default());
         settings.store = Some(Store::new(folder));
     }
-    let host = Host::start(settings);
+    let host = ToolHost::start(settings);
     host.code().warm_up();
     host
 }

@@ -19,7 +19,7 @@ use std::{
 
 use serde_json::{Map, json};
 use tokio_util::sync::CancellationToken;
-use toolgate_host::{CodeSettings, Host, HostSettings, ServerSetup};
+use toolgate_host::{CodeSettings, HostSettings, ServerSetup, ToolHost};
 use toolgate_policy::{Label, LabelSet, ServerPolicy};
 use toolgate_sandbox::{Language, PoolSettings};
 use toolgate_store::Store;
@@ -53,7 +53,7 @@ fn main() {
 }
 
 /// From the request to the answer of a script that returns a number.
-async fn trivial(warm: &Host, cold: &Host) {
+async fn trivial(warm: &ToolHost, cold: &ToolHost) {
     println!("a trivial script, medians of 100");
     for (name, host, code, language) in [
         ("TypeScript, warm pool", warm, "return 1", Language::TypeScript),
@@ -73,7 +73,7 @@ async fn trivial(warm: &Host, cold: &Host) {
 }
 
 /// A thousand calls of a script, and the same made by a client of the server.
-async fn calls(host: &Host) {
+async fn calls(host: &ToolHost) {
     let direct = Upstream::start(vec![spec()], &(Arc::new(Nobody) as Arc<dyn ServerObserver>));
     direct.settled("bench").await;
     let server = "bench".into();
@@ -139,7 +139,7 @@ async fn calls(host: &Host) {
 }
 
 /// What it costs a call that its run is written down, with the record of calls.
-async fn journal(without: &Host, with: &Host) {
+async fn journal(without: &ToolHost, with: &ToolHost) {
     let code = "for (let n = 0; n < 1000; n++) await bench_add({ a: n, b: 1 }); return 1";
     let (mut plain, mut kept) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
@@ -157,7 +157,7 @@ async fn journal(without: &Host, with: &Host) {
 }
 
 /// A hundred scripts at once, each of which waits for a tool.
-async fn together(host: &Host) {
+async fn together(host: &ToolHost) {
     let code = "await bench_sleep({ ms: 200 }); return 1";
     let started = Instant::now();
     let runs = (0..100).map(|_| run(host, code, Language::TypeScript));
@@ -165,18 +165,18 @@ async fn together(host: &Host) {
     println!("100 scripts at once, each waiting 200 ms for a tool: {:.0?}", started.elapsed());
 }
 
-async fn run(host: &Host, code: &str, language: Language) {
+async fn run(host: &ToolHost, code: &str, language: Language) {
     let options = CallOptions { cancel: CancellationToken::new(), ..CallOptions::default() };
     let run = host.session().run_code(code, language, options).await.expect("scripts are on");
     assert!(!run.is_error, "{}", run.text);
 }
 
-fn host(warm: usize) -> Host {
+fn host(warm: usize) -> ToolHost {
     host_with(warm, None)
 }
 
 /// With a folder: with a record of every call, and a policy that has to be looked at.
-fn host_with(warm: usize, folder: Option<&Path>) -> Host {
+fn host_with(warm: usize, folder: Option<&Path>) -> ToolHost {
     let pool = PoolSettings::new(env!("CARGO_BIN_EXE_toolgate"), ["sandbox-worker"]);
     let mut code = CodeSettings::new(PoolSettings { warm, ..pool });
     code.limits.calls = 10_000;
@@ -191,7 +191,7 @@ fn host_with(warm: usize, folder: Option<&Path>) -> Host {
         let policy = ServerPolicy { labels, ..ServerPolicy::default() };
         settings.policy.servers.insert("bench".into(), policy);
     }
-    let host = Host::start(settings);
+    let host = ToolHost::start(settings);
     host.code().warm_up();
     host
 }

@@ -1,5 +1,6 @@
 //! The arguments of the command line.
 
+mod chat;
 mod contents;
 mod policy;
 
@@ -13,6 +14,7 @@ use toolgate_search::StrategyName;
 
 use crate::access;
 
+pub(crate) use chat::{Chat, ChatMode};
 pub(crate) use policy::{
     Approve, Audit, Definitions, DefinitionsCommand, For, Grants, GrantsCommand, Policy,
     PolicyCommand,
@@ -53,6 +55,9 @@ pub(crate) struct Globals {
     /// Use only the servers of this namespace of the configuration
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
+    /// Start without servers; `TOOLGATE_NO_MCP=1` does the same
+    #[arg(long, global = true)]
+    pub(crate) no_mcp: bool,
     /// Log more to stderr; -vv for details, -vvv for everything
     #[arg(long, short, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
@@ -80,6 +85,14 @@ pub(crate) enum Command {
     Call(Call),
     /// Run a script that calls tools, or resume a run
     Run(Run),
+    /// Talk to a model that uses your servers, or ask it one question
+    ///
+    /// Every call of the model goes through your policy, and you are asked here. Ctrl-C stops the turn and nothing else.
+    /// /help lists the commands within a chat.
+    ///
+    /// The key of a provider is in the variable that its own programs read, such as `ANTHROPIC_API_KEY`, in
+    /// `TOOLGATE_MODEL_KEY`, or stored by --save-key.
+    Chat(Box<Chat>),
     /// Show past runs of scripts: their calls, times and results
     Runs(Runs),
     /// Log in to a server with a browser
@@ -209,6 +222,12 @@ pub(crate) struct Status {
     /// Show what a session lists in this mode of `toolgate serve`
     #[arg(long, value_name = "MODE", value_parser = mode())]
     pub(crate) mode: Option<ExposureMode>,
+    /// Show the sessions of running gateways: mode, found and loaded tools, saved tokens
+    #[arg(long, conflicts_with_all = ["tools", "mode"])]
+    pub(crate) live: bool,
+    /// Make a session of a running gateway forget the tools that it has found and loaded
+    #[arg(long, value_name = "SESSION", requires = "live")]
+    pub(crate) reset: Option<String>,
     #[command(flatten)]
     pub(crate) output: Output,
 }

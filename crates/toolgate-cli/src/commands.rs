@@ -4,6 +4,7 @@ mod approvals;
 mod approve;
 mod audit;
 mod call;
+mod chat;
 mod config;
 mod definitions;
 mod demo;
@@ -39,7 +40,7 @@ use indicatif::ProgressBar;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use toolgate::setup::ExposureMode;
-use toolgate_host::{CallFailure, Connect, Host, HostSettings, Session, VectorProgress};
+use toolgate_host::{CallFailure, Connect, HostSettings, ToolHost, ToolSession, VectorProgress};
 use toolgate_policy::definitions::shown as one_line;
 use toolgate_search::StrategyName;
 use toolgate_upstream::{CallOptions, Progress};
@@ -66,6 +67,7 @@ pub(crate) async fn run(cli: Cli) -> CommandResult {
         Command::Inspect(arguments) => inspect::run(globals, arguments).await,
         Command::Call(arguments) => call::run(globals, arguments).await,
         Command::Run(arguments) => run::run(globals, &arguments).await,
+        Command::Chat(arguments) => chat::run(globals, &arguments).await,
         Command::Runs(arguments) => runs::run(globals, &arguments),
         Command::Policy(arguments) => policy::run(globals, &arguments).await,
         Command::Definitions(arguments) => definitions::run(globals, &arguments).await,
@@ -93,10 +95,10 @@ pub(crate) async fn run(cli: Cli) -> CommandResult {
 }
 
 /// Reads the configuration, reports its problems, and starts a host.
-fn start(globals: &Globals, mode: Option<ExposureMode>) -> Result<(Loaded, Host), Failure> {
+fn start(globals: &Globals, mode: Option<ExposureMode>) -> Result<(Loaded, ToolHost), Failure> {
     let loaded = load::load(globals)?;
     load::report(&loaded);
-    let host = Host::start(loaded.settings(mode));
+    let host = ToolHost::start(loaded.settings(mode));
     Ok((loaded, host))
 }
 
@@ -107,7 +109,7 @@ async fn start_when_needed(
     globals: &Globals,
     names: &[String],
     strategy: Option<StrategyName>,
-) -> Result<(Loaded, Host), Failure> {
+) -> Result<(Loaded, ToolHost), Failure> {
     let loaded = load::load(globals)?;
     load::report(&loaded);
     let mut settings = HostSettings { connect: Connect::WhenNeeded, ..loaded.settings(None) };
@@ -119,7 +121,7 @@ async fn start_when_needed(
         // These commands do not search, so they need no encoder.
         settings.encoder = None;
     }
-    let host = Host::start(settings);
+    let host = ToolHost::start(settings);
     host.recalled().await;
     let known = |name: &String| host.catalog().read().resolve(name).is_some();
     if names.is_empty() || !names.iter().all(known) {
@@ -134,7 +136,7 @@ async fn start_when_needed(
 }
 
 /// Connects to all servers and waits for them, with a progress bar.
-async fn settle(host: &Host) {
+async fn settle(host: &ToolHost) {
     host.wake().await;
     let settings = host.settings();
     let servers = &settings.servers;
@@ -149,7 +151,7 @@ async fn settle(host: &Host) {
 
 /// Waits until all tools have a vector of the configured encoder, with a progress bar. An encoder
 /// that makes no progress is not waited for: search works without it.
-async fn encode(host: &Host) {
+async fn encode(host: &ToolHost) {
     const STALLED: Duration = Duration::from_secs(10);
     let bar = print::progress(0, "encoding");
     let moved = AtomicBool::new(true);
@@ -172,7 +174,7 @@ async fn encode(host: &Host) {
 }
 
 /// Calls a meta-tool as an agent would. An error result is a failure.
-async fn meta_call(session: &Session, tool: &str, arguments: Value) -> Result<Value, Failure> {
+async fn meta_call(session: &ToolSession, tool: &str, arguments: Value) -> Result<Value, Failure> {
     let arguments = match arguments {
         Value::Object(arguments) => arguments,
         _ => Map::new(),

@@ -18,7 +18,7 @@ use toolgate_config::{
     CodeModeConfig, Configuration, MAX_FILE_BYTES, Presence, Problem, ProblemSeverity,
     ServerConfig, TelemetryConfig,
 };
-use toolgate_host::CodeSettings;
+use toolgate_host::{CodeSettings, ServerDirectory};
 use toolgate_policy::{Mode, PolicySettings};
 use toolgate_store::{ChoiceFile, WRITABLE};
 use toolgate_telemetry::Telemetry;
@@ -33,6 +33,9 @@ use crate::{
 /// The argument that makes this program a worker of the sandbox.
 pub(crate) const WORKER: &str = "sandbox-worker";
 
+/// The variable that does what `--no-mcp` does.
+const NO_MCP: &str = "TOOLGATE_NO_MCP";
+
 /// The telemetry of the hosts of this process.
 static TELEMETRY: OnceLock<Telemetry> = OnceLock::new();
 
@@ -42,6 +45,8 @@ pub(crate) struct Loaded {
     pub(crate) path: PathBuf,
     /// The namespace of `--namespace`; without one, everything outside of exclusive namespaces.
     pub(crate) namespace: Option<String>,
+    /// Whether no server is started.
+    no_servers: bool,
     /// Whether the file was found in the working folder, where it needs trust.
     pub(crate) is_folders: bool,
     /// The trusted file of the working folder, as it was read.
@@ -90,6 +95,7 @@ enum Purpose {
 
 fn load_as(globals: &Globals, purpose: Purpose) -> Result<Loaded, Failure> {
     let environment = environment();
+    let no_servers = globals.no_mcp || variable(NO_MCP).is_some_and(|value| value == "1");
     let (mut waiting, mut is_folders) = (None, false);
     let (mut folder_file, mut has_own) = (None, false);
     let (path, configuration) = match &globals.config {
@@ -97,7 +103,13 @@ fn load_as(globals: &Globals, purpose: Purpose) -> Result<Loaded, Failure> {
             (path.clone(), parse(path, path, &read(path)?, &environment, &read_env_file)?)
         }
         None => match folders::configuration_of(Path::new("")) {
-            None => own(&environment)?.ok_or_else(nowhere)?,
+            None => match own(&environment)? {
+                Some(own) => own,
+                None if no_servers => {
+                    (folders::own_configuration().ok_or_else(nowhere)?, nothing())
+                }
+                None => return Err(nowhere()),
+            },
             Some(path) => {
                 let file = FolderFile::read(path.clone());
                 // A file that cannot be read is like one that nobody has trusted: it stops nothing.
@@ -127,7 +139,8 @@ fn load_as(globals: &Globals, purpose: Purpose) -> Result<Loaded, Failure> {
     };
     let config = HostConfig::new(configuration, Some(path.clone()), environment)?;
     let namespace = globals.namespace.clone();
-    let loaded = Loaded { path, namespace, is_folders, folder_file, has_own, waiting, config };
+    let loaded =
+        Loaded { path, namespace, no_servers, is_folders, folder_file, has_own, waiting, config };
     if let Some(wanted) = &globals.namespace {
         loaded.check_namespace(wanted)?;
     }
@@ -158,10 +171,11 @@ fn own(environment: &HostEnvironment) -> Result<Option<(PathBuf, Configuration)>
     Ok(Some((path, configuration)))
 }
 
-/// How the user's own configuration lets people show that they are there.
-pub(crate) fn own_presence() -> Presence {
-    let own = own(&environment()).ok().flatten();
-    own.map(|(_, own)| own.approvals.presence).unwrap_or_default()
+/// How the user's own configuration lets people show that they are there. If it cannot be read, that
+/// is not known, and nobody is asked in an easier way.
+pub(crate) fn own_presence() -> Result<Presence, Failure> {
+    let own = own(&environment())?;
+    Ok(own.map(|(_, own)| own.approvals.presence).unwrap_or_default())
 }
 
 /// Limits a folder's configuration by the user's. The user's policy also applies, and that of the
@@ -194,6 +208,9 @@ fn held(mut configuration: Configuration, own: &Configuration) -> Configuration 
     configuration.audit.enabled |= is_required;
     configuration.audit.required |= is_required;
     configuration.code_mode.journal = own.code_mode.journal.clone();
+    // A limit of the user that cannot be read is not left out.
+    configuration.chat =
+        configuration.chat.zip(own.chat.as_ref()).map(|(chat, own)| chat.under(own));
     configuration
 }
 
@@ -250,12 +267,17 @@ fn environment() -> HostEnvironment {
     HostEnvironment {
         store: store(),
         variables: Arc::new(variable),
-        vault_key: match env::var("TOOLGATE_VAULT_KEY") {
-            Ok(key) if !key.is_empty() => VaultKey::Given(key),
-            _ if env::var_os("TOOLGATE_VAULT").is_some_and(|kind| kind == "file") => VaultKey::File,
-            _ => VaultKey::Keychain,
-        },
+        vault_key: vault_key(),
         worker: worker(),
+    }
+}
+
+/// Where the key of the vault is.
+pub(crate) fn vault_key() -> VaultKey {
+    match env::var("TOOLGATE_VAULT_KEY") {
+        Ok(key) if !key.is_empty() => VaultKey::Given(key),
+        _ if env::var_os("TOOLGATE_VAULT").is_some_and(|kind| kind == "file") => VaultKey::File,
+        _ => VaultKey::Keychain,
     }
 }
 
@@ -420,8 +442,14 @@ impl Loaded {
 
     /// How a person shows that they are there: as this configuration says, or the user's own if that is
     /// stricter. Another file after `--config` does not make it easier to answer for them.
-    pub(crate) fn presence(&self) -> Presence {
-        self.configuration.approvals.presence.max(own_presence())
+    pub(crate) fn presence(&self) -> Result<Presence, Failure> {
+        Ok(self.configuration.approvals.presence.max(own_presence()?))
+    }
+
+    /// The same; the strictest if the user's own configuration cannot be read. So no grant that was
+    /// given more easily is used.
+    pub(crate) fn presence_or_strictest(&self) -> Presence {
+        self.presence().unwrap_or(Presence::Password)
     }
 
     /// The policy of the namespace.
@@ -451,7 +479,13 @@ impl Loaded {
         settings
             .notices
             .extend(self.waiting.iter().map(|path| format!("{}.", trust::waiting(path))));
-        settings.policy.presence = self.presence();
+        settings.policy.presence = self.presence_or_strictest();
+        if self.no_servers {
+            settings.servers = Vec::new();
+            settings.directory = ServerDirectory::default();
+            // Servers of a registry that somebody has enabled.
+            settings.choices = None;
+        }
         if lineage::is_below_server() {
             // The client may be that server.
             settings.forms = ClientForms::NotSent;

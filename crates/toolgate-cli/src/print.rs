@@ -34,9 +34,23 @@ fn write(text: &str) {
 pub(crate) fn json(data: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(data)
         .map_err(|error| Failure::new(format!("the result cannot be written: {error}")))?;
+    write(&escaped(&text));
+    Ok(())
+}
+
+/// Prints data for a program on one line.
+pub(crate) fn json_line(data: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string(data)
+        .map_err(|error| Failure::new(format!("the event cannot be written: {error}")))?;
+    write(&escaped(&text));
+    Ok(())
+}
+
+/// JSON with escapes for control characters. Outside of strings only line breaks are hidden, and inside
+/// of them none is.
+fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
-        // Outside of strings only line breaks are hidden, and inside of them none is.
         if matches!(spelled_out(letter.encode_utf8(&mut [0; 4])), Cow::Borrowed(_)) {
             escaped.push(letter);
         } else {
@@ -45,8 +59,7 @@ pub(crate) fn json(data: &impl Serialize) -> Result<(), Failure> {
             }
         }
     }
-    write(&escaped);
-    Ok(())
+    escaped
 }
 
 /// Prints data for a program, or a text for a person.

@@ -18,12 +18,24 @@ use toolgate_policy::{
     definitions::{shown, spelled_out},
 };
 
-use crate::{person::Person, print};
+use crate::{
+    person::{Person, Withdrawn},
+    print,
+};
 
 /// A session of the person at this shell. The person is asked if stdin and stderr are a terminal, or
 /// on the desktop. The first question ends `bar`.
 pub(crate) fn session(bar: &ProgressBar, presence: Presence) -> SessionContext {
-    let context = SessionContext::new(Caller::person());
+    session_of(Caller::person(), bar, presence)
+}
+
+/// A session of a model that the person at this shell talks to. The same person is asked.
+pub(crate) fn model_session(bar: &ProgressBar, presence: Presence) -> SessionContext {
+    session_of(Caller::model("chat"), bar, presence)
+}
+
+fn session_of(caller: Caller, bar: &ProgressBar, presence: Presence) -> SessionContext {
+    let context = SessionContext::new(caller);
     let is_at_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
     if is_at_terminal || presence == Presence::Desktop {
         let prompt = Terminal { bar: bar.clone(), presence, turn: Arc::default() };
@@ -54,10 +66,15 @@ impl ApprovalPrompt for Terminal {
         let presence = self.presence;
         async move {
             self.bar.finish_and_clear();
+            // The other end is closed when nobody waits for the answer any more.
+            let (withdrawn, _waits) = Withdrawn::new().ok()?;
             let answer = tokio::task::spawn_blocking(move || {
                 let _turn = turn.lock();
+                if withdrawn.is_set() {
+                    return None;
+                }
                 let person = Person::present(presence).inspect_err(|nobody| print::note(nobody));
-                person.and_then(|mut person| person.answers(&request)).ok()
+                person.and_then(|person| person.unless(withdrawn).answers(&request)).ok()
             });
             answer.await.ok()?
         }

@@ -1,9 +1,15 @@
 //! The `codeMode` key: what scripts may do.
 
-use crate::ProblemSeverity;
+use std::time::Duration;
+
 use crate::document::{Member, Value};
 use crate::scope::Scope;
-use crate::section::{Definitions, Flag, Wrong, custom, integer, number, section, whole};
+use crate::section::{
+    Definitions, Flag, Word, Wrong, custom, integer, number, seconds, section, text, text_schema,
+    whole,
+};
+use crate::tool_search::{ChatProviderName, MODEL_HINT, api_key, base_url};
+use crate::{ProblemSeverity, Secret};
 
 section! {
     /// Whether agents may run scripts, and the limits of scripts: the `codeMode` key.
@@ -43,6 +49,42 @@ section! {
                     member, ProblemSeverity::Warning, "; it is ignored", "",
                 )
             });
+        /// The model that turns prose into data for the function `extract` of scripts, and how much a
+        /// script may ask it.
+        "extract" => extract: ExtractConfig = ExtractConfig::default(),
+            custom(Definitions::reference::<ExtractConfig>, read_extract);
+    }
+}
+
+section! {
+    /// The function `extract` of scripts: the `codeMode.extract` key. Without a `model`, toolgate asks
+    /// the model of the client, if the client offers sampling.
+    ///
+    /// `${NAME}` and `${NAME:-default}` in `endpoint`, `model` and `apiKey` stand for environment
+    /// variables.
+    pub struct ExtractConfig as "Extract" {
+        /// The API of the endpoint. Most endpoints support `openai`.
+        "provider" => provider: ChatProviderName = ChatProviderName::OpenAi, Word::<ChatProviderName>(Wrong::Refused);
+        /// The base URL. toolgate adds `/chat/completions` or, for `anthropic`, `/v1/messages`. The
+        /// default is the URL of the provider.
+        "endpoint" => endpoint: Option<Secret> = None, custom(text_schema, base_url);
+        /// The name of the model: a small, fast one.
+        "model" => model: String = String::new(), text();
+        /// The API key of the endpoint, preferably as `${NAME}`.
+        "apiKey" => api_key: Option<Secret> = None, custom(text_schema, api_key);
+        /// How many seconds a script waits for one answer.
+        "timeoutSeconds" => timeout: Duration = Duration::from_secs(20), seconds(0.1, 600.0);
+        /// How many questions a script may ask. An answer that toolgate knows already does not count.
+        "maxCalls" => max_calls: u32 = 50, whole::<u32>(0, 100_000);
+        /// How many tokens the questions and answers of a script may have together.
+        "maxTokens" => max_tokens: usize = 100_000, integer(0, 100_000_000);
+    }
+}
+
+impl ExtractConfig {
+    /// The base URL: the configured one, or that of the provider.
+    pub fn endpoint(&self) -> &str {
+        self.endpoint.as_ref().map_or(self.provider.endpoint(), Secret::expose)
     }
 }
 
@@ -57,6 +99,17 @@ section! {
         /// How much disk space all runs may use, in megabytes.
         "megabytes" => megabytes: u64 = 1_024, whole::<u64>(1, 1_048_576);
     }
+}
+
+/// Reads the model. A mistake costs the model, with an error: scripts run without it.
+fn read_extract(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<ExtractConfig> {
+    let hint =
+        "write `\"extract\": { \"endpoint\": \"http://localhost:11434/v1\", \"model\": \"…\" }`";
+    scope.sound_section(member, hint, |scope| {
+        if ["provider", "endpoint", "apiKey"].iter().any(|key| scope.object.get(key).is_some()) {
+            scope.require("model", MODEL_HINT);
+        }
+    })
 }
 
 /// Reads the section. A wrong `enabled` is an error that leaves scripts off; anything else that is

@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 use toolgate_policy::{CallLimit, PolicySettings, Rule, RuleTarget, ServerName, ServerPolicy};
 
 use crate::approvals::{self, ApprovalsConfig};
+use crate::chat::{self, ChatConfig};
 use crate::code_mode::{self, CodeModeConfig};
 use crate::document::{Member, Object, Value};
 use crate::gateway::{self, GatewayConfig};
@@ -78,6 +79,11 @@ section! {
         "approvals" => approvals: ApprovalsConfig = ApprovalsConfig::default(), custom(
             Definitions::reference::<ApprovalsConfig>,
             |scope, member| Some(approvals::read(scope, member)),
+        );
+        /// The model of `toolgate chat`, and the limits of chats.
+        "chat" => chat: Option<ChatConfig> = Some(ChatConfig::default()), custom(
+            Definitions::reference::<ChatConfig>,
+            |scope, member| Some(chat::read(scope, member)),
         );
         /// The audit log of decisions and calls; `false` switches it off.
         "audit" => audit: AuditConfig = AuditConfig::default(),
@@ -173,10 +179,10 @@ pub(crate) fn read(root: &Object<'_>, format: Format, mut file: FileReader<'_>) 
     }
     let mut configuration = Configuration::default();
     configuration.read_keys(scope);
-    let policy = root.get("policy");
+    let policy = root.written("policy");
     let mut policy = policy.map(|member| policy::read(scope, member, policy::base()));
     denials.extend(report_replaced(scope));
-    let limits = root.get("limits").map(|member| limit::read(scope, member));
+    let limits = root.written("limits").map(|member| limit::read(scope, member));
     let Limits { limits, denials: unlimited } = limits.unwrap_or_default();
     configuration.has_policy = policy.is_some();
     if !unlimited.is_empty() {

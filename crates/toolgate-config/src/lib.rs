@@ -33,6 +33,7 @@
 //! broken is refused as a whole, with a [`ConfigError`].
 
 mod approvals;
+mod chat;
 mod code_mode;
 mod configuration;
 mod document;
@@ -58,7 +59,8 @@ mod transport;
 use std::path::Path;
 
 pub use approvals::ApprovalsConfig;
-pub use code_mode::{CodeModeConfig, JournalConfig};
+pub use chat::{ChatConfig, ChatPrices};
+pub use code_mode::{CodeModeConfig, ExtractConfig, JournalConfig};
 pub use configuration::{Configuration, json_schema};
 pub use edit::{PolicyAddition, PolicyEditError, add_to_policy};
 pub use env_file::{

@@ -157,7 +157,7 @@ fn read_one(
         if let Some(mode) = scope.setting("mode", &Word::<ExposureMode>(Wrong::Ignored)) {
             mode.apply(&mut namespace.tool_search);
         }
-        if let Some(member) = scope.object.get("policy") {
+        if let Some(member) = scope.object.written("policy") {
             let servers = namespace.policy.servers;
             let base = PolicySettings { servers, ..base.clone() };
             namespace.policy = policy::read(scope, member, base);

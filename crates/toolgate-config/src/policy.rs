@@ -11,7 +11,8 @@ use crate::document::{Member, Value};
 use crate::rule::{self, RuleConfig};
 use crate::scope::Scope;
 use crate::section::{
-    Choice, Definitions, Flag, Section as _, Word, Wrong, choices, remember_minutes, section,
+    Choice, Definitions, Flag, Section as _, Setting, Word, Wrong, choices, remember_minutes,
+    section,
 };
 
 choices! {
@@ -47,8 +48,8 @@ section! {
     }, {
         /// What happens to calls that no rule matches. `ask` and `deny-writes` allow read-only
         /// tools; `ask-always` asks for them too. `ask-destructive` asks for tools that declare
-        /// themselves destructive, where somebody can be asked.
-        "default" => mode, Word(Wrong::Becomes(Mode::Deny));
+        /// themselves destructive, where somebody can be asked. `off` is `allow`.
+        "default" => mode, ModeWord;
         /// How toolgate finds out which data a call carries: by the `program` of the script that
         /// makes it, by the `content` of its arguments, by the `labels` of the tools that were used
         /// before, or not at all (`off`). With `program`, calls outside of scripts and results from
@@ -73,11 +74,41 @@ section! {
 
 /// One word for the default, or the whole policy.
 pub(crate) fn schema(definitions: &mut Definitions) -> serde_json::Value {
-    json!({ "anyOf": [Mode::schema(), { "const": OFF }, definitions.reference::<PolicySettings>()] })
+    json!({ "anyOf": [mode_schema(), definitions.reference::<PolicySettings>()] })
 }
 
 /// The word that switches the policy off.
 const OFF: &str = "off";
+
+/// What happens to calls that no rule matches. A word that cannot be read denies.
+struct ModeWord;
+
+impl Setting for ModeWord {
+    type Value = Mode;
+
+    fn read(&self, scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<Mode> {
+        read_mode(&member.node.value)
+            .or_else(|| Word(Wrong::Becomes(Mode::Deny)).read(scope, member))
+    }
+
+    fn schema(&self, _: &mut Definitions) -> serde_json::Value {
+        mode_schema()
+    }
+
+    fn written(&self, value: &Mode) -> serde_json::Value {
+        value.word().into()
+    }
+}
+
+fn mode_schema() -> serde_json::Value {
+    let words = Mode::CHOICES.iter().map(|(word, _)| *word).chain([OFF]);
+    json!({ "type": "string", "enum": words.collect::<Vec<_>>() })
+}
+
+fn read_mode(value: &Value<'_>) -> Option<Mode> {
+    let is_off = matches!(value, Value::String(word) if *word == OFF);
+    is_off.then_some(Mode::Allow).or_else(|| Mode::from_value(value))
+}
 
 /// The policy of a file that has none: a tool that declares itself destructive is asked about where
 /// somebody can be asked, and everything else goes through.
@@ -98,16 +129,19 @@ pub(crate) fn read(
     member: &Member<'_>,
     mut policy: PolicySettings,
 ) -> PolicySettings {
-    let is_off = matches!(&member.node.value, Value::String(word) if *word == OFF);
-    let mode = is_off.then_some(Mode::Allow).or_else(|| Mode::from_value(&member.node.value));
-    if let Some(mode) = mode {
+    if let Some(mode) = read_mode(&member.node.value) {
         return PolicySettings { mode, ..policy };
     }
     let at = scope.at.value(member);
     let Value::Object(object) = &member.node.value else {
+        let found = if member.is_null() { ", but is null" } else { "" };
         let predicate =
-            format!("must be {}, `off` or an object; every call is denied", Mode::names());
-        let hint = "to be asked before a tool changes something, write `\"policy\": \"ask\"`";
+            format!("must be {}, `off` or an object{found}; every call is denied", Mode::names());
+        let hint = if member.is_null() {
+            "write `\"policy\": \"off\"` to allow everything, or remove the key"
+        } else {
+            "to be asked before a tool changes something, write `\"policy\": \"ask\"`"
+        };
         scope.error(member, &predicate, hint);
         policy.rules.push(rule::denial(scope.file, &at, RuleTarget::default()));
         return PolicySettings { mode: Mode::Deny, ..policy };
@@ -115,6 +149,9 @@ pub(crate) fn read(
     let mut scope = Scope::new(object, at, scope.file);
     scope.refuse_replaced();
     scope.refuse_unknown::<PolicySettings>();
+    for member in object.members.iter().filter(|member| member.is_null()) {
+        scope.error(member, "is null; every call is denied", "give it a value, or remove it");
+    }
     // A misspelt `rules` must not be a policy without rules, nor one of two a policy without the other.
     let is_misspelt = scope.first_error.is_some();
     policy.rules.extend(rule::read_all(&mut scope));

@@ -115,12 +115,14 @@ section! {
         "prefix" => |_| json!({ "type": "string", "minLength": 1, "maxLength": 4_096 });
         /// The command line has these words, split as a shell splits them. `*` is any word, and at
         /// the end any number of words. Operators, substitutions, redirections, variables and
-        /// patterns of files never match.
+        /// patterns of files never match. If the argument is a list, its elements are the words; none
+        /// of them is split.
         "argv" => |_| json!({
             "type": "array", "minItems": 1, "maxItems": 100, "items": { "type": "string" }
         });
         /// The path is this folder or is in it, after `.`, `..` and the symbolic links of this
-        /// machine are resolved. `${NAME}` stands for an environment variable.
+        /// machine are resolved. A path with `*`, `?`, `[`, `{`, `$` or a backtick does not match,
+        /// unless a file of this machine has this name. `${NAME}` stands for an environment variable.
         "under" => |_| json!({ "type": "string", "minLength": 1, "maxLength": 4_096 });
         /// The number is less than this.
         "less" => |_| json!({ "type": "number" });

@@ -59,6 +59,12 @@ section! {
         "headers" => values_schema;
         /// The opposite of `enabled`.
         "disabled" => flag_schema;
+        /// What holds for all of its tools, as the `mcp_toolset` of Anthropic's Messages API spells
+        /// it. `deferLoading` wins over it.
+        "default_config" => Definitions::reference::<ToolsetConfig>;
+        /// The same for single tools, by the names that the server gives them. It wins over
+        /// `default_config`, and `tools` wins over it.
+        "configs" => map_schema::<ToolsetConfig>;
     } {
         /// A file with lines of `NAME=value`: more environment variables for the program. `env` wins
         /// over it. A relative path starts at the folder of this file.
@@ -110,6 +116,9 @@ section! {
         /// Labels of its tools. The results are `private` or `untrusted`; an `egress` tool sends
         /// its arguments out of your control.
         "labels" => labels: LabelSet = LabelSet::EMPTY, labels();
+        /// Whether the server is told with each call who calls (`toolgate/caller` in `_meta`): the
+        /// caller's name, and whether a script makes the call.
+        "tellCaller" => tell_caller: bool = false, Flag(Wrong::Becomes(false));
         /// Whether the server's annotations count with `"claims": "trusted"`. The default is false.
         "trusted" => trust: Trust = Trust::Unknown, trusted();
     }
@@ -130,6 +139,16 @@ section! {
         /// `call_tool`), `script` (by a script of `run_code`), or both. The default is both.
         "allowedCallers" => allowed_callers: Vec<CallPath> = Vec::new(),
             custom(|_| CallPath::list_schema(), allowed_callers);
+    }
+}
+
+section! {
+    /// The settings of tools, as the `mcp_toolset` of Anthropic's Messages API spells them.
+    pub(crate) struct ToolsetConfig as "Toolset" {
+        /// Whether toolgate uses the tool. The default is true.
+        "enabled" => enabled: Option<bool> = None, Flag(Wrong::Refused);
+        /// Whether the tool is deferred.
+        "defer_loading" => defer_loading: Option<bool> = None, Flag(Wrong::Ignored);
     }
 }
 
@@ -310,6 +329,55 @@ fn read_settings(scope: &mut Scope<'_, '_>, settings: &mut ServerSettings) {
             settings.include_tools.get_or_insert_default().extend(names);
         }
     }
+    read_toolset(scope, settings);
+}
+
+/// Reads `default_config` and `configs`, and maps them to the settings of toolgate. A tool is used
+/// only if neither spelling takes it away.
+fn read_toolset(scope: &mut Scope<'_, '_>, settings: &mut ServerSettings) {
+    let object = scope.object;
+    let hint = "write `{ \"enabled\": true, \"defer_loading\": false }`";
+    let of_all = object.get("default_config").and_then(|member| toolset(scope, member, hint));
+    let of_all = of_all.unwrap_or_default();
+    if settings.defer_loading.is_none() {
+        settings.defer_loading = of_all.defer_loading;
+    }
+    let hint = "write `\"configs\": { \"tool_name\": { \"defer_loading\": false } }`";
+    let single = object.get("configs").and_then(|member| {
+        scope.nested(member, hint, |scope| {
+            let members = scope.object.members.iter();
+            let read =
+                |member: &Member<'_>| Some((member.key.to_string(), toolset(scope, member, "")?));
+            members.filter_map(read).collect::<Vec<(String, ToolsetConfig)>>()
+        })
+    });
+    let single = single.unwrap_or_default();
+    if of_all.enabled == Some(false) {
+        let used = single.iter().filter(|(_, tool)| tool.enabled == Some(true));
+        let mut used: BTreeSet<String> = used.map(|(name, _)| name.clone()).collect();
+        if let Some(include) = &settings.include_tools {
+            used.retain(|name| include.contains(name));
+        }
+        settings.include_tools = Some(used);
+    }
+    for (name, tool) in single {
+        if tool.enabled == Some(false) {
+            settings.exclude_tools.insert(name.clone());
+        }
+        if let Some(defer_loading) = tool.defer_loading {
+            let own = settings.tools.entry(name).or_default();
+            own.defer_loading = own.defer_loading.or(Some(defer_loading));
+        }
+    }
+}
+
+fn toolset(scope: &mut Scope<'_, '_>, member: &Member<'_>, hint: &str) -> Option<ToolsetConfig> {
+    scope.nested(member, hint, |scope| {
+        scope.report_unknown::<ToolsetConfig>();
+        let mut toolset = ToolsetConfig::default();
+        toolset.read_keys(scope);
+        toolset
+    })
 }
 
 /// `timeout` is in milliseconds for most clients and in seconds for some. Nobody gives a tool less

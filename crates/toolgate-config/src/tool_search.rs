@@ -129,7 +129,7 @@ choices! {
 const SUBAGENT_HINT: &str = "write `\"subagent\": { \"endpoint\": \"http://localhost:11434/v1\", \
                              \"model\": \"…\" }` in `toolSearch`, or choose another strategy";
 
-const MODEL_HINT: &str = "add `\"model\": \"…\"`, as the endpoint calls it";
+pub(crate) const MODEL_HINT: &str = "add `\"model\": \"…\"`, as the endpoint calls it";
 
 /// A prefix as it is written: a blank at its end belongs to it.
 const PREFIX: Plain = Plain {
@@ -142,10 +142,16 @@ const PREFIX: Plain = Plain {
 impl SubagentConfig {
     /// The base URL: the configured one, or that of the provider.
     pub fn endpoint(&self) -> &str {
-        match (&self.endpoint, self.provider) {
-            (Some(endpoint), _) => endpoint.expose(),
-            (None, ChatProviderName::OpenAi) => "https://api.openai.com/v1",
-            (None, ChatProviderName::Anthropic) => "https://api.anthropic.com",
+        self.endpoint.as_ref().map_or(self.provider.endpoint(), Secret::expose)
+    }
+}
+
+impl ChatProviderName {
+    /// The base URL of the provider.
+    pub(crate) fn endpoint(self) -> &'static str {
+        match self {
+            Self::OpenAi => "https://api.openai.com/v1",
+            Self::Anthropic => "https://api.anthropic.com",
         }
     }
 }
@@ -239,7 +245,7 @@ fn read_embeddings(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<Emb
 }
 
 /// The base URL of a model, which may have a credential in it.
-fn base_url(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<Secret> {
+pub(crate) fn base_url(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<Secret> {
     let hint = "write the base URL, such as `http://localhost:11434/v1`";
     web_url(scope, member, hint).map(Secret::new)
 }
@@ -259,7 +265,7 @@ pub(crate) fn web_url(
     url.map(Into::into)
 }
 
-fn api_key(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<Secret> {
+pub(crate) fn api_key(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<Secret> {
     let key = scope.text(member)?;
     if key.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
         return Some(Secret::new(key));

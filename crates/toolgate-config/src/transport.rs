@@ -282,8 +282,12 @@ fn add_env_file(scope: &mut Scope<'_, '_>, path: &str, env: &mut BTreeMap<String
 /// One that is unset is left out.
 fn add_inherited(scope: &mut Scope<'_, '_>, env: &mut BTreeMap<String, Secret>) {
     let named = scope.object.get("inheritEnv").and_then(|member| scope.strings(member));
-    for (name, _) in named.into_iter().flatten() {
-        if let Ok(value) = scope.file.expander.variable(name) {
+    for (name, at) in named.into_iter().flatten() {
+        if !is_variable_name(name) {
+            let predicate = "is not the name of a variable; patterns are not supported";
+            let hint = "name each variable: letters, digits and `_`";
+            scope.complain(ProblemSeverity::Error, &at, predicate, hint);
+        } else if let Ok(value) = scope.file.expander.variable(name) {
             env.entry(name.to_owned()).or_insert_with(|| Secret::new(value));
         }
     }

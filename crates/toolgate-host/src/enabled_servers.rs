@@ -7,7 +7,7 @@ use toolgate_catalog::ServerName;
 use toolgate_registry::Plan;
 use toolgate_store::{ChoiceFile, Choices, FileStamp, StoreError, SwitchedBy};
 
-use crate::{enabling::plan_of, host::Host};
+use crate::{enabling::plan_of, host::ToolHost};
 
 /// The disabled servers, and the file with them that other processes read and change too.
 #[derive(Debug)]
@@ -110,7 +110,7 @@ impl EnabledServers {
     }
 }
 
-impl Host {
+impl ToolHost {
     /// Reads what other processes have enabled and disabled, and the consents of people.
     pub(crate) async fn refresh_choices(&self) {
         let _changing = self.inner.enabled.changing.lock().await;

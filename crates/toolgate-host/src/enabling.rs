@@ -12,7 +12,7 @@ use toolgate_upstream::{
     StdioEndpoint,
 };
 
-use crate::{host::Host, settings::ServerSetup};
+use crate::{host::ToolHost, settings::ServerSetup};
 
 /// The outcome of enabling a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +46,7 @@ const CONSENT_TIMEOUT: Duration = Duration::from_mins(10);
 /// After how long without a call a server of a registry is stopped.
 const STOP_IDLE_AFTER: Duration = Duration::from_mins(30);
 
-impl Host {
+impl ToolHost {
     /// Enables and connects a server: one of the configuration, or one of a registry as `name` or
     /// `name@version` if a person consents.
     pub(crate) async fn enable(

@@ -10,9 +10,11 @@ use std::{
 };
 
 use serde_json::{Map, Value};
-use tokio::sync::broadcast;
-use toolgate_broker::{BrokerError, CallContext};
+use tokio::sync::{broadcast, mpsc};
+use toolgate_broker::{ApprovalRequest, BrokerError, CallContext};
 use toolgate_catalog::{ServerName, Tool};
+use toolgate_store::QuestionReference;
+use toolgate_upstream::{CallOptions, Progress};
 
 /// Something that happened.
 #[derive(Debug, Clone)]
@@ -38,6 +40,32 @@ pub enum HostEvent {
         call: Arc<CallFacts>,
         /// Its arguments.
         arguments: Arc<Map<String, Value>>,
+    },
+    /// A server says how far a call has come.
+    CallProgress {
+        /// Which call.
+        call: Arc<CallFacts>,
+        /// How far.
+        progress: Progress,
+    },
+    /// A person is asked about a call.
+    ApprovalAsked {
+        /// The question.
+        question: Arc<ApprovalRequest>,
+    },
+    /// A question about a call was answered.
+    ApprovalAnswered {
+        /// The question.
+        question: Arc<ApprovalRequest>,
+        /// Whether the call is allowed.
+        is_allowed: bool,
+    },
+    /// A call waits for an approval that nobody could give now. The call has no result.
+    ApprovalWaits {
+        /// Which call.
+        call: Arc<CallFacts>,
+        /// Names the question.
+        question: QuestionReference,
     },
     /// A call of a tool has ended.
     CallEnded {
@@ -105,6 +133,8 @@ pub struct HostEvents {
 
 /// How many events a slow reader may lag behind. After that it loses the oldest ones.
 const KEPT: usize = 1024;
+/// How many reports of progress wait for the one who passes them on.
+const PROGRESS: usize = 64;
 
 impl HostEvents {
     /// All events from now on.
@@ -113,7 +143,7 @@ impl HostEvents {
     }
 
     /// Sends an event, which is made only if somebody watches.
-    pub(crate) fn send(&self, event: impl FnOnce() -> HostEvent) {
+    pub fn send(&self, event: impl FnOnce() -> HostEvent) {
         if self.sender.receiver_count() > 0 {
             // The last receiver may be gone meanwhile.
             let _ = self.sender.send(event());
@@ -165,8 +195,30 @@ pub(crate) struct WatchedCall {
 }
 
 impl WatchedCall {
+    /// Reports the progress of the call, and passes it on.
+    pub(crate) fn watch_progress(&self, options: &mut CallOptions) {
+        let (sender, mut reports) = mpsc::channel::<Progress>(PROGRESS);
+        let passed_on = options.progress.replace(sender);
+        let (events, call) = (self.events.clone(), Arc::clone(&self.call));
+        tokio::spawn(async move {
+            while let Some(progress) = reports.recv().await {
+                let call = Arc::clone(&call);
+                let reported = progress.clone();
+                events.send(|| HostEvent::CallProgress { call, progress: reported });
+                if let Some(passed_on) = &passed_on {
+                    // A slow reader loses reports.
+                    let _ = passed_on.try_send(progress);
+                }
+            }
+        });
+    }
+
     /// Notes how the call ended.
     pub(crate) fn ended(mut self, outcome: &Result<Value, BrokerError>) {
+        if let Err(BrokerError::Waiting { reference, .. }) = outcome {
+            let (call, question) = (Arc::clone(&self.call), reference.clone());
+            self.events.send(|| HostEvent::ApprovalWaits { call, question });
+        }
         self.end = match outcome {
             Ok(result) if result.get("isError").and_then(Value::as_bool) == Some(true) => {
                 CallOutcome::ToolError

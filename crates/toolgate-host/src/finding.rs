@@ -5,7 +5,7 @@ use toolgate_policy::CallPath;
 use toolgate_sandbox::Language;
 use toolgate_search::{MAX_QUERIES, Query, SearchError};
 
-use crate::{encoding::EncodedQueries, host::Host, meta, ranking, session::Session};
+use crate::{encoding::EncodedQueries, host::ToolHost, meta, ranking, session::ToolSession};
 
 /// What to search for.
 #[derive(Debug, Clone, Default)]
@@ -56,7 +56,7 @@ impl FoundTools {
     }
 }
 
-impl Session {
+impl ToolSession {
     /// A tool that the caller can call, by its exposed name, or the nearest names. Connects a lazy server
     /// that the tool may belong to.
     pub async fn tool(&self, name: &str) -> Result<FoundTool, Vec<String>> {
@@ -135,6 +135,7 @@ impl Session {
         let tools: Vec<FoundTool> = tools
             .map(|tool| FoundTool { tool: tool.clone(), is_loaded: self.is_loaded(tool, &catalog) })
             .collect();
+        self.live(|live| live.found(tools.iter().map(|found| found.tool.name.to_string())));
         let direct = tools.iter().filter(|found| self.opens(&found.tool, CallPath::Direct));
         let added = self.load(direct.map(|found| &found.tool.name));
         Ok(FoundTools {
@@ -149,7 +150,7 @@ impl Session {
 }
 
 /// The enabled servers; `None` if all are.
-fn servers_that_are_on(host: &Host) -> Option<Vec<String>> {
+fn servers_that_are_on(host: &ToolHost) -> Option<Vec<String>> {
     let off = host.inner.enabled.off();
     if off.is_empty() {
         return None;

@@ -23,8 +23,9 @@ use crate::{
     encoding::{Encoding, EncodingPhase, EncodingQueue, VectorProgress},
     events::{HostEvent, HostEvents},
     live_catalog::LiveCatalog,
+    live_sessions::LiveSessions,
     resources::{ListKind, ResourceHub},
-    session::Session,
+    session::ToolSession,
     settings::{Connect, HostSettings, open_journal},
     tool_filter::{HiddenReason, HiddenTool, ToolFilter},
     usage::Usage,
@@ -34,7 +35,7 @@ use crate::{
 ///
 /// Cloning is cheap; all clones are the same host.
 #[derive(Clone)]
-pub struct Host {
+pub struct ToolHost {
     pub(crate) inner: Arc<HostParts>,
 }
 
@@ -53,6 +54,7 @@ pub(crate) struct HostParts {
     pub(crate) settings: RwLock<Arc<HostSettings>>,
     pub(crate) encoding: Option<Encoding>,
     pub(crate) events: HostEvents,
+    pub(crate) live_sessions: LiveSessions,
     /// Until when requests wait for servers whose tools are unknown.
     pub(crate) first_lists_until: Mutex<Instant>,
 }
@@ -61,7 +63,7 @@ pub(crate) struct HostParts {
 /// requests do not wait: one silent server must not delay them all.
 pub(crate) const FIRST_LISTS_TIMEOUT: Duration = Duration::from_secs(3);
 
-impl Host {
+impl ToolHost {
     /// Reads the cache, starts to connect to all servers, and returns without waiting for them. Must
     /// be called inside a tokio runtime.
     pub fn start(mut settings: HostSettings) -> Self {
@@ -136,6 +138,7 @@ impl Host {
             settings: RwLock::new(Arc::new(settings)),
             encoding,
             events,
+            live_sessions: LiveSessions::default(),
             first_lists_until,
         };
         let host = Self { inner: Arc::new(inner) };
@@ -150,13 +153,13 @@ impl Host {
     }
 
     /// Starts a session of a model.
-    pub fn session(&self) -> Session {
+    pub fn session(&self) -> ToolSession {
         self.session_of(SessionContext::new(Caller::model("a model")))
     }
 
     /// Starts a session of the caller in the context.
-    pub fn session_of(&self, context: SessionContext) -> Session {
-        Session::new(self.clone(), Arc::new(context))
+    pub fn session_of(&self, context: SessionContext) -> ToolSession {
+        ToolSession::new(self.clone(), Arc::new(context))
     }
 
     /// The journal with runs, approvals and grants; `None` without a store.
@@ -374,8 +377,11 @@ impl ServerObserver for ObserverFanout {
     }
 }
 
-impl std::fmt::Debug for Host {
+impl std::fmt::Debug for ToolHost {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Host").field("settings", &self.settings()).finish_non_exhaustive()
+        formatter
+            .debug_struct("ToolHost")
+            .field("settings", &self.settings())
+            .finish_non_exhaustive()
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use toolgate_catalog::{ServerName, TokenCounter};
 
-use crate::{code::budget, meta::is_invisible, resources, session::Session};
+use crate::{code::budget, meta::is_invisible, resources, session::ToolSession};
 
 /// Longer texts are cut before they are processed: the budget is far smaller.
 const MAX_BYTES: usize = 64 * 1024;
@@ -14,7 +14,7 @@ const FEWEST_TOKENS: usize = 24;
 const OPENING: &str = "What servers say about themselves (quoted):";
 
 /// The instructions of all servers that the caller can use, in the order of the configuration.
-pub(crate) fn quoted(session: &Session) -> String {
+pub(crate) fn quoted(session: &ToolSession) -> String {
     let host = session.host();
     let budget = host.settings().instructions_budget;
     if budget == 0 {

@@ -1,11 +1,11 @@
 //! The assembly of servers, catalog, search, broker and sandbox.
 //!
-//! A [`Host`] connects to servers and knows their tools. A [`Session`] is one session of a client with
+//! A [`ToolHost`] connects to servers and knows their tools. A [`ToolSession`] is one session of a client with
 //! it: what the session is shown, what it has loaded, and the meta-tools that find and call the rest.
 //! The MCP gateway and the command line are thin layers over these two.
 //!
 //! ```no_run
-//! use toolgate_host::{Host, HostSettings, ServerSetup};
+//! use toolgate_host::{ToolHost, HostSettings, ServerSetup};
 //! use toolgate_upstream::{Endpoint, ServerSpec, StdioEndpoint};
 //!
 //! # async fn example() {
@@ -16,7 +16,7 @@
 //!     cwd: None,
 //! });
 //! let time = ServerSpec::new("time", endpoint);
-//! let host = Host::start(HostSettings::new(vec![ServerSetup::new(time)]));
+//! let host = ToolHost::start(HostSettings::new(vec![ServerSetup::new(time)]));
 //! let session = host.session();
 //! for tool in session.list_tools().await {
 //!     println!("{}", tool["name"]);
@@ -36,9 +36,11 @@ mod finding;
 mod host;
 mod instructions;
 mod live_catalog;
+mod live_sessions;
 mod meta;
 mod overview;
 mod passthrough;
+mod program;
 mod ranking;
 mod recent_searches;
 mod reload;
@@ -51,20 +53,22 @@ mod tool_text;
 mod usage;
 
 pub use code::{
-    CodeMode, CodeRun, CodeSettings, GraphCall, GraphEdge, Resume, ResumeError, RunGraph,
-    SandboxUnavailable, UnknownCall, UnknownCalls, WaitingCall,
+    CodeMode, CodeRun, CodeSettings, ExtractModel, ExtractSettings, GraphCall, GraphEdge, Resume,
+    ResumeError, RunGraph, SandboxUnavailable, UnknownCall, UnknownCalls, WaitingCall,
 };
 pub use directory::ServerDirectory;
 pub use encoding::{EncodeTools, EncoderSetup, VectorProgress};
 pub use entry_filter::HeldReason;
 pub use events::{CallFacts, CallOutcome, HostEvent, HostEvents};
 pub use finding::{FoundTool, FoundTools, ToolQuery};
-pub use host::Host;
+pub use host::ToolHost;
+pub use live_sessions::LiveSession;
 pub use meta::{MetaTool, one_line};
 pub use overview::ServerOverview;
 pub use passthrough::PassthroughGuard;
+pub use program::ProviderProgram;
 pub use resources::{JudgedEntry, NotificationStream, ServerNotification, Subscriber};
-pub use session::{CallFailure, Session};
+pub use session::{CallFailure, ToolSession};
 pub use settings::{AuditSettings, Connect, HostSettings, ServerSetup, SubagentSettings};
 pub use tool_filter::{HiddenReason, HiddenTool, PinWriter, WritePins};
 pub use toolgate_broker::CallLimiter;

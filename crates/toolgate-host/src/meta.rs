@@ -22,7 +22,7 @@ use toolgate_upstream::CallOptions;
 pub(crate) use definitions::{MetaToolOptions, input_schema, meta_definitions};
 pub(crate) use details::declaration;
 
-use crate::session::{CallFailure, Session, error_result};
+use crate::session::{CallFailure, ToolSession, error_result};
 
 /// A tool of toolgate itself. Meta-tools are never deferred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +88,7 @@ impl MetaTool {
 
 /// Calls a meta-tool.
 pub(crate) async fn call(
-    session: &Session,
+    session: &ToolSession,
     tool: MetaTool,
     arguments: Map<String, Value>,
     options: CallOptions,
@@ -160,7 +160,7 @@ impl<'de, const FROM: usize> Deserialize<'de> for Whole<FROM> {
 
 /// The text of a refusal. If the tool is unknown, its server may be absent, which helps a model
 /// more than similar names.
-pub(crate) fn refusal(session: &Session, error: &BrokerError) -> String {
+pub(crate) fn refusal(session: &ToolSession, error: &BrokerError) -> String {
     let mut text = error.to_string();
     if matches!(error, BrokerError::UnknownTool { .. }) {
         let host = session.host();

@@ -5,7 +5,7 @@ use toolgate_catalog::{Exposure, ServerName};
 use toolgate_mcp::Era;
 use toolgate_upstream::StateKind;
 
-use crate::host::Host;
+use crate::host::ToolHost;
 
 /// The row of one server.
 #[derive(Debug, Clone, Serialize)]
@@ -42,7 +42,7 @@ pub struct ServerOverview {
     pub deferred: Vec<String>,
 }
 
-impl Host {
+impl ToolHost {
     /// One row a server, in the order of the configuration.
     pub fn overview(&self, exposure: &Exposure) -> Vec<ServerOverview> {
         let catalog = self.catalog().read();
@@ -62,7 +62,7 @@ impl Host {
                 let failure = state.failure.filter(|_| state.kind != StateKind::Ready);
                 ServerOverview {
                     server: entry.name.clone(),
-                    state: state_name(state.kind),
+                    state: state_name(state.kind, failure.is_some()),
                     lazy: self.is_lazy(&entry.name),
                     reason: failure.as_ref().map(|failure| failure.reason.clone()),
                     action: failure.map(|failure| failure.action),
@@ -82,9 +82,11 @@ impl Host {
     }
 }
 
-fn state_name(kind: StateKind) -> &'static str {
+/// The state as it is shown. A server that failed and is tried again is one that failed.
+fn state_name(kind: StateKind, failed: bool) -> &'static str {
     match kind {
         StateKind::Idle => "idle",
+        StateKind::Connecting if failed => "failed",
         StateKind::Connecting => "connecting",
         StateKind::Ready => "ready",
         StateKind::Failed => "failed",

@@ -9,7 +9,7 @@ use toolgate_search::{
 };
 
 use crate::{
-    host::Host, live_catalog::LiveCatalog, recent_searches::SearchedQuery,
+    host::ToolHost, live_catalog::LiveCatalog, recent_searches::SearchedQuery,
     settings::SubagentSettings,
 };
 
@@ -25,7 +25,7 @@ pub(crate) struct RankedTools {
 
 /// Ranks tools for several queries, with the configured strategy.
 pub(crate) async fn rank(
-    host: &Host,
+    host: &ToolHost,
     queries: &[Query<'_>],
     limit: usize,
 ) -> Result<RankedTools, SearchError> {

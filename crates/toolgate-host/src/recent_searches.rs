@@ -39,6 +39,11 @@ impl RecentSearches {
         searches.push_front(Search { asked, calls: 0, answered: HashSet::new() });
     }
 
+    /// Forgets all of them.
+    pub(crate) fn forget(&self) {
+        self.searches.lock().clear();
+    }
+
     /// Returns the queries that led to a successful call of a tool.
     ///
     /// These are the query of the latest search with this tool that ranked it best, and the queries

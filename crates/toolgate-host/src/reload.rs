@@ -11,7 +11,7 @@ use toolgate_policy::definitions::Lock;
 use toolgate_upstream::StartMode;
 
 use crate::{
-    host::{FIRST_LISTS_TIMEOUT, Host},
+    host::{FIRST_LISTS_TIMEOUT, ToolHost},
     settings::{Connect, HostSettings, ServerSetup},
     tool_filter::{PinWriter, ToolFilter},
 };
@@ -19,7 +19,7 @@ use crate::{
 /// How long calls that were sent may take to end on a server that was removed or replaced.
 const RETIRE_TIMEOUT: Duration = Duration::from_secs(30);
 
-impl Host {
+impl ToolHost {
     /// Replaces the settings, as one change. Sessions stay.
     ///
     /// A server that is in the settings of now and in the new ones keeps its connection, unless it is

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{OnceCell, watch};
 use toolgate_broker::{BrokerError, CallContext, SessionContext};
 use toolgate_catalog::{
-    Catalog, ExposedName, Exposure, ExposureKind, Reason, ServerName, Tool, nearest,
+    Catalog, ExposedName, Exposure, ExposureKind, Reason, ServerName, TokenCounter, Tool, nearest,
 };
 use toolgate_policy::CallPath;
 use toolgate_search::StrategyName;
@@ -21,8 +21,9 @@ use toolgate_upstream::{CallError, CallOptions};
 
 use crate::{
     events::HostEvent,
-    host::Host,
+    host::ToolHost,
     instructions,
+    live_sessions::LiveRecord,
     meta::{self, MetaTool, MetaToolOptions},
     recent_searches::RecentSearches,
     resources::{self, ListKind, NotificationStream, Subscriber},
@@ -33,8 +34,8 @@ use crate::{
 ///
 /// What it is shown is decided once, at its first request.
 #[derive(Debug)]
-pub struct Session {
-    host: Host,
+pub struct ToolSession {
+    host: ToolHost,
     context: Arc<SessionContext>,
     /// Whether grants for the session end with it. The calls of a script are made in a part of the
     /// session that started it.
@@ -54,6 +55,8 @@ pub struct Session {
     pub(crate) searches: RecentSearches,
     subscriber: OnceLock<Subscriber>,
     instructions: OnceLock<String>,
+    /// What is shown of the session from outside. A part of a session has none.
+    live: Option<Arc<LiveRecord>>,
 }
 
 /// Why a call has no result for the model.
@@ -74,15 +77,18 @@ pub enum CallFailure {
     Cancelled,
 }
 
-impl Session {
-    pub(crate) fn new(host: Host, context: Arc<SessionContext>) -> Self {
+impl ToolSession {
+    pub(crate) fn new(host: ToolHost, context: Arc<SessionContext>) -> Self {
         let mut session = Self::within(host, context);
         session.ends = true;
+        let (id, caller) = (session.context.id(), &session.context.caller().name);
+        let live = &session.host.inner.live_sessions;
+        session.live = Some(live.add(id, caller, session.found_changes.clone()));
         session
     }
 
     /// A part of a session, for the calls of a script.
-    pub(crate) fn within(host: Host, context: Arc<SessionContext>) -> Self {
+    pub(crate) fn within(host: ToolHost, context: Arc<SessionContext>) -> Self {
         Self {
             host,
             context,
@@ -97,11 +103,12 @@ impl Session {
             searches: RecentSearches::default(),
             subscriber: OnceLock::new(),
             instructions: OnceLock::new(),
+            live: None,
         }
     }
 
     /// The host of the session.
-    pub fn host(&self) -> &Host {
+    pub fn host(&self) -> &ToolHost {
         &self.host
     }
 
@@ -143,6 +150,12 @@ impl Session {
                 {
                     exposure.kind = ExposureKind::Stable;
                 }
+                self.live(|live| {
+                    live.note(|session| {
+                        session.mode = Some(exposure.kind.to_string());
+                        session.reason = Some(exposure.reason.to_string());
+                    });
+                });
                 exposure
             })
             .await
@@ -151,6 +164,7 @@ impl Session {
     /// The definitions that the session is shown, with their exposed names.
     pub async fn list_tools(&self) -> Vec<Value> {
         self.host.notice_choices().await;
+        self.reset_if_asked();
         let exposure = self.exposure().await;
         if !matches!(exposure.kind, ExposureKind::Stable | ExposureKind::Code) {
             return self.current_list(exposure);
@@ -172,6 +186,8 @@ impl Session {
         mut options: CallOptions,
     ) -> Result<Value, CallFailure> {
         self.host.notice_choices().await;
+        self.reset_if_asked();
+        self.live(|live| live.note(|session| session.calls += 1));
         let meta = MetaTool::named(name);
         let tool = match meta {
             Some(_) => None,
@@ -232,7 +248,19 @@ impl Session {
         options: CallOptions,
     ) -> Result<Value, CallFailure> {
         let context = CallContext::direct(&self.context);
-        match self.call_tool(name, tool, arguments, &context, options).await {
+        self.call_in(&context, name, tool, arguments, options).await
+    }
+
+    /// Calls a tool, and says why there is no result as a client is told.
+    pub(crate) async fn call_in(
+        &self,
+        context: &CallContext,
+        name: &str,
+        tool: Option<Tool>,
+        arguments: Map<String, Value>,
+        options: CallOptions,
+    ) -> Result<Value, CallFailure> {
+        match self.call_tool(name, tool, arguments, context, options).await {
             Ok((_, result)) => Ok(result),
             Err(BrokerError::UnknownTool { name: wanted, nearest: mut likely }) => {
                 // The list has meta-tools too.
@@ -279,9 +307,13 @@ impl Session {
         let broker = &self.host.inner.broker;
         let Some(tool) = tool else {
             let (arguments, meta) = (Value::Object(arguments), options.meta.as_ref());
-            return Err(broker.refuse_unknown(name, &arguments, context, meta));
+            return Err(broker.refuse_unknown(name, &arguments, context, meta).await);
         };
         let watched = self.host.inner.events.call(context, &tool, &arguments);
+        let mut options = options;
+        if let Some(watched) = &watched {
+            watched.watch_progress(&mut options);
+        }
         resources::to_server_uris(&tool.id.server, &mut arguments);
         let outcome = broker.call(&tool, arguments, context, options).await;
         if let Some(watched) = watched {
@@ -329,7 +361,8 @@ impl Session {
 
     /// Whether the caller can call a tool directly, and whether a script of the caller can.
     pub fn ways_of(&self, tool: &Tool) -> (bool, bool) {
-        (self.opens(tool, CallPath::Direct), self.opens(tool, CallPath::Script))
+        let sees = self.sees(&tool.id.server);
+        (sees && self.opens(tool, CallPath::Direct), sees && self.opens(tool, CallPath::Script))
     }
 
     /// Lists these tools from now on, in every mode. A name without a tool is listed once there is one.
@@ -394,6 +427,22 @@ impl Session {
         }
     }
 
+    /// Notes something for those who look from outside.
+    pub(crate) fn live(&self, note: impl FnOnce(&LiveRecord)) {
+        if let Some(live) = &self.live {
+            note(live);
+        }
+    }
+
+    /// Forgets what was found and loaded, if somebody outside has asked for it.
+    fn reset_if_asked(&self) {
+        if self.live.as_ref().is_some_and(|live| live.take_reset()) {
+            self.searches.forget();
+            self.found.lock().clear();
+            self.list_changed();
+        }
+    }
+
     /// Changes with the session's own list, in addition to the changes of the host.
     pub fn list_changes(&self) -> watch::Receiver<u64> {
         self.found_changes.subscribe()
@@ -414,7 +463,9 @@ impl Session {
             }
         }
         let added = found.len() - before;
+        let loaded = found.iter().map(ToString::to_string).collect();
         drop(found);
+        self.live(|live| live.note(|session| session.loaded = loaded));
         if added > 0 {
             self.list_changed();
         }
@@ -463,6 +514,16 @@ impl Session {
         );
         let offer = MetaToolOptions { deferred: !all_loaded, ..offer };
         let own = meta::meta_definitions(exposure.kind, offer);
+        self.live(|live| {
+            let tokens = |text: &str| TokenCounter::shared().count(text) as u64;
+            let of_own: u64 = own.iter().map(|tool| tokens(&tool.to_string())).sum();
+            let of_tools = tools.iter().map(|tool| u64::from(tool.definition.tokens()));
+            let listed_tokens = of_own + of_tools.sum::<u64>();
+            live.note(|session| {
+                session.listed_tools = own.len() + tools.len();
+                session.listed_tokens = listed_tokens;
+            });
+        });
         own.into_iter().chain(tools.into_iter().map(exposed_definition)).collect()
     }
 
@@ -508,6 +569,7 @@ impl Session {
         MetaToolOptions {
             keep_loaded_tools: settings.keep_loaded_tools,
             scripts: self.host.code().is_enabled(),
+            extract: self.host.code().has_extract_model(),
             deferred: true,
             servers: something_off || self.host.offers_servers(),
             skills: !settings.directory.skills.skills.is_empty(),
@@ -544,10 +606,11 @@ impl Session {
     }
 }
 
-impl Drop for Session {
+impl Drop for ToolSession {
     fn drop(&mut self) {
         if self.ends {
             self.host.inner.broker.end_session(&self.context);
+            self.host.inner.live_sessions.remove(self.context.id());
         }
     }
 }

@@ -9,7 +9,7 @@ use toolgate_upstream::{CallError, CallOptions};
 
 use crate::{
     code::CodeRun,
-    session::{CallFailure, Session},
+    session::{CallFailure, ToolSession},
 };
 
 /// The methods with a span name of their own. Other methods are named `_OTHER`: clients may send
@@ -28,7 +28,7 @@ const METHODS: [&str; 9] = [
 
 /// Starts the span of a call. `name` is `None` for unknown tools: clients may send any text.
 pub(crate) fn call(
-    session: &Session,
+    session: &ToolSession,
     name: Option<&str>,
     options: &mut CallOptions,
 ) -> RequestSpan {
@@ -36,14 +36,18 @@ pub(crate) fn call(
 }
 
 /// Starts the span of a request that is no call.
-pub(crate) fn request(session: &Session, method: &str, options: &mut CallOptions) -> RequestSpan {
+pub(crate) fn request(
+    session: &ToolSession,
+    method: &str,
+    options: &mut CallOptions,
+) -> RequestSpan {
     let known = METHODS.iter().find(|known| **known == method);
     begin(session, known.copied().unwrap_or("_OTHER"), None, options)
 }
 
 /// Starts the span of a run, which contains the spans of its calls.
 pub(crate) fn run(
-    session: &Session,
+    session: &ToolSession,
     run: &RunContext,
     language: Language,
     options: &mut CallOptions,
@@ -99,7 +103,7 @@ pub(crate) fn broker_failure(outcome: &Result<(Tool, Value), BrokerError>) -> Op
 }
 
 fn begin(
-    session: &Session,
+    session: &ToolSession,
     method: &'static str,
     tool: Option<&str>,
     options: &mut CallOptions,

@@ -21,6 +21,8 @@ use crate::TestkitError;
 pub enum ModelScript {
     /// Responds with this text, in the form of the API.
     Say(String),
+    /// Responds with these texts, one after the other; the last one stays.
+    SayInTurn(Vec<String>),
     /// Responds with this body.
     Body(String),
     /// Answers with this status.
@@ -116,6 +118,15 @@ async fn answer(
     let script = site.script.lock().clone();
     match script {
         ModelScript::Say(text) => form(&text).to_string().into_response(),
+        ModelScript::SayInTurn(texts) => {
+            let mut left = texts.into_iter();
+            let text = left.next().unwrap_or_default();
+            let left: Vec<String> = left.collect();
+            if !left.is_empty() {
+                *site.script.lock() = ModelScript::SayInTurn(left);
+            }
+            form(&text).to_string().into_response()
+        }
         ModelScript::Body(body) => body.into_response(),
         ModelScript::Status(code) => {
             StatusCode::from_u16(code).unwrap_or(StatusCode::IM_A_TEAPOT).into_response()

@@ -6,6 +6,7 @@ use futures::{FutureExt, future::BoxFuture};
 use serde_json::Value;
 use toolgate_broker::{ApprovalPrompt, ApprovalRequest, GrantDuration, GrantExtent, PersonAnswer};
 use toolgate_catalog::Fingerprint;
+use toolgate_host::{HostEvent, HostEvents};
 
 /// The answer to an [`ApprovalQuestion`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -82,26 +83,47 @@ type Answering = Pin<Box<dyn Future<Output = Approval> + Send>>;
 
 /// The callback of [`HostBuilder::on_approval`](crate::HostBuilder::on_approval).
 #[derive(Clone)]
-pub(crate) struct ApprovalCallback(Arc<dyn Fn(ApprovalQuestion) -> Answering + Send + Sync>);
+pub(crate) struct ApprovalCallback {
+    callback: Arc<dyn Fn(ApprovalQuestion) -> Answering + Send + Sync>,
+    /// Where questions and answers are reported.
+    events: Option<HostEvents>,
+}
 
 impl ApprovalCallback {
     pub(crate) fn new<F>(callback: impl Fn(ApprovalQuestion) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Approval> + Send + 'static,
     {
-        Self(Arc::new(move |question| Box::pin(callback(question))))
+        let callback = Arc::new(move |question| Box::pin(callback(question)) as Answering);
+        Self { callback, events: None }
+    }
+
+    /// Reports questions and answers there.
+    pub(crate) fn reporting(self, events: HostEvents) -> Self {
+        Self { events: Some(events), ..self }
+    }
+
+    fn report(&self, event: impl FnOnce() -> HostEvent) {
+        if let Some(events) = &self.events {
+            events.send(event);
+        }
     }
 }
 
 impl ApprovalPrompt for ApprovalCallback {
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Option<PersonAnswer>> {
         let question = ApprovalQuestion::of(request);
-        let asking = async move { (self.0)(question).await };
+        let asking = async move { (self.callback)(question).await };
         Box::pin(async move {
+            self.report(|| HostEvent::ApprovalAsked { question: Arc::new(request.clone()) });
             // A callback that panics has not allowed anything.
             let answer = AssertUnwindSafe(asking).catch_unwind().await.unwrap_or_else(|_| {
                 tracing::error!("the approval callback panicked; the call is denied");
                 Approval::Deny
+            });
+            self.report(|| HostEvent::ApprovalAnswered {
+                question: Arc::new(request.clone()),
+                is_allowed: answer != Approval::Deny,
             });
             let allow = |lasts| PersonAnswer::Allow { lasts, extent: GrantExtent::Any };
             Some(match answer {

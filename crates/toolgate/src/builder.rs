@@ -211,7 +211,7 @@ impl HostBuilder {
             return Err(StartError::NoRuntime);
         }
         let approval = self.approval.clone();
-        let host = toolgate_host::Host::start(self.settings()?);
+        let host = toolgate_host::ToolHost::start(self.settings()?);
         host.first_lists().await;
         Ok(Host::new(host, approval))
     }

@@ -155,6 +155,12 @@ impl ToolResult {
         Self { tool: tool.to_owned(), result }
     }
 
+    /// A problem that a model can read.
+    pub(crate) fn error(tool: &str, message: &str) -> Self {
+        let content = json!([{ "type": "text", "text": message }]);
+        Self::new(tool, json!({ "content": content, "isError": true }))
+    }
+
     /// Whether the tool failed.
     pub fn is_error(&self) -> bool {
         self.result.get("isError").and_then(Value::as_bool).unwrap_or_default()
@@ -262,7 +268,9 @@ impl ToolCallError {
                 Self::NotRecorded { tool, message }
             }
             BrokerError::Call(error) => Self::of_call(*error, message),
-            BrokerError::UnknownMethod(_) | BrokerError::Raw(_) => Self::Other(message),
+            BrokerError::NoAnswer { .. } | BrokerError::UnknownMethod(_) | BrokerError::Raw(_) => {
+                Self::Other(message)
+            }
         }
     }
 

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use futures::StreamExt;
-use serde_json::{Value, json};
+use parking_lot::Mutex;
+use serde_json::Value;
 use thiserror::Error;
 use toolgate_agent::{
-    AgentCatalogue, AgentEvent, AgentServer, AgentTool, AllowedCallers, CallScope, Conversation,
-    ConversationSettings, MetaMode, ModelAddress, ModelSettings, ToolBox, ToolContent, ToolOutput,
-    ToolRequest,
+    AgentCancel, AgentEvent, AgentLimit, Conversation, ConversationSettings, EndReason,
+    ModelAddress, ModelSettings, TokenPrices,
 };
-use toolgate_catalog::ExposureKind;
-use toolgate_host::ToolQuery;
 
-use crate::{Session, ToolResult};
+use crate::{
+    Session,
+    session_tools::{SavedChat, SessionTools},
+};
 
 /// A model of a provider.
 ///
@@ -37,14 +37,53 @@ pub struct Model {
 /// [`on_approval`](crate::HostBuilder::on_approval) is asked in place.
 pub struct Chat {
     model: Model,
-    tools: Arc<SessionTools>,
-    conversation: Option<Conversation>,
+    tools: SessionTools,
+    state: ChatProgress,
+    cancel: ChatCancel,
+}
+
+enum ChatProgress {
+    New,
+    Saved(Box<SavedChat>),
+    Begun(Box<Conversation>),
 }
 
 /// Why a question has no answer. The conversation can go on.
-#[derive(Debug, Clone, Error)]
-#[error("{0}")]
-pub struct AskError(String);
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum AskError {
+    /// The settings are wrong, or the model did not answer.
+    #[error("{0}")]
+    Failed(String),
+    /// [`ChatCancel::cancel`] stopped the question.
+    #[error("the question was cancelled")]
+    Cancelled,
+    /// A limit of the [`Model`] was reached.
+    #[error("{reason}")]
+    Limit {
+        /// Which limit, and what to do.
+        reason: String,
+        /// What the model had said by then.
+        text: String,
+    },
+}
+
+/// Stops the question that a [`Chat`] is answering. Clones stop the same chat.
+#[derive(Debug, Clone, Default)]
+pub struct ChatCancel(Arc<Mutex<Option<AgentCancel>>>);
+
+/// What a million tokens of a model cost, in US dollars.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ModelPrices {
+    /// New input tokens.
+    pub input: f64,
+    /// Input tokens that the provider reads from its cache.
+    pub cached: f64,
+    /// Input tokens that the provider writes to its cache.
+    pub cache_written: f64,
+    /// Output tokens.
+    pub output: f64,
+}
 
 /// What a chat shows while a question is answered.
 #[derive(Debug, Clone, PartialEq)]
@@ -96,12 +135,83 @@ impl Model {
         self.conversation.instructions = text.into();
         self
     }
+
+    /// Ends a question after this number of requests to the model. The default is 50.
+    #[must_use]
+    pub fn max_requests(mut self, requests: u32) -> Self {
+        self.conversation.limits.requests = requests;
+        self
+    }
+
+    /// Ends the conversation after this number of tokens, input and output of all requests.
+    #[must_use]
+    pub fn max_tokens(mut self, tokens: u64) -> Self {
+        self.conversation.limits.tokens = Some(tokens);
+        self
+    }
+
+    /// Ends the conversation after this number of US dollars, at these prices.
+    #[must_use]
+    pub fn max_cost(mut self, dollars: f64, prices: ModelPrices) -> Self {
+        let ModelPrices { input, cached, cache_written, output } = prices;
+        self.conversation.prices = Some(TokenPrices { input, cached, cache_written, output });
+        self.conversation.limits.cost = Some(dollars);
+        self
+    }
+
+    /// Lets code that the provider runs call tools: `code_execution` of Anthropic, `programmatic_tool_calling` of
+    /// OpenAI. The policy judges these calls as those of a script.
+    #[must_use]
+    pub fn programmatic(mut self) -> Self {
+        self.settings.programmatic = true;
+        self
+    }
+}
+
+impl ChatCancel {
+    /// Stops the question. The answer is [`AskError::Cancelled`], calls that run are cancelled, and the conversation can
+    /// go on. Without a question it does nothing.
+    pub fn cancel(&self) {
+        if let Some(turn) = &*self.0.lock() {
+            turn.cancel();
+        }
+    }
 }
 
 impl Chat {
     /// A conversation that begins with the first question.
     pub fn new(model: Model, session: Session) -> Self {
-        Self { model, tools: Arc::new(SessionTools { session }), conversation: None }
+        Self::begin(model, session, ChatProgress::New)
+    }
+
+    /// Continues a conversation that [`save`](Self::save) has returned, with a model of the same provider. What it
+    /// has read stays known to the policy.
+    pub fn restore(model: Model, session: Session, saved: &str) -> Result<Self, AskError> {
+        let saved = serde_json::from_str(saved).map_err(|error| {
+            AskError::Failed(format!("this is not a saved conversation: {error}"))
+        })?;
+        Ok(Self::begin(model, session, ChatProgress::Saved(Box::new(saved))))
+    }
+
+    fn begin(model: Model, session: Session, state: ChatProgress) -> Self {
+        let tools = SessionTools::new(session);
+        Self { model, tools, state, cancel: ChatCancel::default() }
+    }
+
+    /// The conversation as JSON: what you, the model and the tools said, and no key. `None` before the first question.
+    pub fn save(&self) -> Option<String> {
+        match &self.state {
+            ChatProgress::New => None,
+            ChatProgress::Saved(saved) => serde_json::to_string(saved).ok(),
+            ChatProgress::Begun(conversation) => {
+                serde_json::to_string(&self.tools.save(conversation)).ok()
+            }
+        }
+    }
+
+    /// What stops a question while it is answered.
+    pub fn canceller(&self) -> ChatCancel {
+        self.cancel.clone()
     }
 
     /// Asks, and returns the answer.
@@ -115,18 +225,10 @@ impl Chat {
         question: &str,
         mut watch: impl FnMut(ChatEvent) + Send,
     ) -> Result<String, AskError> {
-        let conversation = match &mut self.conversation {
-            Some(conversation) => conversation,
-            unset => {
-                // Decides the mode, and waits for the servers.
-                self.tools.session.mode().await;
-                let provider = self.model.settings.clone().provider().map_err(failed)?;
-                let tools = Arc::clone(&self.tools) as Arc<dyn ToolBox>;
-                let settings = self.model.conversation.clone();
-                unset.insert(Conversation::new(provider, tools, settings).map_err(failed)?)
-            }
-        };
+        let cancel = self.cancel.clone();
+        let conversation = self.conversation().await?;
         let mut turn = conversation.ask(question);
+        *cancel.0.lock() = Some(turn.canceller());
         while let Some(event) = turn.next().await {
             match event {
                 AgentEvent::TextDelta { text } => watch(ChatEvent::Text(text)),
@@ -136,17 +238,47 @@ impl Chat {
                 AgentEvent::ToolResult { name, is_error, .. } => {
                     watch(ChatEvent::Result { tool: name, is_error });
                 }
-                AgentEvent::Done(end) => return Ok(end.text),
+                AgentEvent::Done(end) => {
+                    return match end.reason {
+                        EndReason::Cancelled => Err(AskError::Cancelled),
+                        EndReason::Limit(limit) => {
+                            Err(AskError::Limit { reason: reached(limit), text: end.text })
+                        }
+                        _ => Ok(end.text),
+                    };
+                }
                 AgentEvent::Failed { error } => return Err(failed(error)),
                 _ => {}
             }
         }
-        Err(AskError("the turn ended without an answer; ask again".to_owned()))
+        Err(AskError::Failed("the turn ended without an answer; ask again".to_owned()))
+    }
+
+    /// The conversation, which begins now if it has not.
+    async fn conversation(&mut self) -> Result<&mut Conversation, AskError> {
+        if !matches!(self.state, ChatProgress::Begun(_)) {
+            // Decides the mode, and waits for the servers.
+            self.tools.session().mode().await;
+            let provider = self.model.settings.clone().provider().map_err(failed)?;
+            let settings = self.model.conversation.clone();
+            let begun = match &self.state {
+                ChatProgress::Saved(saved) => {
+                    let restored = self.tools.restore(SavedChat::clone(saved), provider, settings);
+                    restored.map_err(|error| AskError::Failed(error.to_string()))?
+                }
+                _ => self.tools.begin(provider, settings).map_err(failed)?,
+            };
+            self.state = ChatProgress::Begun(Box::new(begun));
+        }
+        match &mut self.state {
+            ChatProgress::Begun(conversation) => Ok(conversation),
+            _ => Err(AskError::Failed("the conversation did not begin".to_owned())),
+        }
     }
 
     /// The session of the chat.
     pub fn session(&self) -> &Session {
-        &self.tools.session
+        self.tools.session()
     }
 }
 
@@ -158,98 +290,14 @@ impl std::fmt::Debug for Chat {
 
 #[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
 fn failed(error: toolgate_agent::AgentError) -> AskError {
-    AskError(error.to_string())
+    AskError::Failed(error.to_string())
 }
 
-/// The tools of a session, as the loop sees them.
-struct SessionTools {
-    session: Session,
-}
-
-#[async_trait]
-impl ToolBox for SessionTools {
-    fn catalogue(&self) -> AgentCatalogue {
-        let host = self.session.inner.host();
-        let (catalog, exposure) = (host.catalog().read(), host.exposure());
-        let mut known = AgentCatalogue::default();
-        for server in catalog.servers() {
-            known.servers.push(AgentServer {
-                name: server.name.to_string(),
-                description: server.description.clone().unwrap_or_default(),
-                remote: None,
-            });
-            for tool in catalog.tools_of(server.name.as_str()) {
-                let (direct, code) = self.session.inner.ways_of(tool);
-                if !direct && !code {
-                    continue;
-                }
-                let described = AgentTool {
-                    name: tool.name.to_string(),
-                    description: tool.definition.description().to_owned(),
-                    input_schema: tool.definition.input_schema(),
-                    output_schema: tool.definition.output_schema(),
-                    server: Some(server.name.to_string()),
-                    callers: AllowedCallers { direct, code },
-                    input_examples: Vec::new(),
-                };
-                let is_listed = exposure.loads(tool, server);
-                let list = if is_listed { &mut known.listed } else { &mut known.deferred };
-                list.push(described);
-            }
-        }
-        known
-    }
-
-    fn generation(&self) -> u64 {
-        *self.session.inner.host().changes().borrow()
-    }
-
-    fn meta_tools(&self, mode: MetaMode) -> Vec<AgentTool> {
-        let kind = match mode {
-            MetaMode::Stable => ExposureKind::Stable,
-            MetaMode::Code => ExposureKind::Code,
-        };
-        let definitions = self.session.inner.meta_tools(kind).into_iter();
-        let tools = definitions.map(|definition| AgentTool {
-            name: definition["name"].as_str().unwrap_or_default().to_owned(),
-            description: definition["description"].as_str().unwrap_or_default().to_owned(),
-            input_schema: definition["inputSchema"].clone(),
-            ..AgentTool::default()
-        });
-        tools.collect()
-    }
-
-    async fn search(&self, query: &str, limit: usize) -> Result<Vec<String>, ToolOutput> {
-        let query = ToolQuery {
-            queries: vec![query.to_owned()],
-            limit: Some(limit),
-            ..ToolQuery::default()
-        };
-        let found = self.session.inner.find(&query).await;
-        let found = found.map_err(|error| ToolOutput::error(error.to_string()))?;
-        Ok(found.tools.iter().map(|found| found.tool.name.to_string()).collect())
-    }
-
-    async fn call(&self, request: ToolRequest, _scope: &CallScope) -> ToolOutput {
-        output(&self.session.answer(&request.name, request.arguments).await)
-    }
-}
-
-/// A result for the loop.
-fn output(result: &ToolResult) -> ToolOutput {
-    let content = result.content().iter().map(|block| {
-        let text = |key: &str| block[key].as_str().unwrap_or_default().to_owned();
-        match block["type"].as_str() {
-            Some("text") => ToolContent::Text(text("text")),
-            Some("image") => {
-                ToolContent::Image { media_type: text("mimeType"), data: text("data") }
-            }
-            _ => ToolContent::Text(json!(block).to_string()),
-        }
-    });
-    ToolOutput {
-        content: content.collect(),
-        structured: result.raw().get("structuredContent").cloned(),
-        is_error: result.is_error(),
-    }
+fn reached(limit: AgentLimit) -> String {
+    let (what, instead) = match limit {
+        AgentLimit::Requests => ("requests of one question", "ask again to continue"),
+        AgentLimit::Tokens => ("tokens of the conversation", "begin a new one"),
+        AgentLimit::Cost => ("cost of the conversation", "begin a new one"),
+    };
+    format!("the limit of the {what} is reached; raise it, or {instead}")
 }

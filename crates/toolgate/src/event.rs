@@ -43,6 +43,47 @@ pub enum Event {
         /// Its arguments.
         arguments: Value,
     },
+    /// A server says how far a call has come. The last report may come after the end of the call.
+    CallProgress {
+        /// Which call.
+        call: EventCall,
+        /// Grows with each report.
+        progress: f64,
+        /// What it grows towards, if the server says so.
+        total: Option<f64>,
+        /// A text of the server for a person.
+        message: Option<String>,
+    },
+    /// [`on_approval`](crate::HostBuilder::on_approval) is asked about a call.
+    ApprovalAsked {
+        /// The exposed name of the tool.
+        tool: String,
+        /// The id of the session.
+        session: String,
+        /// The id of the run, if a script makes the call.
+        run: Option<String>,
+        /// The question in a few lines. Text of models and servers in it is escaped.
+        question: String,
+    },
+    /// The answer to [`ApprovalAsked`](Self::ApprovalAsked).
+    ApprovalAnswered {
+        /// The exposed name of the tool.
+        tool: String,
+        /// The id of the session.
+        session: String,
+        /// The id of the run, if a script makes the call.
+        run: Option<String>,
+        /// Whether the call is allowed.
+        is_allowed: bool,
+    },
+    /// Nobody could be asked now. The call has no result, and can be made again once a person has allowed
+    /// it with `toolgate approve`.
+    ApprovalWaits {
+        /// Which call.
+        call: EventCall,
+        /// Names the question. It does not approve.
+        question: String,
+    },
     /// A call has ended.
     CallEnded {
         /// Which call.
@@ -102,7 +143,7 @@ pub struct EventCall {
 pub struct EventStream(Pin<Box<dyn Stream<Item = Event> + Send>>);
 
 impl EventStream {
-    pub(crate) fn new(host: toolgate_host::Host) -> Self {
+    pub(crate) fn new(host: toolgate_host::ToolHost) -> Self {
         let received = host.events().subscribe();
         let start = (received, host);
         Self(Box::pin(futures::stream::unfold(start, |(mut received, host)| async move {
@@ -133,7 +174,7 @@ impl std::fmt::Debug for EventStream {
 
 async fn next(
     received: &mut broadcast::Receiver<HostEvent>,
-    inner: &toolgate_host::Host,
+    inner: &toolgate_host::ToolHost,
 ) -> Option<Event> {
     match received.recv().await {
         Ok(event) => Some(event_of(event, inner)),
@@ -142,7 +183,7 @@ async fn next(
     }
 }
 
-fn event_of(event: HostEvent, inner: &toolgate_host::Host) -> Event {
+fn event_of(event: HostEvent, inner: &toolgate_host::ToolHost) -> Event {
     match event {
         HostEvent::ServerChanged { server } => {
             Event::Server { status: host::status(inner, &server), server: server.to_string() }
@@ -156,6 +197,27 @@ fn event_of(event: HostEvent, inner: &toolgate_host::Host) -> Event {
             call: facts(&call),
             arguments: Value::Object((*arguments).clone()),
         },
+        HostEvent::CallProgress { call, progress } => Event::CallProgress {
+            call: facts(&call),
+            progress: progress.progress,
+            total: progress.total,
+            message: progress.message,
+        },
+        HostEvent::ApprovalAsked { question } => Event::ApprovalAsked {
+            tool: question.name.clone(),
+            session: question.session.to_string(),
+            run: question.run.as_deref().map(str::to_owned),
+            question: question.to_string(),
+        },
+        HostEvent::ApprovalAnswered { question, is_allowed } => Event::ApprovalAnswered {
+            tool: question.name.clone(),
+            session: question.session.to_string(),
+            run: question.run.as_deref().map(str::to_owned),
+            is_allowed,
+        },
+        HostEvent::ApprovalWaits { call, question } => {
+            Event::ApprovalWaits { call: facts(&call), question: question.to_string() }
+        }
         HostEvent::CallEnded { call, end, duration } => {
             let problem = match end {
                 CallOutcome::Succeeded => None,

@@ -17,7 +17,7 @@ use crate::{
 /// and [`session`](Self::session) begins a conversation with it.
 #[derive(Clone)]
 pub struct Host {
-    inner: toolgate_host::Host,
+    inner: toolgate_host::ToolHost,
     approval: Option<ApprovalCallback>,
 }
 
@@ -62,7 +62,9 @@ impl Host {
         HostBuilder::new()
     }
 
-    pub(crate) fn new(inner: toolgate_host::Host, approval: Option<ApprovalCallback>) -> Self {
+    pub(crate) fn new(inner: toolgate_host::ToolHost, approval: Option<ApprovalCallback>) -> Self {
+        let events = inner.events().clone();
+        let approval = approval.map(|callback| callback.reporting(events));
         Self { inner, approval }
     }
 
@@ -138,7 +140,7 @@ impl std::fmt::Debug for Host {
     }
 }
 
-pub(crate) fn status(host: &toolgate_host::Host, server: &ServerName) -> ServerStatus {
+pub(crate) fn status(host: &toolgate_host::ToolHost, server: &ServerName) -> ServerStatus {
     let Some(state) = host.servers().state(server.as_str()) else { return ServerStatus::Stopped };
     match state.kind {
         StateKind::Ready => ServerStatus::Ready,

@@ -8,14 +8,14 @@ use std::{
 };
 
 use toolgate_broker::CallerReads;
-use toolgate_catalog::ExposureSettings;
+use toolgate_catalog::{ExposureSettings, Fingerprint};
 use toolgate_config::{
     AuditConfig, ChatProviderName, CodeModeConfig, ConfigError, Configuration, EmbeddingsConfig,
-    ExposureMode, Format, Secret, SubagentConfig, TelemetryConfig, ToolSearchConfig,
+    ExposureMode, ExtractConfig, Format, Secret, SubagentConfig, TelemetryConfig, ToolSearchConfig,
 };
 use toolgate_host::{
-    AuditSettings, CallLimiter, CodeSettings, EncodeTools, EncoderSetup, HostSettings,
-    ServerDirectory, SubagentSettings,
+    AuditSettings, CallLimiter, CodeSettings, EncodeTools, EncoderSetup, ExtractModel,
+    ExtractSettings, HostSettings, ServerDirectory, SubagentSettings,
 };
 use toolgate_models::chat::{ChatApi, ChatEndpoint, ChatSettings, ModelChooser};
 use toolgate_models::embeddings::{
@@ -393,6 +393,24 @@ pub fn code_settings(settings: &CodeModeConfig, worker: PoolSettings) -> CodeSet
             days: settings.journal.days,
             bytes: settings.journal.megabytes.saturating_mul(1024 * 1024),
         },
+        extract: extract_settings(&settings.extract),
+    }
+}
+
+fn extract_settings(settings: &ExtractConfig) -> ExtractSettings {
+    let ExtractConfig { provider, model, api_key, timeout, max_calls, max_tokens, .. } = settings;
+    let endpoint = || {
+        let endpoint = chat_endpoint(*provider, settings.endpoint(), model, api_key.as_ref())?;
+        // The URL may have a credential in it.
+        let identity = Fingerprint::of(&serde_json::json!([model, settings.endpoint()]));
+        let identity = identity.to_string();
+        Some(ExtractModel { provider: Arc::new(endpoint), identity })
+    };
+    ExtractSettings {
+        model: if model.is_empty() { None } else { endpoint() },
+        timeout: *timeout,
+        max_calls: *max_calls,
+        max_tokens: *max_tokens,
     }
 }
 
@@ -409,20 +427,31 @@ fn exposure(search: &ToolSearchConfig) -> ExposureSettings {
 }
 
 fn subagent(settings: &SubagentConfig) -> Option<SubagentSettings> {
-    let endpoint = ChatEndpoint::new(ChatSettings {
-        api: match settings.provider {
-            ChatProviderName::OpenAi => ChatApi::OpenAi,
-            ChatProviderName::Anthropic => ChatApi::Anthropic,
-        },
-        endpoint: settings.endpoint().to_owned(),
-        model: settings.model.clone(),
-        api_key: settings.api_key.as_ref().map(|key| key.expose().to_owned()),
-    });
+    let SubagentConfig { provider, model, api_key, .. } = settings;
+    let endpoint = chat_endpoint(*provider, settings.endpoint(), model, api_key.as_ref())?;
     Some(SubagentSettings {
-        chooser: Arc::new(ModelChooser::new(Arc::new(endpoint.ok()?))),
+        chooser: Arc::new(ModelChooser::new(Arc::new(endpoint))),
         candidates: settings.candidates,
         timeout: settings.timeout,
     })
+}
+
+fn chat_endpoint(
+    provider: ChatProviderName,
+    endpoint: &str,
+    model: &str,
+    api_key: Option<&Secret>,
+) -> Option<ChatEndpoint> {
+    let settings = ChatSettings {
+        api: match provider {
+            ChatProviderName::OpenAi => ChatApi::OpenAi,
+            ChatProviderName::Anthropic => ChatApi::Anthropic,
+        },
+        endpoint: endpoint.to_owned(),
+        model: model.to_owned(),
+        api_key: api_key.map(|key| key.expose().to_owned()),
+    };
+    ChatEndpoint::new(settings).ok()
 }
 
 fn encoder(

@@ -86,11 +86,12 @@ mod script;
 mod search;
 mod server;
 mod session;
+mod session_tools;
 
 pub use approval::{Approval, ApprovalQuestion};
 pub use builder::{HostBuilder, StartError};
 pub use call::{ParseResultError, ToolCallError, ToolResult, UnknownTool};
-pub use chat::{AskError, Chat, ChatEvent, Model};
+pub use chat::{AskError, Chat, ChatCancel, ChatEvent, Model, ModelPrices};
 pub use details::{LoadedTool, ModeDecision, SessionMode, ToolDetails};
 pub use endpoints::{AddedServer, Http, Stdio};
 pub use event::{Event, EventCall, EventStream};
@@ -170,6 +171,7 @@ pub mod setup {
     };
     pub use crate::pins::{PinFile, PinFileError, PinFileProblem};
     pub use crate::server::AuthorizerError;
+    pub use crate::session_tools::{SavedChat, SessionTools};
     pub use toolgate_config::{Configuration, EnvFileError, ExposureMode, Format, Problem};
     pub use toolgate_host::HostSettings;
     pub use toolgate_sandbox::PoolSettings;

@@ -74,6 +74,7 @@ impl HostConfig {
                 .collect(),
         };
         let validation = ValidationSettings {
+            tell_caller: settings.tell_caller,
             skip_validation: !settings.validate_arguments,
             skip_validation_of: tools
                 .iter()

@@ -1,7 +1,7 @@
 //! The session: one conversation with a host.
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use toolgate_catalog::ExposedName;
 use toolgate_host::{CallFailure, Resume, UnknownCalls};
 use toolgate_sandbox::Language;
@@ -18,7 +18,7 @@ use crate::{
 /// were given for it.
 #[derive(Debug)]
 pub struct Session {
-    pub(crate) inner: toolgate_host::Session,
+    pub(crate) inner: toolgate_host::ToolSession,
 }
 
 impl Session {
@@ -84,20 +84,12 @@ impl Session {
     /// Answers a call that a model made: of a loaded tool, or of a meta-tool such as `search_tools`. Every
     /// problem is a result that the model can read.
     pub async fn answer(&self, name: &str, arguments: Value) -> ToolResult {
-        let error = |message: String| json!({ "content": [{ "type": "text", "text": message }], "isError": true });
-        let result = match call::arguments(name, arguments) {
+        match call::arguments(name, arguments) {
             Ok(arguments) => {
-                let called = self.inner.call(name, arguments, CallOptions::default()).await;
-                called.unwrap_or_else(|failure| match failure {
-                    CallFailure::UnknownTool(message) | CallFailure::Refused { message, .. } => {
-                        error(message)
-                    }
-                    CallFailure::Cancelled => error("The call was cancelled.".to_owned()),
-                })
+                readable(name, self.inner.call(name, arguments, CallOptions::default()).await)
             }
-            Err(problem) => error(problem.to_string()),
-        };
-        ToolResult::new(name, result)
+            Err(problem) => ToolResult::error(name, &problem.to_string()),
+        }
     }
 
     /// Runs a script, whose calls are authorised like all others. A script that fails is an `Ok` too:
@@ -205,5 +197,16 @@ impl Session {
             Err(UnknownTool { name: name.to_owned(), nearest })
         });
         names.collect()
+    }
+}
+
+/// The result that a model reads, whatever the outcome is.
+pub(crate) fn readable(name: &str, outcome: Result<Value, CallFailure>) -> ToolResult {
+    match outcome {
+        Ok(result) => ToolResult::new(name, result),
+        Err(CallFailure::UnknownTool(message) | CallFailure::Refused { message, .. }) => {
+            ToolResult::error(name, &message)
+        }
+        Err(CallFailure::Cancelled) => ToolResult::error(name, "The call was cancelled."),
     }
 }

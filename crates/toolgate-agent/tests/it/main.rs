@@ -18,5 +18,6 @@ mod discovery;
 mod limits;
 mod ordinary;
 mod prefix;
+mod real_model;
 mod retry;
 mod saved;

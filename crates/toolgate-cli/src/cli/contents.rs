@@ -10,7 +10,7 @@ use super::Cli;
 const GROUPS: &[(&str, &[&str])] = &[
     ("Start", &["demo", "config", "status", "doctor"]),
     ("Serve an agent", &["serve", "token", "login", "logout"]),
-    ("Use tools", &["search", "inspect", "call", "run", "runs"]),
+    ("Use tools", &["search", "inspect", "call", "run", "runs", "chat"]),
     ("Choose servers", &["enable", "disable", "skills", "logs"]),
     (
         "Control what agents may do, and review what they did",

@@ -70,7 +70,7 @@ pub(crate) fn run(globals: &Globals, arguments: &Approve) -> CommandResult {
     // A word that this version does not know may be stricter than all that it knows.
     let asked = serde_json::from_value::<Option<Presence>>(request.presence.clone());
     let asked = asked.map_or(Presence::Password, Option::unwrap_or_default);
-    person::agrees(loaded.presence().max(asked), request.shown.trim_end(), ALLOW)?;
+    person::agrees(loaded.presence()?.max(asked), request.shown.trim_end(), ALLOW)?;
     let server = request.server.clone();
     let consent = Consent::now(request.fingerprint, request.plan);
     file.change(|choices| choices.consent(server, consent))?;
@@ -89,7 +89,7 @@ fn decide(
     arguments: &Approve,
 ) -> CommandResult {
     // The configuration of this command may be another than that of the gateway which asks.
-    call.request.presence = call.request.presence.max(loaded.presence());
+    call.request.presence = call.request.presence.max(loaded.presence_or_strictest());
     let call = &call;
     if arguments.show {
         if arguments.output.json {
@@ -100,12 +100,16 @@ fn decide(
         if let Some(all) = &call.request.all_arguments {
             print::line(format!("All of its arguments: {all}"));
         }
+        if let Some(all) = &call.request.all_meta {
+            print::line(format!("All of its _meta: {all}"));
+        }
         return Ok(ExitCode::SUCCESS);
     }
     let answer = if arguments.deny {
         print::line(&call.request);
         PersonAnswer::Deny
     } else {
+        loaded.presence()?;
         let lasts = match arguments.lasts {
             None => GrantDuration::Once,
             Some(For::Run) => GrantDuration::Run,

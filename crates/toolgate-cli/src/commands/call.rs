@@ -4,7 +4,7 @@ use std::{fs, io::Read, process::ExitCode};
 
 use indicatif::ProgressBar;
 use serde_json::{Map, Value, json};
-use toolgate_host::Session;
+use toolgate_host::ToolSession;
 
 use super::{failed_call, is_error, text_of};
 use crate::{
@@ -23,7 +23,7 @@ pub(crate) async fn run(globals: &Globals, arguments: Call) -> CommandResult {
         host.connect(server.as_str()).await;
     }
     let bar = print::progress(0, "calling");
-    let session = host.session_of(terminal::session(&bar, loaded.presence()));
+    let session = host.session_of(terminal::session(&bar, loaded.presence_or_strictest()));
     let outcome = call(&session, &bar, &arguments.name, values).await;
     bar.finish_and_clear();
     host.shutdown().await;
@@ -41,7 +41,7 @@ pub(crate) async fn run(globals: &Globals, arguments: Call) -> CommandResult {
 
 /// Calls through `call_tool`, as an agent does. Ctrl-C cancels the call and notifies the server.
 async fn call(
-    session: &Session,
+    session: &ToolSession,
     bar: &ProgressBar,
     name: &str,
     arguments: Map<String, Value>,

@@ -5,7 +5,7 @@ use std::{fmt::Write as _, process::ExitCode};
 use serde_json::{Value, json};
 use toolgate::setup::{HostConfigError, PinFile};
 use toolgate_catalog::{ServerName, Tool};
-use toolgate_host::{HeldReason, HiddenReason, HiddenTool, Host, JudgedEntry};
+use toolgate_host::{HeldReason, HiddenReason, HiddenTool, JudgedEntry, ToolHost};
 use toolgate_policy::{
     NewTools,
     definitions::{EntryKind, Lock, NotPinned, ServerEntry, ToolNames, scan, shadowing, shown},
@@ -49,7 +49,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Definitions) -> CommandRe
     outcome
 }
 
-fn list(host: &Host, entries: &[JudgedEntry], held: &[Held], as_json: bool) -> CommandResult {
+fn list(host: &ToolHost, entries: &[JudgedEntry], held: &[Held], as_json: bool) -> CommandResult {
     if as_json {
         let rows: Vec<Value> = held.iter().map(row).collect();
         print::json(&rows)?;
@@ -100,7 +100,7 @@ fn row(held: &Held) -> Value {
 }
 
 /// What an earlier version of toolgate did not pin, a sentence a server.
-fn not_pinned(host: &Host, lock: &Lock) -> Vec<String> {
+fn not_pinned(host: &ToolHost, lock: &Lock) -> Vec<String> {
     let sentence = |server: &ServerName| {
         let NotPinned { tools, entries } = lock.not_pinned(server);
         if tools == 0 {
@@ -131,7 +131,7 @@ fn diff(held: &[Held], name: &str) -> CommandResult {
 
 fn approve(
     loaded: &Loaded,
-    host: &Host,
+    host: &ToolHost,
     entries: &[JudgedEntry],
     held: &[Held],
     names: &[String],
@@ -200,7 +200,7 @@ fn approve(
 }
 
 /// The servers whose definitions are not known or may be old, with the reasons.
-fn missing(host: &Host) -> Vec<String> {
+fn missing(host: &ToolHost) -> Vec<String> {
     let sentence = |name: &str| {
         let state = host.servers().state(name)?;
         let (reason, action) = match (state.kind, state.failure) {
@@ -257,7 +257,7 @@ fn agreed(
             let _ = writeln!(text, "`{}`: {finding}", shown(&used.name, 300));
         }
     }
-    person::agrees(loaded.presence(), &text, "Approve these definitions, as they are shown?")
+    person::agrees(loaded.presence()?, &text, "Approve these definitions, as they are shown?")
 }
 
 /// A definition that is used anyway, and pinned by `--all`.
@@ -274,7 +274,7 @@ enum Pinnable {
 
 impl Used {
     /// All of them.
-    fn all(host: &Host, entries: &[JudgedEntry], names: &ToolNames) -> Vec<Self> {
+    fn all(host: &ToolHost, entries: &[JudgedEntry], names: &ToolNames) -> Vec<Self> {
         let tools: Vec<Tool> = host.catalog().read().tools().cloned().collect();
         let shadows = shadowing(tools.iter().map(|tool| &tool.id));
         let tools = tools.into_iter().map(|tool| {

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, env, fmt::Write, io, process::ExitCode};
 use serde::Serialize;
 use serde_json::{Value, json};
 use toolgate_catalog::{RequestedMode, TokenCounter};
-use toolgate_host::{Host, HostSettings, ServerSetup, Session};
+use toolgate_host::{HostSettings, ServerSetup, ToolHost, ToolSession};
 use toolgate_upstream::{Endpoint, ServerSpec, StdioEndpoint};
 
 use self::scripts::ScriptRun;
@@ -46,7 +46,7 @@ pub(crate) fn serve(name: &str) -> CommandResult {
 }
 
 pub(crate) async fn run(output: Output) -> CommandResult {
-    let host = Host::start(settings()?);
+    let host = ToolHost::start(settings()?);
     super::settle(&host).await;
     let outcome = present(&host, output.json).await;
     host.shutdown().await;
@@ -54,7 +54,7 @@ pub(crate) async fn run(output: Output) -> CommandResult {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn present(host: &Host, as_json: bool) -> Result<(), Failure> {
+async fn present(host: &ToolHost, as_json: bool) -> Result<(), Failure> {
     let costs = tokens::count(host, Unit::Tokens).await;
     if costs.tools() == 0 {
         return Err(Failure::new("the demo's servers did not start")
@@ -129,7 +129,7 @@ fn present_scripts(scripts: &[ScriptRun]) {
 }
 
 /// What an agent would do, through the same meta-tools.
-async fn converse(session: &Session, quiet: bool) -> Result<Vec<Step>, Failure> {
+async fn converse(session: &ToolSession, quiet: bool) -> Result<Vec<Step>, Failure> {
     let mut steps = Vec::new();
     let mut ask = async |tool: &str, arguments: Value| {
         let request = format!("{tool}({arguments})");
@@ -163,7 +163,7 @@ async fn converse(session: &Session, quiet: bool) -> Result<Vec<Step>, Failure> 
 
 /// Calls a meta-tool. The cost is that of the shown `request` and of the result.
 async fn exchange(
-    session: &Session,
+    session: &ToolSession,
     request: String,
     tool: &str,
     arguments: Value,

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use toolgate_host::{Host, HostSettings};
+use toolgate_host::{HostSettings, ToolHost};
 use toolgate_sandbox::lockdown::MeasureState;
 
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
 pub(crate) async fn run(output: Output) -> CommandResult {
     let mut settings = HostSettings::new(Vec::new());
     settings.code = load::code();
-    let host = Host::start(settings);
+    let host = ToolHost::start(settings);
     let lockdown = host.code().lockdown().await;
     host.shutdown().await;
     let report = match lockdown {

@@ -58,7 +58,7 @@ pub(crate) async fn enable(globals: &Globals, arguments: &Enable) -> CommandResu
     if !missing.is_empty() {
         print::note(format!("warning: not set where you are: {}", missing.join(", ")));
     }
-    person::agrees(loaded.presence(), plan.shown().trim_end(), ALLOW)?;
+    person::agrees(loaded.presence()?, plan.shown().trim_end(), ALLOW)?;
     let json = serde_json::to_value(&plan).unwrap_or_default();
     let consent = Consent::now(plan.fingerprint(), json);
     file.change(|choices| choices.consent(plan.server.clone(), consent))?;
@@ -93,7 +93,7 @@ fn agreed(loaded: &Loaded, file: &ChoiceFile, name: &str) -> Result<(), Failure>
         return Ok(());
     }
     let shown = format!("A person disabled the server {name}.");
-    person::agrees(loaded.presence(), &shown, "Enable it again?")
+    person::agrees(loaded.presence()?, &shown, "Enable it again?")
 }
 
 fn configured<'l>(loaded: &'l Loaded, name: &str) -> Option<&'l toolgate_config::ServerConfig> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use toolgate_catalog::{ServerName, Tool, ToolId};
-use toolgate_host::{Host, JudgedEntry};
+use toolgate_host::{JudgedEntry, ToolHost};
 use toolgate_policy::definitions::{Likeness, scan, shadowing};
 
 use super::held::{self, is_held};
@@ -30,7 +30,7 @@ const MOST_OF_A_SERVER: usize = 10;
 
 impl Findings {
     /// Looks at everything that is known.
-    pub(crate) fn of(host: &Host, entries: &[JudgedEntry]) -> Self {
+    pub(crate) fn of(host: &ToolHost, entries: &[JudgedEntry]) -> Self {
         let tools: Vec<Tool> = host.catalog().read().tools().cloned().collect();
         let names = held::tool_names(host);
         let mut found: Vec<(ToolId, String)> = Vec::new();

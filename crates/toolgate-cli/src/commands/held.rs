@@ -1,6 +1,6 @@
 //! What is held back until a person approves it: tools, and entries of servers.
 
-use toolgate_host::{HeldReason, HiddenReason, HiddenTool, Host, JudgedEntry};
+use toolgate_host::{HeldReason, HiddenReason, HiddenTool, JudgedEntry, ToolHost};
 use toolgate_policy::definitions::{
     ChangeKind, DefinitionFinding, Differences, Lock, ServerEntry, ToolNames, scan, scan_value,
     shown,
@@ -19,7 +19,7 @@ pub(super) enum Held {
 }
 
 /// Everything that is held back: tools, then entries.
-pub(super) fn all(host: &Host, entries: &[JudgedEntry]) -> Vec<Held> {
+pub(super) fn all(host: &ToolHost, entries: &[JudgedEntry]) -> Vec<Held> {
     let tools = host.hidden_tools().into_iter().filter(is_held).map(Held::Tool);
     let entries = entries
         .iter()
@@ -41,7 +41,7 @@ pub(super) fn find<'h>(held: &'h [Held], name: &str) -> Result<&'h Held, Failure
 }
 
 /// The names of all tools, to find instructions about tools of other servers.
-pub(super) fn tool_names(host: &Host) -> ToolNames {
+pub(super) fn tool_names(host: &ToolHost) -> ToolNames {
     let mut names = ToolNames::default();
     let hidden = host.hidden_tools();
     let catalog = host.catalog().read();

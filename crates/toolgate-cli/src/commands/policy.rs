@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use toolgate_catalog::Tool;
-use toolgate_host::{HiddenReason, HiddenTool, Host};
+use toolgate_host::{HiddenReason, HiddenTool, ToolHost};
 use toolgate_policy::{Flow, LabelSet, ToolPolicy, is_reading, request_as_tool};
 
 use crate::{
@@ -76,7 +76,7 @@ async fn check(
     Ok(ExitCode::SUCCESS)
 }
 
-fn find(host: &Host, name: &str) -> Option<ToolStatus> {
+fn find(host: &ToolHost, name: &str) -> Option<ToolStatus> {
     let tool: Option<Tool> = host.catalog().read().resolve(name).cloned();
     if let Some(tool) = tool {
         let policy = (*host.broker().policy_of(&tool)).clone();
@@ -93,7 +93,7 @@ fn find(host: &Host, name: &str) -> Option<ToolStatus> {
     Some((policy, hidden.id.server.to_string(), Some(hidden.why)))
 }
 
-fn unknown(host: &Host, name: &str) -> Failure {
+fn unknown(host: &ToolHost, name: &str) -> Failure {
     let catalog = host.catalog().read();
     let hidden = host.hidden_tools();
     let names = catalog.tools().map(|tool| tool.name.as_str());

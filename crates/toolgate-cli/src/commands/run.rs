@@ -31,7 +31,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Run) -> CommandResult {
         format!("running: {}", report.message.unwrap_or_default())
     });
     let cancel = options.cancel.clone();
-    let session = host.session_of(terminal::session(&bar, loaded.presence()));
+    let session = host.session_of(terminal::session(&bar, loaded.presence_or_strictest()));
     let run = match &resumed {
         None => {
             let code = code.unwrap_or_default();

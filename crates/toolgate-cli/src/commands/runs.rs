@@ -64,7 +64,7 @@ fn agrees(globals: &Globals, id: &str, calls: &[&RunCall]) -> Result<(), Failure
         let (name, arguments) = (one_line(&call.name, 64), cleaner.line(&call.arguments, 1_000));
         let _ = write!(shown, "\n{:>4}  {name} with {arguments}", call.number);
     }
-    let presence = load::load(globals).map_or_else(|_| load::own_presence(), |it| it.presence());
+    let presence = load::load(globals).map_or_else(|_| load::own_presence(), |it| it.presence())?;
     let question = "Let a resume of the run make them again, even if they had an effect?";
     person::agrees(presence, &shown, question)
 }

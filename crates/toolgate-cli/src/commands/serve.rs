@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_gateway::{
     AggregateFactory, HttpSettings, NamespaceRoute, PassthroughFactory, RouteTable, ServiceFactory,
 };
-use toolgate_host::{Host, HostSettings, PassthroughGuard};
+use toolgate_host::{HostSettings, PassthroughGuard, ToolHost};
 
 use crate::{
     access,
@@ -26,6 +26,7 @@ use crate::{
 };
 
 mod changes;
+mod live;
 mod reload;
 
 use reload::Reloader;
@@ -66,6 +67,9 @@ pub(crate) async fn run(globals: &Globals, arguments: &Serve) -> CommandResult {
         };
         tokio::spawn(stop.clone().run_until_cancelled_owned(reloader.run()))
     };
+    let publishing =
+        live::publish(loaded.writable_store().ok(), loaded.path.clone(), hosts.clone());
+    let publishing = tokio::spawn(stop.clone().run_until_cancelled_owned(publishing));
     let watching;
     if let Some((listener, address, access)) = listener {
         let mut settings = HttpSettings::new(source);
@@ -97,7 +101,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Serve) -> CommandResult {
     }
     // No server is added to a host that shuts down.
     stop.cancel();
-    let _ = watching.await;
+    let _ = tokio::join!(watching, publishing);
     join_all(hosts.all().iter().map(|(_, host)| host.shutdown())).await;
     if let Some(factory) = passthrough {
         let _ = tokio::task::spawn_blocking(move || factory.guard().broker().flush()).await;
@@ -118,7 +122,7 @@ struct Served {
 struct ServedHosts(Arc<Mutex<Vec<NamedHost>>>);
 
 /// A host, and its namespace.
-type NamedHost = (Option<String>, Host);
+type NamedHost = (Option<String>, ToolHost);
 
 /// The paths of an HTTP endpoint.
 struct ServedPaths {
@@ -135,7 +139,7 @@ impl ServedHosts {
         self.0.lock().iter().any(|(name, _)| name.as_deref() == Some(namespace))
     }
 
-    fn push(&self, namespace: Option<String>, host: Host) {
+    fn push(&self, namespace: Option<String>, host: ToolHost) {
         self.0.lock().push((namespace, host));
     }
 }
@@ -143,7 +147,7 @@ impl ServedHosts {
 impl ServedPaths {
     /// Starts the host of a namespace, and serves it.
     fn serve(&self, name: &str, settings: HostSettings, hosts: &ServedHosts) {
-        let host = Host::start(settings);
+        let host = ToolHost::start(settings);
         let path = format!("/mcp/{name}");
         print::note(format!("  namespace {name}: http://{}{path}", self.address));
         let factory = Arc::new(AggregateFactory::new(host.clone()));
@@ -157,7 +161,7 @@ impl ServedPaths {
 fn source(loaded: &Loaded, arguments: &Serve) -> Result<Served, Failure> {
     let settings = loaded.settings(arguments.mode);
     let Some(name) = &arguments.passthrough else {
-        let host = Host::start(settings);
+        let host = ToolHost::start(settings);
         host.code().warm_up();
         let source = Arc::new(AggregateFactory::new(host.clone()));
         let hosts = ServedHosts::default();

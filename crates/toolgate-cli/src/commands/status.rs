@@ -1,13 +1,14 @@
 //! `toolgate status`
 
 mod limits;
+mod live;
 
 use std::process::ExitCode;
 
 use serde_json::json;
 use toolgate_catalog::ExposureKind;
 use toolgate_config::Configuration;
-use toolgate_host::{EncodeTools, Host, ServerOverview, VectorProgress};
+use toolgate_host::{EncodeTools, ServerOverview, ToolHost, VectorProgress};
 use toolgate_store::AuditLog;
 
 use super::findings::Findings;
@@ -26,6 +27,9 @@ const NOT_WATCHED: &str =
 
 #[expect(clippy::too_many_lines, reason = "one part after the other of what is shown")]
 pub(crate) async fn run(globals: &Globals, arguments: &Status) -> CommandResult {
+    if arguments.live {
+        return live::run(arguments).await;
+    }
     let loaded = load::load(globals)?;
     load::report(&loaded);
     let mut settings = loaded.settings(arguments.mode);
@@ -33,7 +37,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Status) -> CommandResult 
         // `status` changes nothing, so it encodes no tools.
         encoder.tools = EncodeTools::Never;
     }
-    let host = Host::start(settings);
+    let host = ToolHost::start(settings);
     super::settle(&host).await;
     let exposure = host.exposure();
     let mut servers = host.overview(&exposure);
@@ -50,7 +54,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Status) -> CommandResult 
     let waiting = choices.map(|choices| choices.requests.len()).unwrap_or_default();
     let calls = host.journal().and_then(|journal| journal.open_approvals().ok());
     let waiting = waiting + calls.map(|calls| calls.len()).unwrap_or_default();
-    let limits = limits::used(&loaded);
+    let (limits, uncounted) = limits::used(&loaded);
     let log = load::store().map(|store| store.audit());
     let unrecorded = log.as_ref().map(AuditLog::unrecorded).unwrap_or_default();
     let damage = log.and_then(|log| log.damage()).map(|damage| damage.to_string());
@@ -71,6 +75,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Status) -> CommandResult 
                 "watchesData": loaded.policy().watches_data(),
             },
             "limits": limits.iter().map(limits::LimitUse::to_value).collect::<Vec<_>>(),
+            "uncounted": uncounted,
             "waitingForApproval": waiting,
             "unrecorded": unrecorded,
             "auditDamage": damage,
@@ -103,6 +108,9 @@ pub(crate) async fn run(globals: &Globals, arguments: &Status) -> CommandResult 
         }
         for limit in &limits {
             print::line(limit);
+        }
+        if let Some(why) = uncounted {
+            print::line(format!("Calls that a limit by the day is about are refused: {why}."));
         }
         for line in [findings.line(), findings.entries_line()].into_iter().flatten() {
             print::line(line);

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use toolgate_catalog::{CHARACTERS_A_TOKEN, TokenCounter};
-use toolgate_host::Host;
+use toolgate_host::ToolHost;
 
 use crate::{
     cli::{Globals, Tokens, Unit},
@@ -52,7 +52,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Tokens) -> CommandResult 
 }
 
 /// Servers whose tools are not in the sums, and why.
-fn uncounted(host: &Host) -> Vec<String> {
+fn uncounted(host: &ToolHost) -> Vec<String> {
     let settings = host.settings();
     let servers = settings.servers.iter().map(|setup| setup.spec.name.as_str());
     let unknown = servers.filter(|name| host.catalog().read().tools_of(name).is_empty());
@@ -66,7 +66,7 @@ fn uncounted(host: &Host) -> Vec<String> {
 }
 
 /// Counts the cost of all definitions, and the cost of a session that starts now.
-pub(crate) async fn count(host: &Host, unit: Unit) -> Costs {
+pub(crate) async fn count(host: &ToolHost, unit: Unit) -> Costs {
     let session = host.session();
     let shown = session.list_tools().await;
     let exposure = session.exposure().await;

@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &Trust) -> CommandResult {
         "{says}\nIf you trust it, all of this is used whenever toolgate is started in this folder. Your \
          own policy holds as well. After any change of the file{env_files} you are asked again."
     );
-    person::agrees(load::own_presence(), &shown, "Trust this file, as it is shown?")?;
+    person::agrees(load::own_presence()?, &shown, "Trust this file, as it is shown?")?;
     file.trust()?;
     record(&file.path.display().to_string(), true, &file.fingerprint())?;
     print::line(format!(

@@ -352,7 +352,7 @@ async fn a_rule_names_its_caller() {
         let request = served.request("tools/call", params).bearer_auth(&credential);
         let answer = request.send().await.unwrap().text().await.unwrap();
         assert_eq!(answer.contains("hello"), is_allowed, "{caller}: {answer}");
-        assert_eq!(answer.contains("the policy denies it"), !is_allowed, "{caller}: {answer}");
+        assert_eq!(answer.contains("there is no tool"), !is_allowed, "{caller}: {answer}");
         let request = served.request("tools/list", json!({})).bearer_auth(&credential);
         let listed = request.send().await.unwrap().text().await.unwrap();
         assert_eq!(listed.contains("far_echo"), is_allowed, "{caller}: {listed}");

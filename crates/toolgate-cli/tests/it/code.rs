@@ -2,6 +2,7 @@
 
 mod command;
 mod durable;
+mod extract;
 mod killed;
 mod results;
 mod runs;

@@ -11,7 +11,7 @@ use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 use futures::{StreamExt as _, stream};
 use serde::Deserialize;
 use toolgate_broker::{Caller, SessionContext, new_id};
-use toolgate_host::Host;
+use toolgate_host::ToolHost;
 use toolgate_policy::FlowMode;
 use toolgate_sandbox::{CallState, Language};
 use toolgate_upstream::CallOptions;
@@ -155,7 +155,7 @@ fn cases(half: &str) -> Vec<Case> {
     serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
 }
 
-async fn run_all(host: &Host, cases: impl Iterator<Item = &Case>) -> Tally {
+async fn run_all(host: &ToolHost, cases: impl Iterator<Item = &Case>) -> Tally {
     let runs = cases.map(|case| async move { (case, is_stopped(host, case).await) });
     let outcomes: Vec<_> = stream::iter(runs).buffered(AT_ONCE).collect().await;
     let mut tally = Tally::default();
@@ -172,7 +172,7 @@ async fn run_all(host: &Host, cases: impl Iterator<Item = &Case>) -> Tally {
 /// Whether a call of the script needed an approval: of an attack, a call that breaks its promise.
 /// `None` for a script that fails in any other way, because code mode lacks a feature. It tests
 /// nothing.
-async fn is_stopped(host: &Host, case: &Case) -> Option<bool> {
+async fn is_stopped(host: &ToolHost, case: &Case) -> Option<bool> {
     // A caller of its own: what one script reads counts for all sessions of its caller.
     let session = host.session_of(SessionContext::new(Caller::model(new_id("caller"))));
     let run = session.run_code(&case.script, case.language, CallOptions::default()).await.unwrap();

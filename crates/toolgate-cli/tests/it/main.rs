@@ -8,10 +8,14 @@
 
 mod access;
 #[cfg(unix)]
+mod agent_run;
+#[cfg(unix)]
 mod asking;
 mod bad_input;
 mod cache;
 mod catalogue;
+#[cfg(unix)]
+mod chat;
 mod cli;
 mod clients;
 #[cfg(unix)]
@@ -20,6 +24,10 @@ mod code;
 mod demand;
 mod demo;
 mod embeddings;
+#[cfg(unix)]
+#[allow(dead_code, reason = "the tests of the agent use more of it")]
+#[path = "../../../toolgate-agent/tests/it/endpoint.rs"]
+mod endpoint;
 #[cfg(unix)]
 mod env_file;
 mod eras;
@@ -31,6 +39,8 @@ mod gateway;
 mod guard;
 mod http;
 #[cfg(unix)]
+#[cfg(unix)]
+mod live;
 mod logins;
 mod modes;
 #[cfg(target_os = "linux")]
@@ -42,6 +52,14 @@ mod reload;
 #[cfg(unix)]
 mod resilience;
 mod resources;
+#[cfg(unix)]
+#[allow(
+    dead_code,
+    clippy::needless_pass_by_value,
+    reason = "the tests of the agent use more of it, and have their own lints"
+)]
+#[path = "../../../toolgate-agent/tests/it/scripts.rs"]
+mod scripts;
 mod serve;
 #[cfg(target_os = "linux")]
 mod soak;
@@ -49,6 +67,8 @@ mod subagent;
 mod support;
 #[cfg(unix)]
 mod telemetry;
+#[cfg(unix)]
+mod tell_caller;
 #[cfg(unix)]
 mod trust;
 #[cfg(unix)]

@@ -24,6 +24,7 @@ const COMMANDS: &[&[&str]] = &[
     &["runs"],
     &["runs", "show"],
     &["runs", "repeat"],
+    &["chat"],
     &["login"],
     &["logout"],
     &["enable"],

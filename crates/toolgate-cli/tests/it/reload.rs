@@ -86,6 +86,26 @@ async fn servers_come_and_go_and_the_session_stays() {
     assert_eq!(counted(&mut client).await, 2, "an unchanged server is the same process");
 }
 
+/// Some editors write in place, and some programs set the time back.
+#[tokio::test]
+async fn an_edit_of_the_same_length_and_time_is_seen() {
+    let policy =
+        |word: &str| json!({ "mcpServers": { "kit": entry(&kit()) }, "policy": word }).to_string();
+    let place = Workplace::with_text(&policy("allow"));
+    let time = fs::metadata(place.config()).unwrap().modified().unwrap();
+    let mut client = place.connect(&[]).await;
+    assert_eq!(counted(&mut client).await, 1);
+    // The gateway has read the file once before it watches it, and once more.
+    for (word, said) in [("deny ", "must be"), ("allow", "nothing changed")] {
+        fs::write(place.config(), policy(word)).unwrap();
+        let file = fs::File::options().write(true).open(place.config()).unwrap();
+        file.set_modified(time).unwrap();
+        drop(file);
+        let line = reported(&mut client).await;
+        assert!(line.contains(said), "{line}");
+    }
+}
+
 #[tokio::test]
 async fn a_changed_server_is_started_with_its_new_settings() {
     let server = |value: &str| {

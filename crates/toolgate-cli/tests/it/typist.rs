@@ -41,17 +41,27 @@ impl Typist {
         Self::run_command(workplace.command(arguments))
     }
 
+    /// With keys that were pressed before the command ran.
+    pub(crate) fn start_after(workplace: &Workplace, arguments: &[&str], typed: &str) -> Self {
+        Self::spawn(workplace.command(arguments), false, typed)
+    }
+
     /// With stdin, stdout and stderr at the terminal.
     pub(crate) fn at_screen(workplace: &Workplace, arguments: &[&str]) -> Self {
-        Self::spawn(workplace.command(arguments), true)
+        Self::spawn(workplace.command(arguments), true, "")
+    }
+
+    /// A command with stdin, stdout and stderr at the terminal.
+    pub(crate) fn at_terminal(command: Command) -> Self {
+        Self::spawn(command, true, "")
     }
 
     pub(crate) fn run_command(command: Command) -> Self {
-        Self::spawn(command, false)
+        Self::spawn(command, false, "")
     }
 
     #[expect(unsafe_code, reason = "a controlling terminal can only be taken in the child")]
-    fn spawn(mut command: Command, stdout_too: bool) -> Self {
+    fn spawn(mut command: Command, stdout_too: bool, typed: &str) -> Self {
         let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&keyboard).unwrap();
         unlockpt(&keyboard).unwrap();
@@ -74,6 +84,8 @@ impl Typist {
         if stdout_too {
             command.stdout(Stdio::from(OwnedFd::from(terminal.try_clone().unwrap())));
         }
+        let mut keyboard = File::from(keyboard);
+        keyboard.write_all(typed.as_bytes()).unwrap();
         let child = command
             .stdin(Stdio::from(OwnedFd::from(terminal.try_clone().unwrap())))
             .stderr(Stdio::from(OwnedFd::from(terminal)))
@@ -81,7 +93,6 @@ impl Typist {
             .unwrap();
         // The command has the terminal open too, so it is dropped.
         drop(command);
-        let keyboard = File::from(keyboard);
         let mut screen = keyboard.try_clone().unwrap();
         let (sender, heard) = mpsc::unbounded_channel();
         std::thread::spawn(move || {
@@ -101,6 +112,19 @@ impl Typist {
             self.screen.push_str(&more);
         }
         self
+    }
+
+    /// Waits until this is on the screen, after what was typed or heard last.
+    pub(crate) async fn hears(&mut self, text: &str) -> &mut Self {
+        loop {
+            if let Some(place) = self.screen[self.seen..].find(text) {
+                self.seen += place + text.len();
+                return self;
+            }
+            let more = tokio::time::timeout(deadline(), self.heard.recv()).await;
+            let Ok(Some(more)) = more else { panic!("never {text:?}: {:?}", self.screen) };
+            self.screen.push_str(&more);
+        }
     }
 
     pub(crate) fn types(&mut self, text: &str) -> &mut Self {

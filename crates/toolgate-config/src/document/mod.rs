@@ -106,16 +106,24 @@ impl<'a> Object<'a> {
 
     /// The value of a key; a `null` is as good as no value.
     pub(crate) fn get(&self, key: &str) -> Option<&Member<'a>> {
-        self.members
-            .iter()
-            .find(|member| member.key == key)
-            .filter(|member| !matches!(member.node.value, Value::Null))
+        self.written(key).filter(|member| !member.is_null())
+    }
+
+    /// The value of a key, also if it is `null`: what protects must not be left out by mistake.
+    pub(crate) fn written(&self, key: &str) -> Option<&Member<'a>> {
+        self.members.iter().find(|member| member.key == key)
     }
 
     /// The same as JSON.
     pub(crate) fn to_json(&self) -> serde_json::Map<String, serde_json::Value> {
         let members = self.members.iter();
         members.map(|member| (member.key.to_string(), member.node.value.to_json())).collect()
+    }
+}
+
+impl Member<'_> {
+    pub(crate) fn is_null(&self) -> bool {
+        matches!(self.node.value, Value::Null)
     }
 }
 

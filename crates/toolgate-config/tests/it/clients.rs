@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use toolgate_policy::Verdict;
-
 use crate::{only, read, read_toml, shown, transport};
 
 #[test]
@@ -47,6 +45,49 @@ fn claude_code_with_its_other_keys() {
     assert_eq!(docs.settings.oauth.redirect_port, Some(8123));
     assert_eq!(docs.settings.call_idle_timeout, Duration::from_secs(15));
     insta::assert_snapshot!(transport(files), @"files [] []");
+}
+
+#[test]
+fn the_messages_api() {
+    let configuration = read(
+        r#"{ "mcpServers": {
+          "most": { "url": "https://a.example/mcp", "default_config": { "defer_loading": true },
+                    "configs": { "find": { "defer_loading": false }, "drop": { "enabled": false } } },
+          "few": { "command": "x", "default_config": { "enabled": false },
+                   "configs": { "find": { "enabled": true }, "list": { "defer_loading": true } } },
+          "both": { "command": "x", "deferLoading": false, "includeTools": ["a", "b"],
+                    "tools": { "a": { "deferLoading": false } },
+                    "default_config": { "enabled": false, "defer_loading": true },
+                    "configs": { "a": { "enabled": true, "defer_loading": true }, "c": { "enabled": true } } }
+        } }"#,
+    );
+    assert_eq!(shown(&configuration), "");
+    let [most, few, both] = &configuration.servers[..] else { panic!("three servers") };
+    assert_eq!(most.settings.defer_loading, Some(true));
+    assert_eq!(most.settings.tools["find"].defer_loading, Some(false));
+    let admitted = |server: &toolgate_config::ServerConfig| -> Vec<&str> {
+        ["a", "b", "c", "find", "drop", "list"]
+            .into_iter()
+            .filter(|it| server.settings.admits(it))
+            .collect()
+    };
+    assert_eq!(admitted(most), ["a", "b", "c", "find", "list"]);
+    assert_eq!(admitted(few), ["find"]);
+    // The settings of toolgate's own names win, and a tool is used only if both use it.
+    assert_eq!(admitted(both), ["a"]);
+    assert_eq!(both.settings.defer_loading, Some(false));
+    assert_eq!(both.settings.tools["a"].defer_loading, Some(false));
+
+    let wrong = read(
+        r#"{ "mcpServers": {
+          "a": { "command": "x", "default_config": { "enabled": "no" } },
+          "b": { "command": "x", "configs": [{ "enabled": false }] },
+          "c": { "command": "x", "configs": { "find": { "enabeld": false } } }
+        } }"#,
+    );
+    insta::assert_snapshot!(shown(&wrong));
+    assert!(wrong.servers[0].transport.is_err(), "a tool that should be hidden is not shown");
+    assert!(wrong.servers[1].transport.is_err(), "a tool that should be hidden is not shown");
 }
 
 #[test]
@@ -240,7 +281,6 @@ fn toolgate_itself() {
     }
     ");
     let server = only(configuration);
-    assert_eq!(server.settings.tools["write_file"].approval, Some(Verdict::Ask));
     insta::assert_debug_snapshot!(server, @r#"
     ServerConfig {
         name: "files",
@@ -296,6 +336,7 @@ fn toolgate_itself() {
                 },
             },
             labels: {},
+            tell_caller: false,
             trust: Unknown,
         },
     }

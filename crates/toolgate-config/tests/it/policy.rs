@@ -45,11 +45,33 @@ fn one_line_is_a_policy() {
     assert_eq!(sound("\"ask\""), PolicySettings::of_mode(Mode::Ask));
     assert_eq!(sound("\"deny-writes\""), PolicySettings::of_mode(Mode::DenyWrites));
     assert_eq!(sound("{}").mode, Mode::Ask);
-    assert_eq!(sound("null"), PolicySettings::of_mode(Mode::AskDestructive));
     assert_eq!(sound("\"off\""), PolicySettings::of_mode(Mode::Allow));
+    assert_eq!(sound("{ \"default\": \"off\" }").mode, Mode::Allow);
     assert_eq!(sound("\"ask-destructive\"").mode, Mode::AskDestructive);
     let toml = "policy = \"ask\"\n[mcp_servers.a]\ncommand = \"x\"";
     assert_eq!(read_toml(toml).policy.mode, Mode::Ask);
+}
+
+/// A person who writes `null` may mean that there is none, or that it is off.
+#[test]
+fn a_policy_of_null_is_an_error_that_names_the_way_out() {
+    for text in ["null", "{ \"rules\": null }", "{ \"default\": null }"] {
+        let configuration = configuration(text);
+        let told = told(&configuration);
+        assert!(told.contains("null"), "{text}: {told}");
+        assert_eq!(verdict(configuration.policy, &json!({})), Verdict::Deny, "{text}");
+    }
+    let told = told(&configuration("null"));
+    assert!(told.contains("`\"policy\": \"off\"`"), "{told}");
+    let limits = read(r#"{ "mcpServers": { "github": { "command": "x" } }, "limits": null }"#);
+    assert!(shown(&limits).contains("null"), "{}", shown(&limits));
+    assert_eq!(verdict(limits.policy, &json!({})), Verdict::Deny);
+    let namespace = read(
+        r#"{ "mcpServers": { "github": { "command": "x" } },
+             "namespaces": { "n": { "servers": ["github"], "policy": null } } }"#,
+    );
+    assert!(shown(&namespace).contains("null"), "{}", shown(&namespace));
+    assert_eq!(verdict(namespace.namespaces[0].policy.clone(), &json!({})), Verdict::Deny);
 }
 
 #[test]

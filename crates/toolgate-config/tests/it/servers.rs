@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use toolgate_config::{LoginConfig, ServerSettings, ToolSearchConfig, Transport};
 
-use crate::{only, read, transport};
+use crate::{only, read, server_problems, transport};
 
 #[test]
 fn defaults() {
@@ -80,4 +80,15 @@ fn null_means_not_set() {
 fn names_may_be_anything_readable() {
     let server = only(read(r#"{ "mcpServers": { "Мой сервер / 2": { "command": "x" } } }"#));
     assert_eq!(server.name, "Мой сервер / 2");
+}
+
+#[test]
+fn a_pattern_in_inherit_env_is_an_error() {
+    for wrong in ["GITHUB_*", "*", "A B", "A=b", "", "1A"] {
+        let told =
+            server_problems(&format!(r#""command": "x", "inheritEnv": ["TOKEN", "{wrong}"]"#));
+        assert!(told.contains("inheritEnv[1]"), "{wrong}: {told}");
+        assert!(told.contains("name each variable"), "{wrong}: {told}");
+    }
+    assert_eq!(server_problems(r#""command": "x", "inheritEnv": ["TOKEN", "UNSET"]"#), "");
 }

@@ -5,6 +5,7 @@
 //! is converted for the model.
 
 pub(crate) mod budget;
+pub(crate) mod extract;
 mod graph;
 mod journal;
 mod media;
@@ -36,13 +37,8 @@ use toolgate_store::{Journal, Retention, RunState, Store};
 use toolgate_upstream::CallOptions;
 
 pub(crate) use self::outputs::OutputError;
-pub use self::{
-    graph::{GraphCall, GraphEdge, RunGraph},
-    journal::UnknownCall,
-    resume::{Resume, ResumeError, UnknownCalls},
-    script_tools::WaitingCall,
-};
 use self::{
+    extract::ExtractCache,
     journal::RunJournal,
     media::Media,
     outputs::{OutputStore, SessionOutputs},
@@ -50,7 +46,14 @@ use self::{
     script_tools::{ScriptContext, ScriptTools},
     shapes::LearnedShapes,
 };
-use crate::{events::HostEvent, session::Session, settings::JournalUnavailable, spans};
+pub use self::{
+    extract::{ExtractModel, ExtractSettings},
+    graph::{GraphCall, GraphEdge, RunGraph},
+    journal::UnknownCall,
+    resume::{Resume, ResumeError, UnknownCalls},
+    script_tools::WaitingCall,
+};
+use crate::{events::HostEvent, session::ToolSession, settings::JournalUnavailable, spans};
 
 /// How scripts run.
 #[derive(Debug, Clone)]
@@ -65,6 +68,8 @@ pub struct CodeSettings {
     pub max_parallel_calls: usize,
     /// How long runs are kept in the journal.
     pub retention: Retention,
+    /// The model that turns texts into data for scripts.
+    pub extract: ExtractSettings,
 }
 
 /// What all scripts of a host share.
@@ -75,6 +80,7 @@ pub struct CodeMode {
     pool: OnceLock<Result<Pool, SandboxUnavailable>>,
     pub(crate) shapes: Arc<LearnedShapes>,
     outputs: OutputStore,
+    extracted: Arc<ExtractCache>,
     journal: Option<Result<Arc<Journal>, JournalUnavailable>>,
     /// How many runs have used the journal.
     runs: AtomicU64,
@@ -129,6 +135,7 @@ impl CodeSettings {
             max_output_tokens: 4_000,
             max_parallel_calls: 32,
             retention: Retention::default(),
+            extract: ExtractSettings::default(),
         }
     }
 }
@@ -144,6 +151,7 @@ impl CodeMode {
             pool: OnceLock::new(),
             shapes: Arc::new(LearnedShapes::new(store.map(Store::shapes))),
             outputs: OutputStore::default(),
+            extracted: Arc::default(),
             journal,
             runs: AtomicU64::new(0),
         }
@@ -152,6 +160,11 @@ impl CodeMode {
     /// Whether scripts may run.
     pub fn is_enabled(&self) -> bool {
         self.settings.read().is_some()
+    }
+
+    /// Whether scripts may ask a model that is configured for them.
+    pub(crate) fn has_extract_model(&self) -> bool {
+        self.settings().is_some_and(|settings| settings.extract.model.is_some())
     }
 
     /// Replaces the limits of later runs. Workers that exist already stay as they are.
@@ -210,7 +223,7 @@ impl CodeMode {
     }
 }
 
-impl Session {
+impl ToolSession {
     /// Runs a script, whose calls go through the broker; `None` if scripts are off.
     pub async fn run_code(
         &self,
@@ -314,6 +327,8 @@ impl Session {
             shapes: Arc::clone(&mode.shapes),
             journal: journal.clone(),
             progress: options.progress,
+            extract: settings.extract.clone(),
+            extracted: Arc::clone(&mode.extracted),
         });
         let code = script.code.clone();
         let mut report = match mode.pool(settings) {

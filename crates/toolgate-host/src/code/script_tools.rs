@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_broker::{
     BrokerError, CallContext, RunContext, ScriptFlow, ScriptFlowEdge, ScriptSite,
 };
-use toolgate_catalog::{Tool, nearest};
+use toolgate_catalog::{SCRIPT_FUNCTION_NAMES, Tool, nearest};
 use toolgate_policy::{CallPath, ScriptWay};
 use toolgate_sandbox::{
     CallId, CallResponse, EngineCall, LookupResult, ProgramFlow, RunClock, RunEvent, ToolException,
@@ -20,15 +20,18 @@ use toolgate_store::QuestionReference;
 use toolgate_upstream::{CallError, CallOptions, InputHandler, Progress};
 
 use super::{
+    extract::{
+        self, EXTRACT, ExtractBudget, ExtractCache, ExtractError, ExtractSettings, Extraction,
+    },
     journal::{PastCallState, RunJournal},
     media::Media,
     shapes::LearnedShapes,
     value::{self, ToolError, Wrapping},
 };
 use crate::{
-    host::Host,
+    host::ToolHost,
     meta::{self, MetaTool},
-    session::{Session, error_result},
+    session::{ToolSession, error_result},
 };
 
 /// The tools of one run.
@@ -39,7 +42,7 @@ pub(super) struct ScriptTools {
 
 /// What the calls of a run need.
 pub(super) struct ScriptContext {
-    pub(super) session: Session,
+    pub(super) session: ToolSession,
     pub(super) clock: RunClock,
     pub(super) run: Arc<RunContext>,
     pub(super) input_handler: Option<Arc<dyn InputHandler>>,
@@ -49,6 +52,8 @@ pub(super) struct ScriptContext {
     pub(super) progress: Option<mpsc::Sender<Progress>>,
     /// The trace of the run, as `_meta`.
     pub(super) trace: Option<Map<String, Value>>,
+    pub(super) extract: ExtractSettings,
+    pub(super) extracted: Arc<ExtractCache>,
 }
 
 struct ScriptToolsInner {
@@ -56,6 +61,7 @@ struct ScriptToolsInner {
     done: std::sync::atomic::AtomicU32,
     emitted: Mutex<Vec<Box<RawValue>>>,
     waiting: Mutex<Vec<WaitingCall>>,
+    budget: ExtractBudget,
 }
 
 /// A call that waits for an approval.
@@ -97,6 +103,7 @@ impl ScriptTools {
             done: std::sync::atomic::AtomicU32::new(0),
             emitted: Mutex::default(),
             waiting: Mutex::default(),
+            budget: ExtractBudget::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -171,7 +178,7 @@ impl ScriptToolsInner {
         let host = self.context.session.host();
         let missing = |name: &String| {
             MetaTool::named(name).is_none()
-                && name != EMIT
+                && !SCRIPT_FUNCTION_NAMES.contains(&name.as_str())
                 && host.catalog().read().resolve(name).is_none()
         };
         for name in names.iter().filter(|name| missing(name)).take(MAX_MISSING) {
@@ -193,6 +200,7 @@ impl ScriptToolsInner {
                     None if name == EMIT => Some(json!({
                         "type": "object", "properties": { "block": {} }, "required": ["block"],
                     })),
+                    None if name == EXTRACT => Some(extract::input_schema()),
                     // One that may only be called directly is known: its call says so.
                     None => catalog.resolve(&name).filter(is_known).map(input_schema),
                 };
@@ -221,6 +229,12 @@ impl ScriptToolsInner {
         {
             // The client gets the content again. The script already knows if it was too much.
             let _ = self.emit(arguments);
+        }
+        if past.name == EXTRACT
+            && past.sent
+            && let Some(Ok(answer)) = &past.answer
+        {
+            self.budget.recall(&past.arguments, answer);
         }
         let answer = past.answer.as_ref().map(|answer| match answer {
             Ok(value) => serde_json::from_str(value).unwrap_or_else(|_| json!(value)),
@@ -288,6 +302,7 @@ impl ScriptToolsInner {
             }
             Some(tool) => return self.meta_call(tool, arguments).await,
             None if name == EMIT => return self.emit(arguments),
+            None if name == EXTRACT => return self.extract((id, place), arguments, cancel).await,
             None => {}
         }
         for argument in arguments.values_mut() {
@@ -316,6 +331,33 @@ impl ScriptToolsInner {
             Err(error) => error_result(&meta::refusal(&self.context.session, &error)),
         };
         self.value(None, failed)
+    }
+
+    /// Lets a model turn a text into data. Media handles stay handles: no model gets the media.
+    async fn extract(
+        &self,
+        (id, place): (CallId, Option<u32>),
+        arguments: Map<String, Value>,
+        cancel: CancellationToken,
+    ) -> Result<Box<RawValue>, ScriptCallError> {
+        let (meta, input_handler) =
+            (self.context.trace.clone(), self.context.input_handler.clone());
+        let extraction = Extraction {
+            host: self.context.session.host(),
+            settings: &self.context.extract,
+            budget: &self.budget,
+            cache: &self.context.extracted,
+            context: self.of_call(id, place),
+            options: CallOptions { meta, cancel, input_handler, ..CallOptions::default() },
+        };
+        match extraction.run(arguments).await {
+            Ok(value) => raw(&value),
+            Err(ExtractError::Refused(why)) => Err(why.into()),
+            Err(ExtractError::Broker(BrokerError::Waiting { reference, .. })) => {
+                Err(ScriptCallError::Waiting(reference))
+            }
+            Err(ExtractError::Broker(error)) => Err(error.to_string().into()),
+        }
     }
 
     /// Notes an unknown outcome, unless the call is safe to repeat.
@@ -394,8 +436,12 @@ fn script_flow(flow: &ProgramFlow) -> ScriptFlow {
 }
 
 /// Whether a call is safe to repeat, as the tool's annotations say and if the policy trusts them.
-pub(super) fn is_repeatable(host: &Host, name: &str, arguments: &str) -> bool {
+pub(super) fn is_repeatable(host: &ToolHost, name: &str, arguments: &str) -> bool {
     let name = called_name(name, arguments);
+    // A model may be asked again.
+    if name == EXTRACT {
+        return true;
+    }
     let Some(tool) = host.catalog().read().resolve(&name).cloned() else { return false };
     host.broker().policy_of(&tool).is_repeatable()
 }

@@ -6,7 +6,7 @@ use toolgate_broker::{BrokerError, CallContext};
 use toolgate_upstream::{CallError, CallOptions};
 
 use super::MetaTool;
-use crate::session::{CallFailure, Session, error_result, refused_result};
+use crate::session::{CallFailure, ToolSession, error_result, refused_result};
 
 /// The arguments of `call_tool`.
 #[derive(Debug, Deserialize)]
@@ -29,7 +29,7 @@ enum Arguments {
 /// Calls the tool. Errors become results for the model, except a cancellation, because nobody waits
 /// for its result.
 pub(super) async fn call(
-    session: &Session,
+    session: &ToolSession,
     request: CallRequest,
     options: CallOptions,
 ) -> Result<Value, CallFailure> {

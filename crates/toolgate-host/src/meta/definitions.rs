@@ -13,6 +13,8 @@ pub(crate) struct MetaToolOptions {
     pub(crate) keep_loaded_tools: bool,
     /// Whether scripts may run.
     pub(crate) scripts: bool,
+    /// Whether a model turns texts into data for scripts.
+    pub(crate) extract: bool,
     /// Whether there are tools that have to be searched for.
     pub(crate) deferred: bool,
     /// Whether there are servers to enable.
@@ -42,13 +44,22 @@ pub(crate) fn meta_definitions(kind: ExposureKind, offer: MetaToolOptions) -> Ve
         .map(|tool| {
             json!({
                 "name": tool.name(),
-                "description": description(tool, kind),
+                "description": match tool {
+                    MetaTool::Run if offer.extract => {
+                        format!("{}{EXTRACT_SENTENCE}", description(tool, kind))
+                    }
+                    _ => description(tool, kind).to_owned(),
+                },
                 "inputSchema": input_schema(tool, unloads),
                 "annotations": annotations(tool),
             })
         })
         .collect()
 }
+
+/// What the description of `run_code` says if scripts have a model.
+const EXTRACT_SENTENCE: &str =
+    " await extract(value, schema, hint?) turns prose into data of a JSON Schema.";
 
 fn description(tool: MetaTool, kind: ExposureKind) -> &'static str {
     match (tool, kind) {
@@ -221,6 +232,7 @@ mod tests {
     const BASE: MetaToolOptions = MetaToolOptions {
         keep_loaded_tools: true,
         scripts: true,
+        extract: false,
         deferred: true,
         servers: false,
         skills: false,
@@ -234,7 +246,7 @@ mod tests {
             let text = serde_json::to_string(&meta_definitions(kind, offer)).unwrap();
             let tokens = TokenCounter::shared().count(&text);
             assert!(tokens <= 1_000, "{kind}: {tokens}");
-            let all = MetaToolOptions { servers: true, skills: true, ..offer };
+            let all = MetaToolOptions { extract: true, servers: true, skills: true, ..offer };
             let text = serde_json::to_string(&meta_definitions(kind, all)).unwrap();
             let tokens = TokenCounter::shared().count(&text);
             assert!(tokens <= 1_500, "{kind} with servers and skills: {tokens}");

@@ -10,7 +10,7 @@ use toolgate_policy::CallPath;
 use toolgate_sandbox::Language;
 
 use super::{error_result, one_line, result};
-use crate::session::Session;
+use crate::{code::extract::EXTRACT, session::ToolSession};
 
 /// The arguments of `get_tool_details`.
 #[derive(Debug, Deserialize)]
@@ -42,7 +42,7 @@ const SUGGESTIONS: usize = 3;
 /// A single definition is always shown in full. Further ones are shown while there is room.
 const ROOM_CHARACTERS: usize = 200_000;
 
-pub(super) async fn details(session: &Session, request: &DetailsRequest) -> Value {
+pub(super) async fn details(session: &ToolSession, request: &DetailsRequest) -> Value {
     let names: Vec<&str> = request.names.iter().chain(&request.name).map(String::as_str).collect();
     if names.is_empty() {
         return error_result("Say which tools: get_tool_details(names: string[]).");
@@ -56,6 +56,17 @@ pub(super) async fn details(session: &Session, request: &DetailsRequest) -> Valu
     for name in names.iter().take(MAX_NAMES) {
         if !text.is_empty() {
             text.push_str("\n\n");
+        }
+        if *name == EXTRACT && session.host().code().is_enabled() {
+            let declaration = match request.format {
+                DetailFormat::Python => toolgate_bindings::EXTRACT_PYTHON,
+                DetailFormat::Json | DetailFormat::TypeScript => {
+                    toolgate_bindings::EXTRACT_TYPESCRIPT
+                }
+            };
+            text.push_str(declaration.trim_end());
+            tools.push(json!({ "name": name, "declaration": declaration }));
+            continue;
         }
         let offered = |tool: &&Tool| session.offers(tool);
         let Some(tool) = catalog.resolve(name).filter(offered) else {
@@ -109,7 +120,7 @@ pub(super) async fn details(session: &Session, request: &DetailsRequest) -> Valu
 }
 
 /// The tool as a function of a language.
-pub(crate) fn declaration(session: &Session, tool: &Tool, language: Language) -> String {
+pub(crate) fn declaration(session: &ToolSession, tool: &Tool, language: Language) -> String {
     let render = match language {
         Language::TypeScript => toolgate_bindings::typescript,
         Language::Python => toolgate_bindings::python,

@@ -10,8 +10,8 @@ use toolgate_upstream::StateKind;
 use super::one_line;
 use crate::{
     directory::{DirectoryEntry, DirectoryKind},
-    host::Host,
-    session::Session,
+    host::ToolHost,
+    session::ToolSession,
 };
 
 const SHOWN_SERVERS: usize = 5;
@@ -19,7 +19,7 @@ const REASON_CHARACTERS: usize = 160;
 
 /// A sentence for the servers that are still starting without tools, and one for those that are not
 /// connected.
-pub(super) fn absent_servers(host: &Host, catalog: &Catalog) -> Vec<String> {
+pub(super) fn absent_servers(host: &ToolHost, catalog: &Catalog) -> Vec<String> {
     let mut starting = Vec::new();
     let mut failed = Vec::new();
     for entry in catalog.servers() {
@@ -60,7 +60,7 @@ const DESCRIPTION_CHARACTERS: usize = 80;
 /// A line for the lazy servers that may have the tool, one for those that a person disabled, and one
 /// for the skills.
 pub(super) fn other_servers(
-    session: &Session,
+    session: &ToolSession,
     catalog: &Catalog,
     queries: &[String],
 ) -> Vec<String> {

@@ -10,7 +10,7 @@ use super::{Whole, one_line};
 use crate::{
     code::OutputError,
     resources,
-    session::{CallFailure, Session, error_result},
+    session::{CallFailure, ToolSession, error_result},
 };
 
 /// The arguments of `read_output`.
@@ -28,7 +28,11 @@ const URI_CHARACTERS: usize = 200;
 const TYPE_CHARACTERS: usize = 80;
 
 /// Reads a part of an output, or of a resource.
-pub(super) async fn read(session: &Session, request: &ReadRequest, options: CallOptions) -> Value {
+pub(super) async fn read(
+    session: &ToolSession,
+    request: &ReadRequest,
+    options: CallOptions,
+) -> Value {
     let ReadRequest { id, offset: Whole(offset), pattern } = request;
     let (host, outputs) = (session.host(), session.host().code().outputs(session.context()));
     // A read from the beginning fetches the resource again. An offset refers to what was fetched
@@ -77,7 +81,7 @@ pub(super) async fn read(session: &Session, request: &ReadRequest, options: Call
 /// Reads a resource as text, so that a model can follow a link even if its client does not support
 /// resources.
 async fn resource_text(
-    session: &Session,
+    session: &ToolSession,
     uri: &str,
     options: CallOptions,
 ) -> Result<String, CallFailure> {

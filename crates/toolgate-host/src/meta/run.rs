@@ -8,7 +8,7 @@ use toolgate_upstream::CallOptions;
 use super::{notes, one_line};
 use crate::{
     code::{Resume, UnknownCalls},
-    session::{Session, error_result},
+    session::{ToolSession, error_result},
 };
 
 /// The arguments of `run_code`.
@@ -31,7 +31,7 @@ pub(super) struct ResumeRequest {
 
 const OFF: &str = "Scripts are switched off here (codeMode.enabled); use call_tool.";
 
-pub(super) async fn run(session: &Session, request: RunRequest, options: CallOptions) -> Value {
+pub(super) async fn run(session: &ToolSession, request: RunRequest, options: CallOptions) -> Value {
     let language = match request.language.as_deref().map(named) {
         None => Language::TypeScript,
         Some(Some(language)) => language,
@@ -57,7 +57,7 @@ pub(super) async fn run(session: &Session, request: RunRequest, options: CallOpt
 
 /// Resumes a run. A model cannot have calls with an unknown outcome repeated.
 pub(super) async fn resume(
-    session: &Session,
+    session: &ToolSession,
     request: ResumeRequest,
     options: CallOptions,
 ) -> Value {

@@ -11,7 +11,7 @@ use toolgate_upstream::StateKind;
 use super::{Whole, notes, one_line, result};
 use crate::{
     finding::{FoundTool, ToolQuery},
-    session::{Session, error_result},
+    session::{ToolSession, error_result},
 };
 
 /// The arguments of `search_tools`.
@@ -65,14 +65,14 @@ const SCHEMA_CHARACTERS: usize = 60_000;
 
 /// The result of a search, while it is written.
 struct SearchReport<'a> {
-    session: &'a Session,
+    session: &'a ToolSession,
     catalog: &'a Catalog,
     request: &'a SearchRequest,
     text: String,
     notes: Vec<String>,
 }
 
-pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value {
+pub(super) async fn search(session: &ToolSession, request: &SearchRequest) -> Value {
     let host = session.host();
     let exposure = session.exposure().await;
     if request.unload {

@@ -13,8 +13,8 @@ use super::{Whole, one_line, result};
 use crate::{
     directory::{DirectoryEntry, DirectoryKind},
     enabling::EnableOutcome,
-    host::Host,
-    session::{CallFailure, Session, error_result},
+    host::ToolHost,
+    session::{CallFailure, ToolSession, error_result},
 };
 
 /// The arguments of `search_available_servers`.
@@ -42,7 +42,7 @@ const NOTE_CHARACTERS: usize = 200;
 /// How many tools of a server are named.
 const NAMED_TOOLS: usize = 10;
 
-pub(super) async fn find(session: &Session, request: &FindRequest) -> Value {
+pub(super) async fn find(session: &ToolSession, request: &FindRequest) -> Value {
     let host = session.host();
     let query: String = request.query.chars().take(QUERY_CHARACTERS).collect();
     if query.trim().is_empty() {
@@ -85,7 +85,7 @@ pub(super) async fn find(session: &Session, request: &FindRequest) -> Value {
 }
 
 /// A line and a row about an entry of the directory.
-fn described(host: &Host, item: &DirectoryEntry) -> (String, Value) {
+fn described(host: &ToolHost, item: &DirectoryEntry) -> (String, Value) {
     let (kind, name, state, description) = match item {
         DirectoryEntry::Server(server) => {
             let settings = host.settings();
@@ -116,7 +116,7 @@ fn described(host: &Host, item: &DirectoryEntry) -> (String, Value) {
 }
 
 /// The state of a server, for a model.
-fn state_of(host: &Host, server: &ServerName) -> String {
+fn state_of(host: &ToolHost, server: &ServerName) -> String {
     match host.servers().state(server.as_str()).unwrap_or_default().kind {
         StateKind::Ready => "connected",
         StateKind::Connecting => "starting",
@@ -132,7 +132,7 @@ fn state_of(host: &Host, server: &ServerName) -> String {
 }
 
 pub(super) async fn enable(
-    session: &Session,
+    session: &ToolSession,
     request: &ServerRequest,
     options: &CallOptions,
 ) -> Result<Value, CallFailure> {
@@ -162,7 +162,7 @@ enum EnableReport {
     Cancelled,
 }
 
-fn enable_report(host: &Host, name: &str, enabled: EnableOutcome) -> EnableReport {
+fn enable_report(host: &ToolHost, name: &str, enabled: EnableOutcome) -> EnableReport {
     let shown = one_line(name, 200);
     let plain = name.split('@').next().unwrap_or(name);
     EnableReport::Problem(match enabled {
@@ -212,7 +212,7 @@ fn enable_report(host: &Host, name: &str, enabled: EnableOutcome) -> EnableRepor
 }
 
 /// Records a decision about a server.
-fn note(session: &Session, server: &str, verdict: &str, rule: String) {
+fn note(session: &ToolSession, server: &str, verdict: &str, rule: String) {
     let context = session.context();
     session.host().broker().record(AuditRecord {
         kind: "server".to_owned(),
@@ -225,7 +225,7 @@ fn note(session: &Session, server: &str, verdict: &str, rule: String) {
     });
 }
 
-pub(super) async fn disable(session: &Session, request: &ServerRequest) -> Value {
+pub(super) async fn disable(session: &ToolSession, request: &ServerRequest) -> Value {
     let host = session.host();
     let known = host.catalog().read().server(&request.name).map(|entry| entry.name.clone());
     let Some(server) = known else {
@@ -269,7 +269,7 @@ const BODY_BYTES: usize = 24_000;
 /// Returns the text of a skill, and connects the servers it declares. If a server cannot be
 /// connected, the result says so, and has the text anyway.
 pub(super) async fn load(
-    session: &Session,
+    session: &ToolSession,
     request: &SkillRequest,
     options: &CallOptions,
 ) -> Result<Value, CallFailure> {

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use toolgate_catalog::ServerName;
-use toolgate_policy::definitions::ServerEntry;
+use toolgate_policy::definitions::{ServerEntry, is_only_named_by};
 use toolgate_upstream::{CallOptions, StateKind};
 
 use super::{ListKind, lists::ServerList, requests};
 use crate::{
     entry_filter::{HeldEntries, HeldReason},
-    host::Host,
+    host::ToolHost,
 };
 
 /// An entry of a server, and whether it is held back.
@@ -21,7 +21,7 @@ pub struct JudgedEntry {
     pub held: Option<HeldReason>,
 }
 
-impl Host {
+impl ToolHost {
     /// The instructions, prompts, resources and templates of all connected servers, without those that
     /// the policy denies. Asks the servers for lists that are not current.
     pub async fn entries(&self) -> Vec<JudgedEntry> {
@@ -55,7 +55,7 @@ impl Host {
 
 /// The entries of a list that are held back.
 pub(super) async fn held_in(
-    host: &Host,
+    host: &ToolHost,
     server: &ServerName,
     kind: ListKind,
     list: &Arc<ServerList>,
@@ -81,10 +81,40 @@ pub(super) async fn held_in(
     held
 }
 
-/// Whether an entry is held back. The list of its server is requested if it is not current.
-pub(super) async fn is_held(host: &Host, server: &ServerName, kind: ListKind, key: &str) -> bool {
-    if !host.inner.live_catalog.filter().judges_entries() {
+/// Whether a resource is held back, or is not listed and only named by templates that are.
+pub(super) async fn is_resource_held(host: &ToolHost, server: &ServerName, uri: &str) -> bool {
+    let Some((held, list)) = judged_list(host, server, ListKind::Resources).await else {
         return false;
+    };
+    if held.contains_key(uri) || list.keys.contains(uri) {
+        return held.contains_key(uri);
+    }
+    let Some((held, list)) = judged_list(host, server, ListKind::Templates).await else {
+        return false;
+    };
+    let others = list.keys.iter().map(|key| &**key).filter(|key| !held.contains_key(*key));
+    is_only_named_by(held.keys().map(|key| &**key), others, uri)
+}
+
+/// Whether an entry is held back. The list of its server is requested if it is not current.
+pub(super) async fn is_held(
+    host: &ToolHost,
+    server: &ServerName,
+    kind: ListKind,
+    key: &str,
+) -> bool {
+    let judged = judged_list(host, server, kind).await;
+    judged.is_some_and(|(held, _)| held.contains_key(key))
+}
+
+/// The current list of a server, and what of it is held back; `None` if nothing ever is.
+async fn judged_list(
+    host: &ToolHost,
+    server: &ServerName,
+    kind: ListKind,
+) -> Option<(Arc<HeldEntries>, Arc<ServerList>)> {
+    if !host.inner.live_catalog.filter().judges_entries() {
+        return None;
     }
     // The request that this is about needs the connection too.
     let state = host.servers().state(server.as_str()).map(|state| state.kind);
@@ -95,8 +125,8 @@ pub(super) async fn is_held(host: &Host, server: &ServerName, kind: ListKind, ke
     if host.declares(server, kind) != Some(false) {
         lists.refresh(host.broker(), std::slice::from_ref(server), kind).await;
     }
-    let known = lists.known(server, kind);
-    held_in(host, server, kind, &known.list).await.contains_key(key)
+    let list = lists.known(server, kind).list;
+    Some((held_in(host, server, kind, &list).await, list))
 }
 
 fn entries_of(

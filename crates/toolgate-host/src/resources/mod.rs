@@ -35,7 +35,7 @@ use self::{
     lists::{ListCache, PromptNames, ServerList},
     subscriptions::{EventBus, ListenStreams, ResourceEvent, Subscriptions},
 };
-use crate::{host::Host, settings::Connect};
+use crate::{host::ToolHost, settings::Connect};
 
 /// A kind of list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -208,7 +208,7 @@ impl ResourceHub {
 
     /// Starts to connect the servers that connect at the start, once: otherwise the first list of a
     /// client would be incomplete, and many clients request no second one.
-    async fn at_start(&self, host: &Host) {
+    async fn at_start(&self, host: &ToolHost) {
         let wake = async || {
             if host.settings().connect == Connect::AtStart {
                 host.wake().await;
@@ -243,7 +243,7 @@ impl ResourceHub {
     }
 
     /// The servers that may have a prompt of this name and were never asked for their prompts.
-    fn may_name(&self, host: &Host, prompt: &str) -> Vec<ServerName> {
+    fn may_name(&self, host: &ToolHost, prompt: &str) -> Vec<ServerName> {
         let catalog = host.catalog().read();
         let named = catalog.servers().filter(|entry| lists::could_name(entry, prompt));
         let unknown = named.map(|entry| entry.name.clone()).filter(|server| {

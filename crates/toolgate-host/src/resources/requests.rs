@@ -18,9 +18,9 @@ use super::{
     uris::{self, UriTarget},
 };
 use crate::{
-    host::Host,
+    host::ToolHost,
     meta::one_line,
-    session::{CallFailure, Session},
+    session::{CallFailure, ToolSession},
 };
 
 type Params = Map<String, Value>;
@@ -30,7 +30,7 @@ const SHOWN_CHARACTERS: usize = 200;
 
 /// Answers a request of a session.
 pub(crate) async fn answer(
-    session: &Session,
+    session: &ToolSession,
     method: &str,
     mut params: Params,
     mut options: CallOptions,
@@ -65,7 +65,7 @@ pub(crate) async fn answer(
 
 /// Reads a resource by its toolgate URI, or by a URI that only one server lists.
 pub(crate) async fn read(
-    session: &Session,
+    session: &ToolSession,
     mut params: Params,
     options: CallOptions,
 ) -> Result<Value, CallFailure> {
@@ -81,7 +81,7 @@ pub(crate) async fn read(
         return Ok(json!({ "contents": [content] }));
     };
     if is_hidden(host, &server, ListKind::Resources)
-        || held::is_held(host, &server, ListKind::Resources, &theirs).await
+        || held::is_resource_held(host, &server, &theirs).await
     {
         return Err(not_found(&ours));
     }
@@ -94,7 +94,7 @@ pub(crate) async fn read(
 
 /// The server of a resource, and the server's own URI.
 pub(super) async fn locate(
-    host: &Host,
+    host: &ToolHost,
     given: &str,
     options: &CallOptions,
 ) -> Result<(ServerName, UriTarget), CallFailure> {
@@ -128,7 +128,7 @@ pub(super) fn not_found(uri: &str) -> CallFailure {
 }
 
 /// The error for a disabled server.
-fn disabled(host: &Host, server: &ServerName, code: i64) -> Option<CallFailure> {
+fn disabled(host: &ToolHost, server: &ServerName, code: i64) -> Option<CallFailure> {
     let action = host.inner.enabled.how_to_enable(server)?;
     Some(refused(code, format!("server `{server}` is disabled; {action}"), None))
 }
@@ -139,7 +139,7 @@ pub(super) fn invalid(message: String) -> CallFailure {
 }
 
 async fn list(
-    session: &Session,
+    session: &ToolSession,
     kind: ListKind,
     params: &Params,
     options: &CallOptions,
@@ -184,7 +184,7 @@ async fn list(
 /// The lists of all servers, in the order of the configuration. Servers that are connected or
 /// connecting are asked; for the others the last list is used.
 pub(super) async fn lists(
-    host: &Host,
+    host: &ToolHost,
     kind: ListKind,
     options: &CallOptions,
 ) -> Result<Vec<(ServerName, CachedList)>, CallFailure> {
@@ -221,7 +221,7 @@ pub(super) async fn lists(
 
 /// The server of a prompt, and the prompt's own name.
 async fn prompt(
-    host: &Host,
+    host: &ToolHost,
     name: &str,
     options: &CallOptions,
 ) -> Result<(ServerName, String), CallFailure> {
@@ -251,14 +251,14 @@ async fn prompt(
     Err(unknown())
 }
 
-fn prompt_names(host: &Host, lists: &[(ServerName, CachedList)]) -> Arc<PromptNames> {
+fn prompt_names(host: &ToolHost, lists: &[(ServerName, CachedList)]) -> Arc<PromptNames> {
     let lists: Vec<(ServerName, Arc<ServerList>)> =
         lists.iter().map(|(server, known)| (server.clone(), Arc::clone(&known.list))).collect();
     host.inner.resources.prompt_names(lists, &host.catalog().read())
 }
 
 async fn complete(
-    session: &Session,
+    session: &ToolSession,
     mut params: Params,
     options: CallOptions,
 ) -> Result<Value, CallFailure> {
@@ -282,7 +282,7 @@ async fn complete(
 
 /// The server of a template, and the server's own text of it.
 async fn template(
-    host: &Host,
+    host: &ToolHost,
     ours: &str,
     options: &CallOptions,
 ) -> Result<(ServerName, String), CallFailure> {
@@ -316,7 +316,7 @@ fn refused(code: i64, message: String, data: Option<Value>) -> CallFailure {
 
 /// Sends a request to one server if it is allowed. The names and URIs in it are the server's own.
 async fn send(
-    session: &Session,
+    session: &ToolSession,
     server: &ServerName,
     method: &str,
     params: Value,
@@ -328,7 +328,7 @@ async fn send(
 }
 
 /// Whether the policy denies the caller everything of a server.
-fn is_denied(session: &Session, server: &ServerName) -> bool {
+fn is_denied(session: &ToolSession, server: &ServerName) -> bool {
     let (host, caller) = (session.host(), &session.context().caller().facts);
     let is_closed = |kind| {
         policy(host, server, kind)
@@ -340,12 +340,12 @@ fn is_denied(session: &Session, server: &ServerName) -> bool {
 }
 
 /// Whether the policy denies all entries of a kind, so that they are hidden.
-pub(super) fn is_hidden(host: &Host, server: &ServerName, kind: ListKind) -> bool {
+pub(super) fn is_hidden(host: &ToolHost, server: &ServerName, kind: ListKind) -> bool {
     policy(host, server, kind).is_some_and(|policy| policy.is_hidden())
 }
 
 /// Whether an entry of a server's list is shown: not if reading it is denied in any case.
-fn shows(session: &Session, server: &ServerName, kind: ListKind) -> impl Fn(&str) -> bool {
+fn shows(session: &ToolSession, server: &ServerName, kind: ListKind) -> impl Fn(&str) -> bool {
     let caller = session.context().caller().facts.clone();
     let policy = policy(session.host(), server, kind);
     let policy = policy.map(|policy| (policy.is_closed_to(&caller, CallPath::Direct), policy));
@@ -378,7 +378,7 @@ pub(super) fn failure(server: &ServerName, error: BrokerError) -> CallFailure {
     }
 }
 
-fn policy(host: &Host, server: &ServerName, kind: ListKind) -> Option<Arc<ToolPolicy>> {
+fn policy(host: &ToolHost, server: &ServerName, kind: ListKind) -> Option<Arc<ToolPolicy>> {
     let method = match kind {
         ListKind::Resources | ListKind::Templates => "resources/read",
         ListKind::Prompts => "prompts/get",
@@ -388,7 +388,7 @@ fn policy(host: &Host, server: &ServerName, kind: ListKind) -> Option<Arc<ToolPo
 
 /// The instructions of a server. `None` if the policy denies the caller everything of the server, or
 /// if they are held back.
-pub(crate) fn instructions_of(session: &Session, server: &ServerName) -> Option<String> {
+pub(crate) fn instructions_of(session: &ToolSession, server: &ServerName) -> Option<String> {
     let host = session.host();
     if is_denied(session, server) {
         return None;
@@ -400,7 +400,7 @@ pub(crate) fn instructions_of(session: &Session, server: &ServerName) -> Option<
 
 /// The instructions that a server sent: over its connection, or in the cache. Empty if it has none,
 /// and `None` if that is not known.
-pub(super) fn sent_instructions(host: &Host, server: &ServerName) -> Option<String> {
+pub(super) fn sent_instructions(host: &ToolHost, server: &ServerName) -> Option<String> {
     let text = match host.servers().state(server.as_str()).and_then(|state| state.handshake) {
         Some(handshake) => handshake.instructions,
         None => host.inner.live_catalog.memory(server)?.instructions,

@@ -22,12 +22,12 @@ use toolgate_mcp::{Era, methods};
 use toolgate_upstream::{CallError, CallOptions};
 
 use super::{ListKind, ResourceHub, held, requests, uris, uris::UriTarget};
-use crate::{host::Host, session::CallFailure};
+use crate::{host::ToolHost, session::CallFailure};
 
 /// Receives notifications and subscribes to resources: a session, or one stream of a session. Its
 /// subscriptions end when it is dropped.
 pub struct Subscriber {
-    host: Host,
+    host: ToolHost,
     context: Arc<SessionContext>,
     id: SubscriberId,
     gone: CancellationToken,
@@ -106,7 +106,7 @@ const QUEUED_EVENTS: usize = 256;
 const LISTEN_PAUSE: Duration = Duration::from_secs(1);
 
 impl Subscriber {
-    pub(crate) fn new(host: Host, context: Arc<SessionContext>) -> Self {
+    pub(crate) fn new(host: ToolHost, context: Arc<SessionContext>) -> Self {
         let id = host.inner.resources.subscriptions.register(Arc::clone(&context));
         Self { host, context, id, gone: CancellationToken::new() }
     }
@@ -116,7 +116,7 @@ impl Subscriber {
         let (server, theirs) = self.locate(uri, &options).await?;
         let kind = ListKind::Resources;
         if requests::is_hidden(&self.host, &server, kind)
-            || held::is_held(&self.host, &server, kind, &theirs).await
+            || held::is_resource_held(&self.host, &server, &theirs).await
         {
             return Err(requests::not_found(uri));
         }
@@ -138,10 +138,10 @@ impl Subscriber {
                 requests::invalid(format!("no more than {most} subscriptions at once"))
             })?;
             let sent = if !is_first {
-                Ok(covered(admitted))
+                Ok(covered(admitted).await)
             } else if era == Some(Era::Modern) {
                 hub.streams.listen(host.broker(), &server, hub.subscriptions.uris_on(&server));
-                Ok(covered(admitted))
+                Ok(covered(admitted).await)
             } else {
                 let mut admitted = admitted;
                 admitted.send(Outgoing::Shared(options)).await
@@ -224,7 +224,7 @@ impl std::fmt::Debug for Subscriber {
 }
 
 async fn unsubscribe(
-    host: &Host,
+    host: &ToolHost,
     id: SubscriberId,
     server: &ServerName,
     uri: &str,
@@ -248,7 +248,7 @@ async fn unsubscribe(
 }
 
 /// The era of a server, which is connected for it.
-async fn era_of(host: &Host, server: &ServerName) -> Option<Era> {
+async fn era_of(host: &ToolHost, server: &ServerName) -> Option<Era> {
     let era = || Some(host.servers().state(server.as_str())?.handshake?.era);
     if era().is_none() {
         host.connect(server.as_str()).await;
@@ -257,9 +257,9 @@ async fn era_of(host: &Host, server: &ServerName) -> Option<Era> {
 }
 
 /// Ends an admitted subscription that another message covers.
-fn covered(admitted: Admitted) -> Value {
+async fn covered(admitted: Admitted) -> Value {
     let result = json!({});
-    admitted.end_unsent(Ok(&result));
+    admitted.end_unsent(Ok(&result)).await;
     result
 }
 
@@ -293,11 +293,11 @@ pub(super) async fn resubscribe(
             Some(mut first) if era == Era::Legacy => {
                 first.send(Outgoing::Shared(CallOptions::default())).await
             }
-            Some(first) => Ok(covered(first)),
+            Some(first) => Ok(covered(first).await),
             None => continue,
         };
         for other in admitted {
-            other.end_unsent(sent.as_ref());
+            other.end_unsent(sent.as_ref()).await;
         }
     }
     if era == Era::Modern {

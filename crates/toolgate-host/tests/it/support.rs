@@ -6,7 +6,7 @@ use futures::{FutureExt as _, future::BoxFuture};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use toolgate_host::{Host, HostSettings, ServerDirectory, Session};
+use toolgate_host::{HostSettings, ServerDirectory, ToolHost, ToolSession};
 use toolgate_mcp::{ErrorObject, JsonObject};
 use toolgate_registry::{Registry, RegistrySettings, ServerSource};
 use toolgate_store::{ChoiceFile, Store};
@@ -83,11 +83,11 @@ impl Place {
         Store::new(self.folder.path()).choices("test")
     }
 
-    pub(crate) fn host(&self) -> Host {
+    pub(crate) fn host(&self) -> ToolHost {
         let sources = vec![ServerSource::Url(self.registry.url().to_owned())];
         let settings = RegistrySettings { sources, max_age: Duration::ZERO, cache: None };
         let registry = Some(Arc::new(Registry::new(settings)));
-        Host::start(HostSettings {
+        ToolHost::start(HostSettings {
             choices: Some(self.choices()),
             directory: ServerDirectory { registry, ..ServerDirectory::default() },
             ..HostSettings::new(Vec::new())
@@ -103,7 +103,7 @@ impl Place {
 
 /// Calls a tool for this person; gives the text of the result, and whether it is an error.
 pub(crate) async fn call(
-    session: &Session,
+    session: &ToolSession,
     person: Option<&Arc<Person>>,
     tool: &str,
     arguments: Value,
@@ -116,6 +116,6 @@ pub(crate) async fn call(
     (text, result["isError"] == true)
 }
 
-pub(crate) async fn enable(session: &Session, person: Option<&Arc<Person>>) -> (String, bool) {
+pub(crate) async fn enable(session: &ToolSession, person: Option<&Arc<Person>>) -> (String, bool) {
     call(session, person, "enable_server", json!({ "name": NAME })).await
 }

@@ -9,8 +9,8 @@ use std::{
 };
 
 use serde_json::json;
-use toolgate::{Approval, ApprovalQuestion, Event, Host, HostBuilder, ToolCallError};
-use toolgate_testkit::within;
+use toolgate::{Approval, ApprovalQuestion, Event, Host, HostBuilder, Stdio, ToolCallError};
+use toolgate_testkit::{Builtin, Fixture, within};
 
 /// Deletes something.
 #[toolgate::tool(destructive)]
@@ -132,5 +132,72 @@ async fn events_tell_of_calls_and_lists() -> Result<(), Box<dyn Error>> {
         seen,
         ["list", "start delete_it", "end `delete_it` was not called: a person denied it"]
     );
+    Ok(())
+}
+
+#[tokio::test]
+async fn events_tell_of_approvals() -> Result<(), Box<dyn Error>> {
+    let (host, _) = host(&[Approval::Deny, Approval::Once], Host::builder()).await?;
+    let mut events = host.events();
+    let session = host.session();
+    let _ = session.call("delete_it", json!({ "what": "a" })).await;
+    session.call("delete_it", json!({ "what": "b" })).await?;
+    let mut seen = Vec::new();
+    while seen.len() < 4 {
+        match within("an event", events.next()).await {
+            Some(Event::ApprovalAsked { tool, session: id, question, .. }) => {
+                assert_eq!((tool.as_str(), id.as_str()), ("delete_it", session.id()));
+                assert!(question.contains("wants to call delete_it"), "{question}");
+                seen.push("asked");
+            }
+            Some(Event::ApprovalAnswered { is_allowed, .. }) => {
+                seen.push(if is_allowed { "allowed" } else { "denied" });
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(seen, ["asked", "denied", "asked", "allowed"]);
+
+    // Where nobody can be asked, the call waits.
+    let policy = json!({ "policy": { "rules": [{ "server": "functions", "verdict": "ask" }] } });
+    let state = tempfile::tempdir()?;
+    let builder = Host::builder().without_scripts().config_json(&*policy.to_string());
+    let host = builder.tool(delete_it).state_folder(state.path()).start().await?;
+    let mut events = host.events();
+    let Err(ToolCallError::WaitsForApproval { question: waits, .. }) =
+        host.session().call("delete_it", json!({ "what": "a" })).await
+    else {
+        panic!("it waits")
+    };
+    loop {
+        if let Some(Event::ApprovalWaits { call, question }) =
+            within("an event", events.next()).await
+        {
+            assert_eq!((call.tool.as_str(), question), ("delete_it", waits));
+            break;
+        }
+    }
+    host.shutdown().await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn events_tell_how_far_a_call_has_come() -> Result<(), Box<dyn Error>> {
+    let entry = Fixture::new("kit").with_builtins([Builtin::Progress]).entry()?;
+    let server = Stdio::new("kit", entry.command).args(entry.args);
+    let host = Host::builder().without_scripts().server(server).start().await?;
+    let mut events = host.events();
+    host.session().call("kit_progress", json!({ "steps": 3 })).await?;
+    let mut steps = Vec::new();
+    while steps.len() < 3 {
+        if let Some(Event::CallProgress { call, progress, .. }) =
+            within("an event", events.next()).await
+        {
+            assert_eq!(call.tool, "kit_progress");
+            steps.push(progress);
+        }
+    }
+    assert!(steps.is_sorted(), "{steps:?}");
+    host.shutdown().await;
     Ok(())
 }

@@ -7,6 +7,8 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use toolgate::{AskError, Chat, ChatEvent, Host, Model, ModelPrices};
+use toolgate_testkit::within;
 
 use crate::examples::run;
 
@@ -72,4 +74,103 @@ fn chat() {
     let messages = asked[1]["messages"].as_array().unwrap();
     let result = messages.iter().find(|message| message["role"] == "tool").unwrap();
     assert_eq!(result["content"], "42");
+}
+
+/// Never ends.
+#[toolgate::tool]
+async fn hang() {
+    std::future::pending::<()>().await;
+}
+
+/// Counts.
+#[toolgate::tool]
+async fn count() -> u64 {
+    1
+}
+
+fn calls(name: &str) -> Value {
+    let arguments = json!({ "name": name, "arguments": {} }).to_string();
+    let call = json!({
+        "id": "call_1", "type": "function",
+        "function": { "name": "call_tool", "arguments": arguments },
+    });
+    reply(&json!({ "role": "assistant", "content": null, "tool_calls": [call] }), "tool_calls")
+}
+
+fn says(text: &str) -> Value {
+    reply(&json!({ "role": "assistant", "content": text }), "stop")
+}
+
+async fn host() -> Host {
+    Host::builder().without_scripts().tool(hang).tool(count).start().await.unwrap()
+}
+
+/// A dollar a token.
+const PRICES: ModelPrices =
+    ModelPrices { input: 1e6, cached: 1e6, cache_written: 1e6, output: 1e6 };
+
+fn model(url: &str) -> Model {
+    Model::new("ollama/scripted").unwrap().url(url)
+}
+
+#[tokio::test]
+async fn a_question_can_be_cancelled_and_the_conversation_goes_on() {
+    let (url, asked) = endpoint(vec![calls("hang"), says("Hello.")]);
+    let host = host().await;
+    let mut chat = Chat::new(model(&url), host.session());
+    let cancel = chat.canceller();
+    // Without a question it does nothing.
+    cancel.cancel();
+    let answer = chat.ask_watching("Hang", |event| {
+        if matches!(event, ChatEvent::Call { .. }) {
+            cancel.cancel();
+        }
+    });
+    let answer = within("the cancelled question", answer).await;
+    assert_eq!(answer, Err(AskError::Cancelled));
+    assert_eq!(chat.ask("Hi").await.unwrap(), "Hello.");
+    let messages = asked.join().unwrap().pop().unwrap()["messages"].to_string();
+    assert!(messages.contains("its outcome is not known"), "{messages}");
+    host.shutdown().await;
+}
+
+/// Sets one limit.
+type Limited = fn(Model) -> Model;
+
+#[tokio::test]
+async fn limits_end_a_question() {
+    let host = host().await;
+    let limits: [(&str, Limited); 3] = [
+        ("requests", |model| model.max_requests(1)),
+        ("tokens", |model| model.max_tokens(2)),
+        ("cost", |model| model.max_cost(2.0, PRICES)),
+    ];
+    for (name, limited) in limits {
+        let (url, _asked) = endpoint(vec![calls("count")]);
+        let mut chat = Chat::new(limited(model(&url)), host.session());
+        let Err(AskError::Limit { reason, .. }) = chat.ask("Count").await else {
+            panic!("{name}: no limit")
+        };
+        assert!(reason.contains(name), "{reason}");
+    }
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_saved_conversation_continues() {
+    let (url, asked) = endpoint(vec![calls("count"), says("One."), says("It was one.")]);
+    let host = host().await;
+    let mut chat = Chat::new(model(&url).key("sk-secret-99"), host.session());
+    assert_eq!(chat.save(), None);
+    assert_eq!(chat.ask("Count").await.unwrap(), "One.");
+    let saved = chat.save().unwrap();
+    assert!(!saved.contains("sk-secret-99"), "{saved}");
+    let mut chat = Chat::restore(model(&url), host.session(), &saved).unwrap();
+    assert_eq!(chat.ask("What was it?").await.unwrap(), "It was one.");
+    let asked = asked.join().unwrap();
+    let (before, after) = (&asked[1]["messages"], &asked[2]["messages"]);
+    let (before, after) = (before.as_array().unwrap(), after.as_array().unwrap());
+    assert_eq!(before[..], after[..before.len()]);
+    assert!(Chat::restore(model(&url), host.session(), "{}").is_err());
+    host.shutdown().await;
 }

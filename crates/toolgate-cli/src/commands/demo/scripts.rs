@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use toolgate_host::Session;
+use toolgate_host::ToolSession;
 
 use super::{Step, exchange};
 use crate::failure::Failure;
@@ -25,7 +25,7 @@ pub(super) struct ScriptRun {
 }
 
 /// Runs both scripts, and makes their calls one by one as well, to count what that costs.
-pub(super) async fn run(session: &Session) -> Result<Vec<ScriptRun>, Failure> {
+pub(super) async fn run(session: &ToolSession) -> Result<Vec<ScriptRun>, Failure> {
     let tickets = script(
         session,
         "One ticket for each distinct error of the last hour",
@@ -45,7 +45,7 @@ pub(super) async fn run(session: &Session) -> Result<Vec<ScriptRun>, Failure> {
 }
 
 async fn script(
-    session: &Session,
+    session: &ToolSession,
     task: &'static str,
     language: &'static str,
     code: &'static str,
@@ -62,7 +62,7 @@ async fn script(
 
 /// Calls made one by one, with their total cost.
 struct Direct<'a> {
-    session: &'a Session,
+    session: &'a ToolSession,
     tokens: u64,
 }
 
@@ -77,7 +77,7 @@ impl Direct<'_> {
     }
 }
 
-async fn tickets_directly(session: &Session) -> Result<u64, Failure> {
+async fn tickets_directly(session: &ToolSession) -> Result<u64, Failure> {
     let mut direct = Direct { session, tokens: 0 };
     let logs = direct.call("logging_getLogs", json!({ "level": "error", "since": "1h" })).await?;
     for message in distinct(&logs, "message") {
@@ -89,7 +89,7 @@ async fn tickets_directly(session: &Session) -> Result<u64, Failure> {
     Ok(direct.tokens)
 }
 
-async fn budget_directly(session: &Session) -> Result<u64, Failure> {
+async fn budget_directly(session: &ToolSession) -> Result<u64, Failure> {
     let mut direct = Direct { session, tokens: 0 };
     let team = direct.call("get_team_members", json!({ "department": "engineering" })).await?;
     for level in distinct(&team, "level") {

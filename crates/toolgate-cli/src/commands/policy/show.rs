@@ -4,7 +4,7 @@ use std::{collections::HashSet, process::ExitCode, sync::Arc};
 
 use serde_json::{Value, json};
 use toolgate_catalog::Tool;
-use toolgate_host::{Connect, Host, HostSettings};
+use toolgate_host::{Connect, HostSettings, ToolHost};
 use toolgate_policy::{
     FlowMode, LabelSet, Mode, NamePattern, Policy, PolicySettings, READING, Rule, RuleOrigin,
     RuleTarget, ToolPattern, Trust, definitions::shown, request_as_tool,
@@ -105,7 +105,7 @@ impl CachedTools {
         for setup in &mut settings.servers {
             setup.lazy = true;
         }
-        let host = Host::start(settings);
+        let host = ToolHost::start(settings);
         host.recalled().await;
         let mut tools: Vec<Tool> = host.catalog().read().tools().cloned().collect();
         tools.extend(host.hidden_tools().iter().map(toolgate_host::HiddenTool::tool));

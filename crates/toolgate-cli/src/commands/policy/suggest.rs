@@ -10,7 +10,7 @@ use std::{
 use serde_json::{Value, json};
 use toolgate_catalog::{ServerName, Tool};
 use toolgate_config::{Format, PolicyAddition, add_to_policy};
-use toolgate_host::Host;
+use toolgate_host::ToolHost;
 use toolgate_policy::{
     CallPath, CallerFacts, Flow, LabelSet, Suggestion, Verdict, definitions::shown, suggest,
 };
@@ -74,7 +74,7 @@ pub(super) async fn run(
 
 /// What is proposed, by server. Tools that have labels keep them, and tools that are asked about or
 /// denied need no rule.
-fn proposals(host: &Host, wanted: Option<&str>) -> BTreeMap<ServerName, ServerSuggestions> {
+fn proposals(host: &ToolHost, wanted: Option<&str>) -> BTreeMap<ServerName, ServerSuggestions> {
     let tools: Vec<Tool> = host.catalog().read().tools().cloned().collect();
     let mut found: BTreeMap<ServerName, ServerSuggestions> = BTreeMap::new();
     for tool in tools.iter().filter(|tool| wanted.is_none_or(|it| tool.id.server.as_str() == it)) {

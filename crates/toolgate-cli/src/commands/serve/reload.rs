@@ -247,6 +247,7 @@ fn fresh<'n>(
 
 /// What the files are now.
 async fn stamps(files: Vec<PathBuf>) -> Stamps {
-    let look = move || files.iter().map(|file: &PathBuf| FileStamp::of(Path::new(file))).collect();
+    let look =
+        move || files.iter().map(|file: &PathBuf| FileStamp::of_content(Path::new(file))).collect();
     tokio::task::spawn_blocking(look).await.unwrap_or_default()
 }

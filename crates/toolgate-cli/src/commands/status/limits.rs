@@ -25,8 +25,8 @@ const DAY_SECONDS: u64 = 86_400;
 /// The longest name of a caller that is shown.
 const CALLER: usize = 200;
 
-/// The counts of today, by limit and caller.
-pub(super) fn used(loaded: &Loaded) -> Vec<LimitUse> {
+/// The counts of today, by limit and caller, and why they are not known.
+pub(super) fn used(loaded: &Loaded) -> (Vec<LimitUse>, Option<String>) {
     let mut limits: HashMap<&str, &Arc<CallLimit>> = HashMap::new();
     let mut policy: Option<&PolicySettings> = Some(loaded.policy());
     while let Some(settings) = policy {
@@ -34,20 +34,24 @@ pub(super) fn used(loaded: &Loaded) -> Vec<LimitUse> {
         policy = settings.above.as_deref();
     }
     if limits.is_empty() {
-        return Vec::new();
+        return (Vec::new(), None);
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let today = now / DAY_SECONDS;
     let counts = load::store().map(|store| store.quotas().counts(today.cast_signed()));
-    let counts = counts.and_then(Result::ok).unwrap_or_default().into_iter();
-    let used = counts.filter_map(|count| {
+    let (counts, unknown) = match counts {
+        Some(Err(error)) => (Vec::new(), Some(error.to_string())),
+        counts => (counts.and_then(Result::ok).unwrap_or_default(), None),
+    };
+    let unknown = unknown.filter(|_| limits.values().any(|limit| limit.per_day.is_some()));
+    let used = counts.into_iter().filter_map(|count| {
         let limit = Arc::clone(limits.get(count.limit.as_str())?);
         let day = limit.per_day.filter(|most| count.used >= *most);
         let until = day.map(|_| (today + 1) * DAY_SECONDS);
         let until = until.or((count.refused_until > now).then_some(count.refused_until));
         Some(LimitUse { limit, count, until })
     });
-    used.collect()
+    (used.collect(), unknown)
 }
 
 impl LimitUse {

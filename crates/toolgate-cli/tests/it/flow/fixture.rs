@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolgate_host::{CodeSettings, Host, HostSettings, ServerSetup};
+use toolgate_host::{CodeSettings, HostSettings, ServerSetup, ToolHost};
 use toolgate_policy::{
     FlowMode, Label, LabelSet, Mode, PolicySettings, ServerPolicy, ToolPolicySettings,
 };
@@ -72,7 +72,7 @@ pub(super) fn names(which: impl Fn(&LabelledTool) -> bool) -> BTreeSet<String> {
 }
 
 /// A host where nobody can be asked: what needs an approval is refused.
-pub(super) async fn host(flow: FlowMode, branches: bool) -> Host {
+pub(super) async fn host(flow: FlowMode, branches: bool) -> ToolHost {
     let mut policy = PolicySettings { flow, branches, ..PolicySettings::of_mode(Mode::Allow) };
     let mut fixtures: BTreeMap<String, Fixture> = BTreeMap::new();
     for tool in tools() {
@@ -89,7 +89,7 @@ pub(super) async fn host(flow: FlowMode, branches: bool) -> Host {
     let setups = fixtures.values().map(setup).collect();
     let code = CodeSettings::new(PoolSettings::new(program(), ["sandbox-worker"]));
     let settings = HostSettings { policy, code: Some(code), ..HostSettings::new(setups) };
-    let host = Host::start(settings);
+    let host = ToolHost::start(settings);
     host.all_known().await;
     host
 }

@@ -19,8 +19,23 @@
       return reject(thrown);
     }
   };
+  // Functions that take several arguments, by position.
+  const positional = {
+    __proto__: null,
+    extract: (place, inputs) => {
+      const value = inputs[0];
+      const type = inputs[1];
+      if (value === undefined || value === null || type === undefined) {
+        return reject(new TypeError("extract takes a value and a type: extract(value, type, hint)"));
+      }
+      return invoke("extract", "", place, [{ value, type, hint: inputs[2] ?? undefined }]);
+    },
+  };
   const makeFunction = (name, example, place) => {
-    const made = (...inputs) => invoke(name, example, place, inputs);
+    const several = positional[name];
+    const made = several
+      ? (...inputs) => several(place, inputs)
+      : (...inputs) => invoke(name, example, place, inputs);
     shared.defineProperty(made, "name", { __proto__: null, value: name, configurable: true });
     return made;
   };

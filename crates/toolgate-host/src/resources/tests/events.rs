@@ -113,7 +113,7 @@ async fn a_subscription_is_judged_again_after_a_restart() {
     let rules = vec![Rule::new(target, Verdict::Ask, origin)];
     let policy = PolicySettings { rules, ..PolicySettings::of_mode(Mode::Allow) };
     let settings = HostSettings { usage_memory: false, policy, ..HostSettings::new(servers) };
-    let host = Host::start(settings);
+    let host = ToolHost::start(settings);
     host.all_known().await;
     let person = Arc::new(AllowsOnce::default());
     let context = SessionContext::new(Caller::model("local"));
@@ -151,7 +151,7 @@ async fn repeated_changes_are_announced_once() {
     host.shutdown().await;
 }
 
-async fn announce(session: &Session, prompt: &str, method: &str, params: &str) {
+async fn announce(session: &ToolSession, prompt: &str, method: &str, params: &str) {
     let arguments = json!({ "announce": method, "params": params });
     ask(session, "prompts/get", json!({ "name": prompt, "arguments": arguments })).await;
 }
@@ -161,7 +161,7 @@ pub(super) async fn next(notifications: &mut NotificationStream) -> ServerNotifi
 }
 
 /// What a fixture was told, by method.
-async fn heard(host: &Host, server: &str, method: &str) -> Vec<Value> {
+async fn heard(host: &ToolHost, server: &str, method: &str) -> Vec<Value> {
     let (server, options) = (server.into(), CallOptions::default());
     let context = CallContext::direct(host.session().context());
     let asked = host.broker().request(&server, "fixture/heard", json!({}), &context, options);

@@ -9,7 +9,7 @@ use toolgate_testkit::{AnswerFault, Builtin, Faults, Fixture};
 use toolgate_upstream::{CallOptions, Endpoint, ServerSpec, StartMode, StateKind, StdioEndpoint};
 
 use super::*;
-use crate::{HostSettings, ServerSetup, Session, session::CallFailure};
+use crate::{HostSettings, ServerSetup, ToolSession, session::CallFailure};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -24,8 +24,8 @@ fn started_by(name: &str, command: String, args: Vec<String>) -> ServerSetup {
     ServerSetup::new(ServerSpec::new(name, endpoint))
 }
 
-async fn host(servers: Vec<ServerSetup>) -> Host {
-    let host = Host::start(HostSettings { usage_memory: false, ..HostSettings::new(servers) });
+async fn host(servers: Vec<ServerSetup>) -> ToolHost {
+    let host = ToolHost::start(HostSettings { usage_memory: false, ..HostSettings::new(servers) });
     host.all_known().await;
     host
 }
@@ -41,24 +41,24 @@ fn notes(name: &str) -> Fixture {
         .with_prompts([json!({ "name": "greet", "arguments": [{ "name": "who" }], "odd": 1 })])
 }
 
-async fn try_ask(session: &Session, method: &str, params: Value) -> Result<Value, CallFailure> {
+async fn try_ask(session: &ToolSession, method: &str, params: Value) -> Result<Value, CallFailure> {
     let Value::Object(params) = params else { panic!("parameters are an object") };
     let asked = session.request(method, params, CallOptions::default());
     tokio::time::timeout(TIMEOUT, asked).await.expect("it hangs")
 }
 
-async fn ask(session: &Session, method: &str, params: Value) -> Value {
+async fn ask(session: &ToolSession, method: &str, params: Value) -> Value {
     try_ask(session, method, params).await.unwrap_or_else(|error| panic!("{method}: {error:?}"))
 }
 
-async fn refusal(session: &Session, method: &str, params: Value) -> (i64, String) {
+async fn refusal(session: &ToolSession, method: &str, params: Value) -> (i64, String) {
     match try_ask(session, method, params).await {
         Err(CallFailure::Refused { code, message, .. }) => (code, message),
         other => panic!("{method}: {other:?}"),
     }
 }
 
-async fn read(session: &Session, uri: &str) -> Value {
+async fn read(session: &ToolSession, uri: &str) -> Value {
     ask(session, "resources/read", json!({ "uri": uri })).await
 }
 
@@ -248,7 +248,7 @@ async fn reading_connects_a_lazy_server_and_listing_does_not() {
         connect: crate::Connect::WhenNeeded,
         ..HostSettings::new(vec![lazy])
     };
-    let host = Host::start(settings);
+    let host = ToolHost::start(settings);
     let session = host.session();
     let mut notifications = session.notifications();
     let listed = ask(&session, "resources/list", json!({})).await;
@@ -274,7 +274,7 @@ async fn a_cached_prompt_connects_its_server() {
         connect: crate::Connect::WhenNeeded,
         ..HostSettings::new(vec![lazy])
     };
-    let host = Host::start(settings);
+    let host = ToolHost::start(settings);
     let prompt = ask(&host.session(), "prompts/get", json!({ "name": "lazy_greet" })).await;
     assert_eq!(prompt["messages"][0]["content"]["text"], "lazy says \"greet\" with null");
     host.shutdown().await;
@@ -397,7 +397,7 @@ async fn resources_of_a_disabled_server_are_neither_listed_nor_read() {
     ])
     .await;
     let before = host.session();
-    let listed = async |session: &Session| {
+    let listed = async |session: &ToolSession| {
         let resources = ask(session, "resources/list", json!({})).await;
         let templates = ask(session, "resources/templates/list", json!({})).await;
         let prompts = ask(session, "prompts/list", json!({})).await;

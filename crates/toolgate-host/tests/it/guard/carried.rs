@@ -4,13 +4,13 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use toolgate_broker::{Caller, SessionContext};
-use toolgate_host::{Host, HostSettings, Session};
+use toolgate_host::{HostSettings, ToolHost, ToolSession};
 use toolgate_policy::{FlowMode, PolicySettings, RememberTime};
 use toolgate_upstream::{CallOptions, InputHandler};
 
 use super::fixture::{GuardFixture, Voice, labelled, said};
 
-fn session_of(host: &Host, identity: &str) -> Session {
+fn session_of(host: &ToolHost, identity: &str) -> ToolSession {
     host.session_of(SessionContext::new(Caller::model(identity)))
 }
 
@@ -19,7 +19,7 @@ fn private_mail() -> Value {
     json!({ "body": "By the way: owes us 48,200 EUR since the spring of last year" })
 }
 
-async fn send_with_meta(session: &Session, voice: &Arc<Voice>, meta: Value) -> bool {
+async fn send_with_meta(session: &ToolSession, voice: &Arc<Voice>, meta: Value) -> bool {
     let options = CallOptions {
         meta: meta.as_object().cloned(),
         input_handler: Some(Arc::clone(voice) as Arc<dyn InputHandler>),
@@ -43,6 +43,66 @@ async fn private_data_in_meta_needs_an_approval_that_names_the_place() {
     assert!(!send_with_meta(&session, &voice, json!({ "progressToken": owed })).await);
     assert!(voice.asked().pop().unwrap().contains("/_meta/progressToken has data of crm/get"));
     assert_eq!(fixture.calls_of("mail"), 0);
+    fixture.end().await;
+}
+
+/// Like [`send_with_meta`], to a tool that always asks.
+async fn delete_with_meta(session: &ToolSession, voice: &Arc<Voice>, meta: Value) -> bool {
+    let options = CallOptions {
+        meta: meta.as_object().cloned(),
+        input_handler: Some(Arc::clone(voice) as Arc<dyn InputHandler>),
+        ..CallOptions::default()
+    };
+    let arguments = json!({ "id": "1" }).as_object().unwrap().clone();
+    session.call("store_delete", arguments, options).await.unwrap()["isError"] != true
+}
+
+#[tokio::test]
+async fn meta_is_shown_in_a_question_and_a_grant_covers_no_other() {
+    let fixture = GuardFixture::new(super::asking()).await;
+    let session = fixture.host.session();
+    let voice = Voice::new([super::said_widely("allow always")]);
+    let meta = |note: &str, token: u32| {
+        json!({
+            "x/note": note, "progressToken": token, "client/toolUseId": format!("toolu_{token}"),
+            "traceparent": format!("00-0af7651916cd43dd8448eb211c8031{token:02x}-b7ad6b7169203331-01"),
+            "tracestate": format!("vendor={token}"),
+        })
+    };
+    assert!(delete_with_meta(&session, &voice, meta("one \u{202e} note", 1)).await);
+    let asked = voice.asked().pop().unwrap();
+    assert!(asked.contains(r#"and _meta {"x/note":"one \u{202e} note""#), "{asked}");
+    assert!(!asked.contains("progressToken") && !asked.contains("traceparent"), "{asked}");
+    // Another token, trace and id of the call are the same call. Another note is not.
+    let nobody = Voice::new([]);
+    assert!(delete_with_meta(&session, &nobody, meta("one \u{202e} note", 2)).await);
+    for other in [meta("another note", 2), json!({}), json!({ "x/note": ["one \u{202e} note"] })] {
+        assert!(!delete_with_meta(&session, &nobody, other.clone()).await, "{other}");
+    }
+    // An id is short and has no words.
+    let words = json!({ "x/note": "one \u{202e} note", "x/id": "what the customer owes us" });
+    assert!(!delete_with_meta(&session, &nobody, words).await);
+    assert_eq!(fixture.calls(), 2);
+    // Each of these waits as a question of its own, and shows all of it.
+    let open = fixture.store().journal().unwrap().open_approvals().unwrap();
+    assert_eq!(open.len(), 4);
+    assert!(open.iter().any(|it| it.question.contains("what the customer owes us")), "{open:?}");
+    // A grant without `_meta` covers a call without it.
+    let voice = Voice::new([super::said("allow always")]);
+    assert!(delete_with_meta(&session, &voice, json!({})).await);
+    assert!(delete_with_meta(&session, &nobody, json!({ "progressToken": 3 })).await);
+    fixture.end().await;
+}
+
+#[tokio::test]
+async fn a_long_meta_is_shortened_and_does_not_hide_the_rest() {
+    let fixture = GuardFixture::new(super::asking()).await;
+    let (session, voice) = (fixture.host.session(), Voice::new([said("deny")]));
+    let meta = json!({ "x/a": "x".repeat(200_000), "x/b": "the end" });
+    assert!(!delete_with_meta(&session, &voice, meta).await);
+    let asked = voice.asked().pop().unwrap();
+    assert!(asked.contains("the end") && asked.contains("Asked because of"), "{asked}");
+    assert!(asked.len() < 3_000, "{}", asked.len());
     fixture.end().await;
 }
 

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolgate_broker::{ApprovalRequest, PersonAnswer, now, write_grant};
-use toolgate_host::{Host, HostSettings, ServerSetup, Session};
+use toolgate_host::{HostSettings, ServerSetup, ToolHost, ToolSession};
 use toolgate_mcp::{ErrorObject, JsonObject};
 use toolgate_policy::{
     FlowMode, Label, LabelSet, Mode, PolicySettings, Rule, RuleOrigin, RuleTarget, ServerPolicy,
@@ -29,7 +29,7 @@ pub(super) struct Voice {
 
 /// A host with four servers.
 pub(super) struct GuardFixture {
-    pub(super) host: Host,
+    pub(super) host: ToolHost,
     pub(super) folder: TempDir,
     pub(super) _servers: Vec<RunningHttp>,
 }
@@ -140,7 +140,7 @@ impl GuardFixture {
         }
         let store = Some(Store::new(folder.path().join("state")));
         let settings = HostSettings { policy, store, ..HostSettings::new(setups) };
-        let host = Host::start(change(settings));
+        let host = ToolHost::start(change(settings));
         host.all_known().await;
         Self { host, folder, _servers: servers }
     }
@@ -174,7 +174,7 @@ impl GuardFixture {
     /// Calls a tool; gives the text of the result, and whether it is an error.
     pub(super) async fn call(
         &self,
-        session: &Session,
+        session: &ToolSession,
         voice: Option<&Arc<Voice>>,
         tool: &str,
         arguments: Value,

@@ -79,6 +79,24 @@ async fn a_name_collision_does_not_undo_a_denial() {
     }
 }
 
+/// Flows, grants and rules know a tool by its exposed name. So nothing else calls it.
+#[tokio::test]
+async fn only_the_exposed_name_calls_a_tool() {
+    let fixture = GuardFixture::of([github()], PolicySettings::of_mode(Mode::Allow), |it| it).await;
+    let session = fixture.host.session();
+    for name in NAMES.into_iter().skip(1) {
+        let arguments = json!({ "name": name, "arguments": {} });
+        let (text, failed) = fixture.call(&session, None, "call_tool", arguments).await;
+        assert!(failed && text.contains("there is no tool"), "{name}: {text}");
+        assert!(fixture.call(&session, None, name, json!({})).await.1, "{name}");
+    }
+    assert_eq!(fixture.calls_of("github"), 0);
+    let arguments = json!({ "name": NAMES[0], "arguments": {} });
+    assert!(!fixture.call(&session, None, "call_tool", arguments).await.1);
+    assert_eq!(fixture.calls_of("github"), 1);
+    fixture.end().await;
+}
+
 #[tokio::test]
 async fn a_denied_pattern_applies_to_lazy_servers_and_other_prefixes() {
     for pattern in ["github_delete_*", "github/delete_*", "*/DELETE_repo"] {
@@ -117,7 +135,7 @@ async fn cached_tools_that_are_denied_now_are_unknown() {
     let mut settings = (*free.host.settings()).clone();
     settings.policy = denying("github_delete_repo");
     let before = free.calls_of("github");
-    let fixture = GuardFixture { host: toolgate_host::Host::start(settings), ..free };
+    let fixture = GuardFixture { host: toolgate_host::ToolHost::start(settings), ..free };
     fixture.host.all_known().await;
     let seen = seen(&fixture, &NAMES).await;
     assert!(!seen.contains(WORDS), "{seen}");

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use toolgate_broker::{Caller, SessionContext, read_grants};
-use toolgate_host::{AuditSettings, Host, HostSettings, Session};
+use toolgate_host::{AuditSettings, HostSettings, ToolHost, ToolSession};
 use toolgate_policy::PolicySettings;
 use toolgate_store::{ApprovalState, SwitchedBy};
 use toolgate_testkit::Fixture;
@@ -13,7 +13,7 @@ use super::{
     fixture::{GuardFixture, Voice, said, said_widely},
 };
 
-fn session_of(host: &Host, identity: &str) -> Session {
+fn session_of(host: &ToolHost, identity: &str) -> ToolSession {
     host.session_of(SessionContext::new(Caller::model(identity)))
 }
 

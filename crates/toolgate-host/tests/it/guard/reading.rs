@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::{Map, Value, json};
-use toolgate_host::{CallFailure, Session};
+use toolgate_host::{CallFailure, ToolSession};
 use toolgate_policy::{
     ArgumentConditions, FlowMode, Mode, PolicySettings, RememberTime, Rule,
     Verdict::{Ask, Deny},
@@ -39,7 +39,7 @@ fn denying(rules: Vec<Rule>) -> PolicySettings {
 }
 
 async fn ask(
-    session: &Session,
+    session: &ToolSession,
     voice: Option<&Arc<Voice>>,
     method: &str,
     params: Value,
@@ -57,7 +57,7 @@ fn read(server: &str, uri: &str) -> Value {
     json!({ "uri": format!("toolgate://{server}/{uri}") })
 }
 
-async fn listed(session: &Session, method: &str, field: &str, key: &str) -> Vec<String> {
+async fn listed(session: &ToolSession, method: &str, field: &str, key: &str) -> Vec<String> {
     let listed = ask(session, None, method, json!({})).await.unwrap();
     let entries = listed[field].as_array().unwrap();
     entries.iter().map(|entry| entry[key].as_str().unwrap().to_owned()).collect()

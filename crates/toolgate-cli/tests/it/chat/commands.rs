@@ -1,0 +1,111 @@
+//! The commands within a chat.
+
+use serde_json::json;
+use toolgate_agent::WireApi;
+
+use super::{Lab, calls, finish, says};
+
+#[tokio::test]
+async fn commands_show_and_change_the_chat() {
+    let api = WireApi::Anthropic;
+    let plays = vec![
+        calls(api, "search_tools", json!({ "query": "echo a message", "limit": 1 })),
+        says(api, "Found it."),
+        says(api, "New."),
+    ];
+    let more = json!({
+        "toolSearch": { "enabled": true },
+        "chat": { "prices": { "input": 3, "cached": 0.3, "output": 15 } },
+    });
+    let lab = Lab::with(plays, json!({}), more).await;
+    let lines = "/tool-search status\nFind an echo\n/tool-search status\n/tool-search reset\n/cost\n/tools\n/mcp\n\
+                 /mode\n/mode code\n/mode warp\n/reset\nAgain\n/unknown\n/exit\nnever asked\n";
+    let outcome = finish(lab.command(api, &[]), lines).await;
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert_eq!(lab.endpoint.received().len(), 3, "{outcome:?}");
+    // A new chat has none of the old one, and keeps the mode.
+    let last = lab.endpoint.body(2);
+    assert!(!last.to_string().contains("Find an echo"), "{last}");
+    assert!(last["tools"].to_string().contains("run_code"), "{last}");
+    let id =
+        outcome.stderr.split_once("--resume ").unwrap().1.split('`').next().unwrap().to_owned();
+    insta::assert_snapshot!(outcome.shown().replace(&id, "chat_ID"), @r#"
+    exit code 0
+    --- stdout
+    Mode search: asked for: deferred.
+    Searches have loaded no tool.
+    Definitions: 0 tokens in the context, 129 if all 4 tools were listed; 0 saved in 0 requests.
+    Found it.
+    Mode search: asked for: deferred.
+    Searches have loaded kit_echo.
+    Definitions: 31 tokens in the context, 129 if all 4 tools were listed; 227 saved in 2 requests.
+    Tokens: 20 new, 10 cache-written, 200 cached, 14 out.
+    Cost: 0.0004 US dollars.
+    Context window: 0 % of 32,768 tokens.
+    Definitions: 31 tokens in the context, 129 if all 4 tools were listed; 227 saved in 2 requests.
+     tool                state     tokens
+     kit_echo            loaded        31
+     kit_counter         deferred      28
+     kit_sleep           deferred      39
+     kit_last_cancelled  deferred      31
+     server  state  tools  tokens  remarks
+     kit     ready      4     129
+    Mode search: asked for: deferred.
+    New.
+    --- stderr
+    ? echo a message: kit_echo
+    (Tokens: 20 new, 10 cache-written, 200 cached, 14 out. Definitions: 31 tokens in the context, 129 if all 4 tools were listed; 227 saved in 2 requests.)
+    With this model the loaded tools are a part of the conversation. /reset begins a new one without them.
+    A new chat has begun: Mode code: it was chosen.
+    error: there is no mode `warp`; modes are search, hosted, hosted-regex, appended, stable, code, direct
+    A new chat has begun.
+    (Tokens: 10 new, 5 cache-written, 100 cached, 7 out. Definitions: 642 tokens in the context, 129 if all 4 tools were listed; 0 saved in 1 request.)
+    error: there is no command `/unknown`; /help lists them
+    `toolgate chat --resume chat_ID` continues this chat.
+    "#);
+    // Both chats are stored.
+    let stored = lab.run(api, &["--list", "--json"]).await.json();
+    assert_eq!(stored.as_array().unwrap().len(), 2, "{stored}");
+}
+
+#[tokio::test]
+async fn search_and_help_answer_in_the_chat() {
+    let api = WireApi::Gemini;
+    let lab = Lab::new(vec![]).await;
+    let outcome = finish(lab.command(api, &[]), "/search echo\n/search\n/help\n").await;
+    assert_eq!((outcome.code, lab.endpoint.received().len()), (Some(0), 0), "{outcome:?}");
+    assert!(outcome.stdout.contains("kit_echo") && outcome.stdout.contains("/tool-search reset"));
+    assert!(outcome.stderr.contains("say what the tool must do"), "{outcome:?}");
+}
+
+/// With `keepLoadedTools: false`, what a search has loaded goes with the end of the turn.
+#[tokio::test]
+async fn found_tools_are_unloaded_after_the_turn_or_by_a_command() {
+    let api = WireApi::Anthropic;
+    for keep in [false, true] {
+        let plays = vec![
+            calls(api, "search_tools", json!({ "query": "echo a message", "limit": 1 })),
+            says(api, "Found."),
+            says(api, "Next."),
+        ];
+        let more = json!({ "toolSearch": { "enabled": true, "keepLoadedTools": keep } });
+        let lab = Lab::with(plays, json!({}), more).await;
+        let reset = if keep { "/tool-search reset\n" } else { "" };
+        let lines = format!("Find an echo\n{reset}And now?\n/tool-search status\n");
+        let outcome = finish(lab.command(api, &["--tool-changes"]), &lines).await;
+        let last = lab.endpoint.body(2)["messages"].to_string();
+        assert!(last.contains("tool_removal"), "keep {keep}: {last} {outcome:?}");
+        assert!(outcome.stdout.contains("Searches have loaded no tool."), "{outcome:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_problem_with_one_question_does_not_end_the_chat() {
+    let api = WireApi::Completions;
+    let refused = crate::endpoint::Play::Status(400, vec![], json!({ "error": "bad" }));
+    let lab = Lab::new(vec![refused, says(api, "Better.")]).await;
+    let outcome = finish(lab.command(api, &[]), "One\nTwo\n").await;
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert!(outcome.stderr.contains("error: the provider refused the request (400): bad"));
+    assert!(outcome.stdout.contains("Better."), "{outcome:?}");
+}
