@@ -10,6 +10,7 @@
 //! found: a lost call has an unknown outcome, and does not count as never sent.
 
 mod approvals;
+mod contents;
 #[cfg(test)]
 mod damage_tests;
 mod group_sync;

@@ -1,9 +1,9 @@
 //! Removes old runs.
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 
 use super::{
-    Journal, JournalError, RunState, now,
+    Journal, JournalError, RunState, contents, now,
     row_sum::RUNS,
     sent::{SentKind, SentLine},
     signed, unsigned,
@@ -42,44 +42,31 @@ impl Journal {
         let oldest = now() - i64::from(retention.days) * 24 * 60 * 60 * 1000;
         let most = usize::try_from(retention.runs).unwrap_or(usize::MAX);
         let began = self.sent.runs();
-        let gone = self.with(|connection| {
-            let runs: Vec<(String, i64, RunState, String)> = connection
-                .prepare_cached(&format!(
-                    "SELECT id, created, state, life, {} FROM runs ORDER BY created DESC, id",
-                    RUNS.intact()
-                ))?
-                .query_map([], |row| {
-                    let id: String = row.get(0)?;
-                    if row.get(4) != Ok(true) {
-                        let created = began.get(&id).copied().map(signed).unwrap_or_default();
-                        return Ok((id, created, RunState::Damaged, String::new()));
-                    }
-                    let state: String = row.get(2)?;
-                    Ok((id, row.get(1)?, RunState::named(&state), row.get(3)?))
-                })?
-                .collect::<Result<_, _>>()?;
-            let mut over = Vec::new();
-            let mut gone = Vec::new();
-            for (id, created, state, life) in runs {
-                let runs_now = state == RunState::Running && self.lives.is_running(&life, &id);
-                if runs_now {
-                    continue;
-                }
-                if created < oldest || (state != RunState::Waiting && over.len() >= most) {
-                    forget(connection, &id)?;
-                    gone.push(id);
-                } else if state != RunState::Waiting {
-                    over.push(id);
-                }
+        let (mut over, mut gone) = (Vec::new(), Vec::new());
+        for ListedRun { id, created, state, life } in self.with(|connection| listed(connection))? {
+            let runs_now = state == RunState::Running && self.lives.is_running(&life, &id);
+            if runs_now {
+                continue;
             }
-            while used(connection)? > retention.bytes
-                && let Some(id) = over.pop()
-            {
-                forget(connection, &id)?;
+            let is_too_old = created < oldest && {
+                // A damaged row does not say when its run began.
+                let intact = self.with(|connection| is_intact(connection, &id))?;
+                intact || began.get(&id).copied().map_or(0, signed) < oldest
+            };
+            if is_too_old || (state != RunState::Waiting && over.len() >= most) {
+                self.with(|connection| forget(connection, &id))?;
                 gone.push(id);
+            } else if state != RunState::Waiting {
+                over.push(id);
             }
-            Ok(gone)
-        })?;
+        }
+        // Each in a transaction of its own, so that a run that writes meanwhile does not wait for all.
+        while self.with(|connection| used(connection))? > retention.bytes
+            && let Some(id) = over.pop()
+        {
+            self.with(|connection| forget(connection, &id))?;
+            gone.push(id);
+        }
         for id in &gone {
             self.mark(&SentLine::of_run(SentKind::Removed, id, 0))?;
         }
@@ -89,8 +76,39 @@ impl Journal {
     }
 }
 
+/// What decides whether a run is removed.
+struct ListedRun {
+    id: String,
+    created: i64,
+    state: RunState,
+    life: String,
+}
+
+/// All runs, the newest first. Damaged rows may have values of any type.
+fn listed(connection: &Connection) -> rusqlite::Result<Vec<ListedRun>> {
+    connection
+        .prepare_cached("SELECT id, created, state, life FROM runs ORDER BY created DESC, id")?
+        .query_map([], |row| {
+            let state: String = row.get(2).unwrap_or_default();
+            Ok(ListedRun {
+                id: row.get(0)?,
+                created: row.get(1).unwrap_or_default(),
+                state: RunState::named(&state),
+                life: row.get(3).unwrap_or_default(),
+            })
+        })?
+        .collect()
+}
+
+fn is_intact(connection: &Connection, id: &str) -> rusqlite::Result<bool> {
+    let text = format!("SELECT {} FROM runs WHERE id = ?1", RUNS.intact());
+    let intact = connection.prepare_cached(&text)?.query_row([id], |row| row.get(0)).optional()?;
+    Ok(intact.unwrap_or_default())
+}
+
 fn forget(connection: &mut Connection, id: &str) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
+    contents::forget(&transaction, id)?;
     for delete in TABLES {
         transaction.prepare_cached(delete)?.execute([id])?;
     }

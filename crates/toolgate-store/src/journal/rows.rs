@@ -1,8 +1,9 @@
 //! The rows of runs and calls.
 
-use rusqlite::Row;
+use rusqlite::{Connection, Row, types::ValueRef};
 
 use super::{
+    contents,
     sent::{DAMAGE, call_key},
     unsigned,
 };
@@ -320,39 +321,59 @@ pub(super) fn summary(row: &Row<'_>) -> rusqlite::Result<RunSummary> {
     })
 }
 
-pub(super) fn past_call(row: &Row<'_>) -> rusqlite::Result<PastCallRow> {
+/// The text of a column that may be null; `None` if its content is damaged.
+fn text(connection: &Connection, row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
+    match row.get_ref(column)? {
+        ValueRef::Null => Ok(Some(String::new())),
+        stored => contents::load(connection, stored),
+    }
+}
+
+/// A call of a run that resumes; `None` if a content of it is damaged.
+pub(super) fn past_call(
+    connection: &Connection,
+    row: &Row<'_>,
+) -> rusqlite::Result<Option<PastCallRow>> {
     let ended: Option<i64> = row.get(4)?;
+    let (Some(arguments), Some(result)) = (text(connection, row, 2)?, text(connection, row, 7)?)
+    else {
+        return Ok(None);
+    };
     let outcome = match (ended, row.get(5)?) {
         (None, _) => None,
-        (Some(_), false) => Some(Ok(row.get::<_, Option<String>>(7)?.unwrap_or_default())),
+        (Some(_), false) => Some(Ok(result)),
         (Some(_), true) => {
-            let tool: Option<String> = row.get(6)?;
-            let message: Option<String> = row.get(7)?;
-            Some(Err((tool.unwrap_or_default(), message.unwrap_or_default())))
+            Some(Err((row.get::<_, Option<String>>(6)?.unwrap_or_default(), result)))
         }
     };
-    Ok(PastCallRow {
+    Ok(Some(PastCallRow {
         number: unsigned(row.get(0)?),
         name: row.get(1)?,
-        arguments: row.get(2)?,
+        arguments,
         sent: row.get(3)?,
         outcome,
         unknown: row.get(8)?,
         origin: row.get(9)?,
-    })
+    }))
 }
 
-pub(super) fn run_call(row: &Row<'_>) -> rusqlite::Result<RunCall> {
+/// A call of a run that is shown; `None` if a content of it is damaged.
+pub(super) fn run_call(
+    connection: &Connection,
+    row: &Row<'_>,
+) -> rusqlite::Result<Option<RunCall>> {
+    let (Some(arguments), Some(result)) = (text(connection, row, 2)?, text(connection, row, 9)?)
+    else {
+        return Ok(None);
+    };
     let verdict: Option<String> = row.get(4)?;
     let rule: Option<String> = row.get(5)?;
     let ended: Option<i64> = row.get(7)?;
-    let result: Option<String> = row.get(9)?;
-    let result = result.unwrap_or_default();
     let failed: bool = row.get(8)?;
-    Ok(RunCall {
+    Ok(Some(RunCall {
         number: unsigned(row.get(0)?),
         name: row.get(1)?,
-        arguments: row.get(2)?,
+        arguments,
         made: unsigned(row.get(3)?),
         verdict: verdict.zip(rule),
         sent: row.get(6)?,
@@ -360,5 +381,5 @@ pub(super) fn run_call(row: &Row<'_>) -> rusqlite::Result<RunCall> {
         outcome: ended.map(|_| if failed { Err(result) } else { Ok(result) }),
         flow: row.get(10)?,
         unknown: row.get(11)?,
-    })
+    }))
 }

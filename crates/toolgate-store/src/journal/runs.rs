@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
     CallEnd, Journal, JournalError, LostCall, NewCall, NewRun, PastEvent, RunCall, RunDetail,
-    RunHistory, RunState, RunSummary, UnwrittenEnd, now,
+    RunHistory, RunState, RunSummary, UnwrittenEnd, contents, now,
     row_sum::{CALLS, EVENTS, FLOWS, MEDIA, RUNS},
     rows::{past_call, run_call, summary},
     sent::{DAMAGE, SentDamage, SentKind, SentLine, call_key},
@@ -144,10 +144,23 @@ impl Journal {
              (run, number, name, arguments, made, verdict, rule, sent, flow, origin, marked)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
         let number = signed(number);
-        let values =
-            params![run, number, name, arguments, now(), verdict, rule, sent, flow, origin, marked];
-        self.write((&CALLS, params![run, number]), insert, values)?;
-        Ok(())
+        self.change(|connection| {
+            let arguments = contents::store(connection, run, arguments)?;
+            connection.prepare_cached(insert)?.execute(params![
+                run,
+                number,
+                name,
+                arguments,
+                now(),
+                verdict,
+                rule,
+                sent,
+                flow,
+                origin,
+                marked
+            ])?;
+            CALLS.seal(connection, params![run, number])
+        })
     }
 
     /// Writes the outcome of a call, before the script gets it.
@@ -166,6 +179,7 @@ impl Journal {
         };
         let unknown = matches!(end, CallEnd::Unknown { .. });
         self.change(|connection| {
+            let result = contents::store(connection, run, result)?;
             connection
                 .prepare_cached(
                     "UPDATE calls SET ended = ?3, failed = ?4, tool = ?5, result = ?6, unknown = ?7
@@ -186,9 +200,10 @@ impl Journal {
                 .query_row(
                     "SELECT name, arguments FROM calls WHERE run = ?1 AND number = ?2 AND marked",
                     key,
-                    |row| Ok((row.get(0)?, row.get(1)?)),
+                    |row| Ok((row.get(0)?, contents::load(connection, row.get_ref(1)?)?)),
                 )
-                .optional()?;
+                .optional()?
+                .and_then(|(name, arguments): (String, Option<String>)| Some((name, arguments?)));
             let changed = connection.execute(
                 "UPDATE calls SET sent = 0, ended = NULL, failed = 0, tool = NULL, result = NULL, unknown = 0,
                  marked = 0 WHERE run = ?1 AND number = ?2 AND (ended IS NULL OR failed)",
@@ -228,14 +243,29 @@ impl Journal {
     /// Stores the content of a media handle.
     pub fn keep_media(&self, run: &str, handle: &str, data: &str) -> Result<(), JournalError> {
         let insert = "INSERT OR REPLACE INTO media (run, handle, data) VALUES (?1, ?2, ?3)";
-        self.write((&MEDIA, [run, handle]), insert, params![run, handle, data])?;
-        Ok(())
+        self.change(|connection| {
+            let data = contents::store(connection, run, data)?;
+            connection.prepare_cached(insert)?.execute(params![run, handle, data])?;
+            MEDIA.seal(connection, [run, handle])
+        })
     }
 
     /// The contents of the media handles of a run.
     pub fn media(&self, run: &str) -> Result<Vec<(String, String)>, JournalError> {
         let query = format!("SELECT handle, data FROM media WHERE run = ?1 AND {}", MEDIA.intact());
-        self.query(&query, [run], |row| Ok((row.get(0)?, row.get(1)?)))
+        self.with(|connection| {
+            let mut rows = connection.prepare_cached(&query)?;
+            let media = rows.query_map([run], |row| {
+                Ok(contents::load(connection, row.get_ref(1)?)?.map(|data| (row.get(0), data)))
+            })?;
+            media
+                .filter_map(Result::transpose)
+                .map(|read| {
+                    let (handle, data) = read?;
+                    Ok((handle?, data))
+                })
+                .collect()
+        })
     }
 
     /// Writes down that the script reads the time.
@@ -282,8 +312,8 @@ impl Journal {
             let mut accounted: HashMap<String, u64> = HashMap::new();
             while let Some(row) = rows.next()? {
                 // Nothing in a damaged row is reliable, not even its types.
-                if row.get(11) == Ok(true) {
-                    let call = past_call(row)?;
+                let call = if row.get(11) == Ok(true) { past_call(connection, row)? } else { None };
+                if let Some(call) = call {
                     if row.get(10)? {
                         *accounted.entry(call_key(&call.name, &call.arguments)).or_default() += 1;
                     }
@@ -365,9 +395,10 @@ impl Journal {
     /// A run, by its id or by the beginning of it if only one run has that.
     pub fn run(&self, id: &str) -> Result<Option<RunDetail>, JournalError> {
         let found = self.with(|connection| {
-            let text = format!("{} WHERE substr(id, 1, length(?1)) = ?1 LIMIT 2", summaries());
+            let text = format!("{} WHERE id >= ?1 AND id < ?2 LIMIT 2", summaries());
             let mut found = connection.prepare_cached(&text)?;
-            let mut found = found.query_map([id], summary)?.collect::<Result<Vec<_>, _>>()?;
+            let range = [id, &format!("{id}{}", char::MAX)];
+            let mut found = found.query_map(range, summary)?.collect::<Result<Vec<_>, _>>()?;
             let (Some(summary), 0) = (found.pop(), found.len()) else { return Ok(None) };
             let (code, output, error) = connection.query_row(
                 "SELECT code, output, error FROM runs WHERE id = ?1",
@@ -379,7 +410,8 @@ impl Journal {
                  FROM calls WHERE run = ?1 AND {} ORDER BY number",
                 CALLS.intact()
             ))?;
-            let calls = calls.query_map([&summary.id], run_call)?.collect::<Result<Vec<_>, _>>()?;
+            let calls = calls.query_map([&summary.id], |row| run_call(connection, row))?;
+            let calls = calls.filter_map(Result::transpose).collect::<Result<Vec<_>, _>>()?;
             let graph = format!("SELECT graph FROM flows WHERE run = ?1 AND {}", FLOWS.intact());
             let graph = connection.query_row(&graph, [&summary.id], |row| row.get(0)).optional()?;
             Ok(Some(RunDetail { summary, code, output, error, calls, graph }))

@@ -152,10 +152,57 @@ fn old_runs_are_removed_and_waiting_ones_are_not() {
 }
 
 #[test]
+fn large_texts_are_stored_once_and_outside_of_the_rows() {
+    let (_folder, journal) = journal();
+    let large = format!("\"{}\"", "result ".repeat(1 << 16));
+    let other = large.replace("result", "argument");
+    for id in ["r1", "r2"] {
+        journal.begin_run(&run(id)).unwrap();
+        journal.call_made(id, &call(0, "a_tool", &other)).unwrap();
+        journal.call_ended(id, 0, 1, CallEnd::Returned(&large)).unwrap();
+        journal.keep_media(id, "m1", &large).unwrap();
+        journal.end_run(id, RunState::Done, "", None).unwrap();
+    }
+    let number = |query: &str| {
+        journal.with(|it| it.query_row(query, [], |row| row.get::<_, i64>(0))).unwrap()
+    };
+    let longest = number("SELECT max(length(arguments), length(result)) FROM calls");
+    assert!(longest < 100 && number("SELECT max(length(data)) FROM media") < 100);
+    assert_eq!(number("SELECT count(*) FROM contents"), 2);
+
+    // The last run that refers to a content takes it along.
+    journal.prune(Retention { runs: 1, ..Retention::default() }).unwrap();
+    let history = journal.history("r2").unwrap().or(journal.history("r1").unwrap()).unwrap();
+    assert_eq!(history.calls[0].arguments, other);
+    assert_eq!(history.calls[0].outcome, Some(Ok(large.clone())));
+    let id = history.run.id;
+    assert_eq!(journal.media(&id).unwrap(), [("m1".to_owned(), large)]);
+    assert_eq!(journal.run(&id).unwrap().unwrap().calls[0].arguments, other);
+    journal.prune(Retention { runs: 0, ..Retention::default() }).unwrap();
+    assert_eq!(number("SELECT count(*) FROM contents"), 0);
+    assert_eq!(number("SELECT count(*) FROM content_uses"), 0);
+}
+
+#[test]
+fn a_call_with_a_damaged_content_has_an_unknown_outcome() {
+    let (_folder, journal) = journal();
+    let large = "x".repeat(1 << 16);
+    journal.begin_run(&run("r1")).unwrap();
+    journal.call_made("r1", &call(0, "a_tool", "{}")).unwrap();
+    journal.call_ended("r1", 0, 1, CallEnd::Returned(&large)).unwrap();
+    for damage in ["UPDATE contents SET data = data || ' '", "DELETE FROM contents"] {
+        journal.with(|connection| connection.execute(damage, [])).unwrap();
+        let history = journal.history("r1").unwrap().unwrap();
+        assert_eq!(history.calls, []);
+        assert!(history.lost[0].is(0, "a_tool", "{}"), "{:?}", history.lost);
+    }
+}
+
+#[test]
 fn the_size_of_the_journal_is_limited() {
     let (_folder, journal) = journal();
-    let large = "x".repeat(1 << 20);
     for id in ["a", "b", "c", "d"] {
+        let large = id.repeat(1 << 20);
         journal.begin_run(&run(id)).unwrap();
         journal.call_made(id, &call(0, "t", &large)).unwrap();
         journal.end_run(id, RunState::Done, "", None).unwrap();
