@@ -71,7 +71,7 @@ pub use tokens::{
     AccessToken, AccessTokens, MAX_TOKENS, TokenError, TokenHash, TokenOrder, TokenRecord,
 };
 pub use usage::{PastUse, UsageChange, UsageLog, UsagePosition};
-pub use vault::{Vault, VaultError, VaultKey, VaultLock};
+pub use vault::{KeychainError, Vault, VaultError, VaultKey, VaultLock};
 pub use vectors::{MAX_ENCODERS, MAX_VECTOR_BYTES, VectorCache};
 pub use writer::LogWriter;
 

@@ -7,7 +7,10 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{VaultError, keychain};
+use super::{
+    VaultError,
+    keychain::{self, KeychainError},
+};
 use crate::files;
 
 /// The configured source of the key.
@@ -42,11 +45,7 @@ impl VaultKey {
     pub(super) fn existing(&self, folder: &Path, holder: KeyLocation) -> Result<Key, VaultError> {
         match (self, holder) {
             (Self::Given(text), _) => given(text),
-            (_, KeyLocation::Keychain) => match keychain::read() {
-                Ok(Some(bytes)) => Ok(Key(bytes)),
-                Ok(None) => Err(VaultError::OtherKey),
-                Err(why) => Err(VaultError::Keychain(why)),
-            },
+            (_, KeyLocation::Keychain) => keychain::read()?.map(Key).ok_or(VaultError::OtherKey),
             (_, KeyLocation::File) => read_file(folder)?.ok_or(VaultError::OtherKey),
             (_, KeyLocation::Given) => Err(VaultError::OtherKey),
         }
@@ -99,16 +98,16 @@ impl Key {
     }
 }
 
-fn keychain_key() -> Result<Key, String> {
+fn keychain_key() -> Result<Key, VaultError> {
     if let Some(bytes) = keychain::read()? {
         return Ok(Key(bytes));
     }
-    let key = Key::random().map_err(|error| error.to_string())?;
+    let key = Key::random()?;
     keychain::write(&key.0)?;
     // Reads the key back before anything depends on it.
     match keychain::read()? {
         Some(bytes) if bytes == key.0 => Ok(key),
-        _ => Err("it does not keep what it is given".to_owned()),
+        _ => Err(KeychainError::Forgot.into()),
     }
 }
 

@@ -24,8 +24,8 @@ use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-pub use self::key::VaultKey;
 use self::key::{Key, KeyLocation};
+pub use self::{key::VaultKey, keychain::KeychainError};
 use crate::{StoreError, files, lock::Lock};
 
 /// Far more than any number of logins.
@@ -71,7 +71,7 @@ pub enum VaultError {
     ShortKey,
     /// The keychain does not return the key.
     #[error("the keychain of the system does not give the key: {0}")]
-    Keychain(String),
+    Keychain(#[from] KeychainError),
     /// There is no randomness, or no memory.
     #[error("the system has no randomness")]
     Crypto,
