@@ -21,7 +21,7 @@ use crate::{
     authorize::Permit,
     broker::Broker,
     context::CallContext,
-    data_flow::{self, ResultOrigin},
+    data_flow::{self, CallerMemory, ResultOrigin},
     error::BrokerError,
     limits::LimitSlot,
 };
@@ -260,15 +260,16 @@ impl Admitted {
             && self.broker.policy().flow() != FlowMode::Off
         {
             let (name, callers) = (judged.tool.name.as_str(), &self.broker.callers);
-            data_flow::learn(&judged.context, name, &judged.origin(), data, callers);
+            data_flow::learn(&judged.context, name, &judged.origin(callers), data, callers);
         }
     }
 }
 
 impl Judged {
     /// Where the result comes from.
-    fn origin(&self) -> ResultOrigin {
-        data_flow::origin(&self.context, &self.tool.id, self.policy.labels(), &self.flow)
+    fn origin(&self, callers: &CallerMemory) -> ResultOrigin {
+        let labels = self.policy.labels();
+        data_flow::origin(&self.context, &self.tool.id, labels, &self.flow, callers)
     }
 
     /// Writes the decision to the journal of the run. With a permit, the call is sent next: one that
@@ -277,6 +278,7 @@ impl Judged {
         &self,
         decision: &Decision,
         permit: Option<&Permit>,
+        callers: &CallerMemory,
     ) -> Result<(), BrokerError> {
         let Some((journal, number)) = self.context.journal() else { return Ok(()) };
         let evidence = &self.flow.evidence;
@@ -284,7 +286,7 @@ impl Judged {
             (!evidence.is_empty()).then(|| serde_json::to_string(evidence).unwrap_or_default());
         let rule = approval::rule(decision);
         let rule = permit.map_or(rule.clone(), |permit| permit.add_to(rule));
-        let origin = serde_json::to_string(&self.origin()).unwrap_or_default();
+        let origin = serde_json::to_string(&self.origin(callers)).unwrap_or_default();
         let once = permit.is_some() && !self.policy.is_repeatable();
         let decision = CallDecision {
             verdict: decision.verdict.as_str(),

@@ -114,6 +114,8 @@ impl AuditWriter {
         let error_logged = Arc::new(AtomicBool::new(false));
         let (log, logged) = (options.log.clone(), Arc::clone(&error_logged));
         let write_all = move || {
+            // If this fails, the first record fails too, and that is said.
+            let _ = log.as_ref().map(AuditLog::prepare);
             while let Ok(message) = waiting.recv() {
                 // Records that came while others were written are written together.
                 let more = waiting.try_iter().take(BATCH);

@@ -345,10 +345,11 @@ impl Broker {
         let mode = (mode, self.policy().branches());
         let flow = data_flow::flow(context, &sent, mode, &self.callers);
         if let Some(policy) = &now {
-            data_flow::give(context, &stored.tool, policy, &flow);
+            data_flow::give(context, &stored.tool, policy, &flow, &self.callers);
         }
         let labels = now.map_or(LabelSet::EMPTY, |policy| policy.labels());
-        let origin = data_flow::origin(context, &stored.tool, stored.labels.union(labels), &flow);
+        let labels = stored.labels.union(labels);
+        let origin = data_flow::origin(context, &stored.tool, labels, &flow, &self.callers);
         data_flow::learn(context, name, &origin, result, &self.callers);
     }
 
@@ -501,11 +502,12 @@ impl Broker {
             let permit = match authorized.await {
                 Ok(permit) => permit,
                 Err(error) => {
-                    judged.write_decision(&decision, None).await?;
+                    judged.write_decision(&decision, None, &self.callers).await?;
                     return Err(error);
                 }
             };
-            data_flow::give(context, &judged.tool.id, &judged.policy, &judged.flow);
+            let Judged { tool: Tool { id, .. }, policy, flow, .. } = &judged;
+            data_flow::give(context, id, policy, flow, &self.callers);
             let entered = async {
                 let (when_busy, queue) = match context.run {
                     Some(_) => (WhenBusy::Wait, self.queues.enter(&tool.id.server).await),
@@ -521,7 +523,7 @@ impl Broker {
             if !audit.permitted(&permit).await {
                 return Err(BrokerError::Unrecorded { tool: tool.name.to_string() });
             }
-            judged.write_decision(&decision, Some(&permit)).await?;
+            judged.write_decision(&decision, Some(&permit), &self.callers).await?;
             Ok(slots)
         };
         match permitted.await {

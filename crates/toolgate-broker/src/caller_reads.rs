@@ -2,7 +2,8 @@
 //!
 //! A caller who reconnects is the same caller: it may still hold what it read before. So the
 //! labelled results of a session count for the other sessions of its caller, while the session
-//! lasts and for a time after its end. Other callers never get to know of them.
+//! lasts and for a time after its end. So do the servers that it gave labelled data to. Other callers
+//! never get to know of them.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -12,6 +13,8 @@ use std::{
 };
 
 use parking_lot::{Mutex, RwLock};
+use toolgate_catalog::ServerName;
+use toolgate_flow::LabelSet;
 
 use crate::data_flow::{PriorRead, SharedResults};
 
@@ -32,6 +35,8 @@ pub(crate) struct OtherReads {
     pub(crate) results: Vec<SharedResults>,
     /// The tools whose results older sessions have read.
     pub(crate) older: Vec<PriorRead>,
+    /// The servers that older sessions gave labelled data to.
+    older_given: Vec<(ServerName, LabelSet)>,
 }
 
 /// Keeps the results of a session until a time after it is dropped.
@@ -57,6 +62,8 @@ struct SessionsOfCaller {
     ended: VecDeque<EndedSession>,
     /// One entry a tool, for the sessions whose contents are forgotten.
     older: Vec<(PriorRead, SessionEnd)>,
+    /// What these sessions gave to servers.
+    older_given: Vec<((ServerName, LabelSet), SessionEnd)>,
 }
 
 struct LiveSession {
@@ -120,11 +127,27 @@ impl CallerReads {
         let others = OtherReads {
             results: live.chain(ended).collect(),
             older: sessions.older.iter().map(|(read, _)| read.clone()).collect(),
+            older_given: sessions.older_given.iter().map(|(given, _)| given.clone()).collect(),
         };
         if sessions.is_empty() {
             known.callers.remove(caller);
         }
         others
+    }
+
+    /// The labels of the data that other sessions of a caller gave to a server.
+    pub(crate) fn given_by_others(
+        &self,
+        caller: &Arc<str>,
+        session: &Arc<str>,
+        server: &ServerName,
+        now: Instant,
+    ) -> LabelSet {
+        let others = self.others(caller, session, now);
+        let older = others.older_given.iter().filter(|(known, _)| known == server);
+        let older = older.map(|(_, labels)| *labels);
+        let known = others.results.iter().map(|results| results.given(server));
+        known.chain(older).fold(LabelSet::EMPTY, LabelSet::union)
     }
 
     fn end(&self, registration: &ReadsRegistration, now: Instant) {
@@ -194,6 +217,7 @@ impl SessionsOfCaller {
             counts
         });
         self.older.retain(|(_, end)| now < end.until());
+        self.older_given.retain(|(_, end)| now < end.until());
         freed
     }
 
@@ -202,27 +226,41 @@ impl SessionsOfCaller {
     fn reduce(&mut self, at: usize) -> usize {
         let Some(ended) = self.ended.remove(at) else { return 0 };
         for read in ended.results.read(&ended.session) {
-            match self
-                .older
-                .iter_mut()
-                .find(|(known, _)| (&known.tool, known.labels) == (&read.tool, read.labels))
-            {
-                Some((_, end)) if end.until() >= ended.end.until() => {}
-                Some((_, end)) => *end = ended.end.clone(),
-                None => self.older.push((read, ended.end.clone())),
-            }
+            let is_same = |known: &PriorRead, read: &PriorRead| {
+                (&known.tool, known.labels) == (&read.tool, read.labels)
+            };
+            keep_longest(&mut self.older, read, &ended.end, is_same);
+        }
+        for given in ended.results.all_given() {
+            keep_longest(&mut self.older_given, given, &ended.end, PartialEq::eq);
         }
         ended.hashes
     }
 
     /// Until when something of this counts, if no session is open.
     fn until(&self) -> Option<Instant> {
-        let older = self.older.iter().map(|(_, end)| end.until());
+        let given = self.older_given.iter().map(|(_, end)| end.until());
+        let older = self.older.iter().map(|(_, end)| end.until()).chain(given);
         self.ended.iter().map(|ended| ended.end.until()).chain(older).max()
     }
 
     fn is_empty(&self) -> bool {
-        self.live.is_empty() && self.ended.is_empty() && self.older.is_empty()
+        let is_older = !self.older.is_empty() || !self.older_given.is_empty();
+        self.live.is_empty() && self.ended.is_empty() && !is_older
+    }
+}
+
+/// Adds what an ended session knew. What is known already counts until the later end.
+fn keep_longest<T>(
+    all: &mut Vec<(T, SessionEnd)>,
+    one: T,
+    end: &SessionEnd,
+    is_same: impl Fn(&T, &T) -> bool,
+) {
+    match all.iter_mut().find(|(known, _)| is_same(known, &one)) {
+        Some((_, known)) if known.until() >= end.until() => {}
+        Some((_, known)) => *known = end.clone(),
+        None => all.push((one, end.clone())),
     }
 }
 
@@ -328,6 +366,21 @@ mod tests {
         }
         let now = Instant::now();
         assert_eq!(read_by(&callers, "ada", now), (WITH_CONTENTS, 1));
+        let given = |caller: &str, now: Instant| {
+            callers.given_by_others(&name(caller), &name("x"), &"notes".into(), now)
+        };
+        let known: LabelSet = toolgate_flow::Label::Private.into();
+        for _ in 0..=WITH_CONTENTS {
+            drop(callers.register(
+                &name("ada"),
+                &name("s"),
+                &SharedResults::default(),
+                &keep(HOUR),
+            ));
+        }
+        assert_eq!(given("ada", now), known, "the sessions that gave it are reduced too");
+        assert_eq!(given("bob", now), LabelSet::EMPTY);
+        assert_eq!(given("ada", now + 2 * HOUR), LabelSet::EMPTY);
         assert_eq!(read_by(&callers, "ada", now + 2 * HOUR), (0, 0));
         assert_eq!(callers.0.lock().hashes, 0, "what has expired is not counted");
     }

@@ -19,7 +19,7 @@ use toolgate_policy::{Contact, Evidence, Flow, FlowMode, ScriptWay, ToolPolicy};
 
 use crate::{
     caller_reads::{CallerReads, KeepTime, ReadsRegistration},
-    context::CallContext,
+    context::{CallContext, SessionContext},
     script_flow::ScriptFlow,
 };
 
@@ -27,7 +27,8 @@ use crate::{
 #[derive(Default)]
 pub(crate) struct SessionDataFlow {
     results: SharedResults,
-    /// From the first result on, the other sessions of the caller know of the results.
+    /// From the first result on, the other sessions of the caller know of the results, and of what
+    /// servers were given.
     registration: OnceLock<ReadsRegistration>,
 }
 
@@ -97,7 +98,7 @@ struct ResultMemory {
     first: u64,
     /// One entry a tool, with all labels that its results ever had.
     touched: Vec<PastResult>,
-    /// The labels of the data that scripts gave each server to keep. A later script may fetch it.
+    /// The labels of the data that each server was given to keep. A later script may fetch it.
     stored: BTreeMap<ServerName, LabelSet>,
 }
 
@@ -241,37 +242,48 @@ fn is_trace(text: &str) -> bool {
         && parts.iter().all(|part| part.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// Notes the data that a server is given by a script, and may return later. A tool that only reads
-/// keeps nothing.
-pub(crate) fn give(context: &CallContext, tool: &ToolId, policy: &ToolPolicy, flow: &Flow) {
+/// Notes the data that a server is given, and may return later. A tool that only reads keeps nothing.
+pub(crate) fn give(
+    context: &CallContext,
+    tool: &ToolId,
+    policy: &ToolPolicy,
+    flow: &Flow,
+    callers: &CallerMemory,
+) {
     let given = carried(flow);
-    if let Some((run, _)) = &context.run
-        && !given.is_empty()
-        && !policy.is_read_only()
-    {
-        let add = |stored: &mut BTreeMap<ServerName, LabelSet>| {
-            let known = stored.entry(tool.server.clone()).or_insert(LabelSet::EMPTY);
-            *known = known.union(given);
-        };
-        add(&mut run.data.stored.lock());
-        add(&mut context.session.data.results.0.lock().stored);
+    if given.is_empty() || policy.is_read_only() {
+        return;
     }
+    context.session.register_reads(callers);
+    let add = |stored: &mut BTreeMap<ServerName, LabelSet>| {
+        let known = stored.entry(tool.server.clone()).or_insert(LabelSet::EMPTY);
+        *known = known.union(given);
+    };
+    if let Some((run, _)) = &context.run {
+        add(&mut run.data.stored.lock());
+    }
+    add(&mut context.session.data.results.0.lock().stored);
 }
 
-/// The origin of what a call returns: the labels of the tool, of the data that the call carries, and
-/// of the data that the script, or an earlier script of the session, has given to the server.
+/// The origin of what a call returns: the labels of the tool and of the data that the call carries.
+/// For a script also the labels of the data that the server was given before: by the script, by the
+/// session, or by another session of the caller.
 pub(crate) fn origin(
     context: &CallContext,
     tool: &ToolId,
     labels: LabelSet,
     flow: &Flow,
+    callers: &CallerMemory,
 ) -> ResultOrigin {
     let mut origin = ResultOrigin::new(tool, labels, flow);
     if let Some((run, _)) = &context.run {
-        let stored = run.data.stored.lock().get(&tool.server).copied();
-        origin.labels = origin.labels.union(stored.unwrap_or(LabelSet::EMPTY));
-        let earlier = context.session.data.results.0.lock().stored.get(&tool.server).copied();
-        origin.labels = origin.labels.union(earlier.unwrap_or(LabelSet::EMPTY));
+        let server = &tool.server;
+        let in_run = run.data.stored.lock().get(server).copied().unwrap_or(LabelSet::EMPTY);
+        let (caller, id) = (&context.session.caller().identity, context.session.id());
+        let elsewhere = callers.reads.given_by_others(caller, id, server, Instant::now());
+        let in_session = context.session.data.results.given(server);
+        let all = [in_run, in_session, elsewhere].into_iter();
+        origin.labels = all.fold(origin.labels, LabelSet::union);
     }
     origin
 }
@@ -294,10 +306,7 @@ pub(crate) fn learn(
         return;
     }
     let session = &context.session;
-    session.data.registration.get_or_init(|| {
-        let (caller, results) = (&session.caller().identity, &session.data.results);
-        callers.reads.register(caller, session.id(), results, &callers.keep)
-    });
+    session.register_reads(callers);
     let run = context.run.as_ref();
     if let Some((run, call)) = run {
         let mut results = run.data.results.lock();
@@ -340,6 +349,16 @@ impl RunDataFlow {
     }
 }
 
+impl SessionContext {
+    /// Lets what the session reads and gives away count for the other sessions of its caller.
+    fn register_reads(&self, callers: &CallerMemory) {
+        self.data.registration.get_or_init(|| {
+            let (caller, results) = (&self.caller().identity, &self.data.results);
+            callers.reads.register(caller, self.id(), results, &callers.keep)
+        });
+    }
+}
+
 impl SessionDataFlow {
     /// The tools whose labelled results the session with this id has read.
     pub(crate) fn read(&self, session: &Arc<str>) -> Vec<PriorRead> {
@@ -361,6 +380,16 @@ impl SharedResults {
     /// How many hashes of contents are stored.
     pub(crate) fn hashes(&self) -> usize {
         self.0.lock().memory.hashes()
+    }
+
+    /// The labels of the data that a server was given.
+    pub(crate) fn given(&self, server: &ServerName) -> LabelSet {
+        self.0.lock().stored.get(server).copied().unwrap_or(LabelSet::EMPTY)
+    }
+
+    /// The same for all servers that were given labelled data.
+    pub(crate) fn all_given(&self) -> BTreeMap<ServerName, LabelSet> {
+        self.0.lock().stored.clone()
     }
 
     /// The tools whose results the session with this id has read.
@@ -386,6 +415,7 @@ impl SharedResults {
         let origin = ResultOrigin { tool, labels: Label::Private.into() };
         let text = json!(format!("customer {number} owes us {number} and forty-eight thousand"));
         results.0.lock().learn("crm_get", &origin, ReturningCall::default(), &text);
+        results.0.lock().stored.insert("notes".into(), Label::Private.into());
         results
     }
 }

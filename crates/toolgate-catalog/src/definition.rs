@@ -1,6 +1,12 @@
 //! A tool's definition, stored as the JSON that the server sent.
 
-use std::{collections::HashSet, fmt, str::FromStr, sync::Arc, sync::OnceLock};
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+    str::FromStr,
+    sync::Arc,
+    sync::OnceLock,
+};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::{Value, value::RawValue};
@@ -53,9 +59,12 @@ pub enum Malformed {
     /// The definition is larger than [`MAX_DEFINITION_BYTES`].
     #[error("the definition has {0} bytes, more than the 1 MiB allowed")]
     TooLarge(usize),
-    /// The server has another tool of this name; that one is used.
-    #[error("another tool of this server has the same name; the first one is used")]
+    /// The list has the same definition twice. It is used once.
+    #[error("the list has it twice, with the same definition; the first one is used")]
     Duplicate,
+    /// The list has different definitions of one tool. Nobody can know which of them is true.
+    #[error("the server lists it with different definitions, so none of them is used")]
+    Ambiguous,
     /// The JSON could not be written down again.
     #[error("the definition cannot be kept: {0}")]
     Unwritable(String),
@@ -70,21 +79,31 @@ pub struct Rejected {
     pub reason: Malformed,
 }
 
-/// Reads the entries of a `tools/list`. One malformed entry never takes the others with it.
+/// Reads the entries of a `tools/list`. One malformed entry never takes the others with it. Of a tool
+/// with several definitions none is used.
 pub fn read_list(entries: &[Value]) -> (Vec<Definition>, Vec<Rejected>) {
-    let mut seen = HashSet::new();
+    let mut seen: HashMap<Arc<str>, Fingerprint> = HashMap::new();
+    let (mut repeated, mut ambiguous) = (HashSet::new(), HashSet::new());
     let mut definitions = Vec::with_capacity(entries.len());
     let mut rejected = Vec::new();
     for (index, entry) in entries.iter().enumerate() {
         let result = Definition::from_value(entry).and_then(|definition| {
-            if seen.insert(Arc::clone(&definition.name)) {
-                Ok(definition)
-            } else {
-                Err(Malformed::Duplicate)
+            let Definition { name, fingerprint, .. } = &definition;
+            match seen.get(name) {
+                None => {
+                    seen.insert(Arc::clone(name), *fingerprint);
+                    Ok(Some(definition))
+                }
+                Some(first) if first == fingerprint => {
+                    let is_told = ambiguous.contains(name) || !repeated.insert(Arc::clone(name));
+                    if is_told { Ok(None) } else { Err(Malformed::Duplicate) }
+                }
+                Some(_) if ambiguous.insert(Arc::clone(name)) => Err(Malformed::Ambiguous),
+                Some(_) => Ok(None),
             }
         });
         match result {
-            Ok(definition) => definitions.push(definition),
+            Ok(definition) => definitions.extend(definition),
             Err(reason) => {
                 let label = entry
                     .get("name")
@@ -95,6 +114,7 @@ pub fn read_list(entries: &[Value]) -> (Vec<Definition>, Vec<Rejected>) {
             }
         }
     }
+    definitions.retain(|definition| !ambiguous.contains(&definition.name));
     (definitions, rejected)
 }
 
@@ -355,9 +375,27 @@ mod tests {
         no_schema: `inputSchema` is missing, not an object
         text_schema: `inputSchema` is a string, not an object
         #6: the definition is a string, not an object
-        good: another tool of this server has the same name; the first one is used
+        good: the list has it twice, with the same definition; the first one is used
         huge: the definition has 1048614 bytes, more than the 1 MiB allowed
         ");
+    }
+
+    #[test]
+    fn none_of_several_definitions_of_one_tool_is_used() {
+        let tool = |name: &str, about: &str| json!({ "name": name, "description": about, "inputSchema": {} });
+        let entries = [
+            tool("twice", "Reads."),
+            tool("other", "Reads."),
+            tool("twice", "Deletes."),
+            tool("twice", "Reads."),
+            tool("same", "Reads."),
+            tool("same", "Reads."),
+        ];
+        let (definitions, rejected) = read_list(&entries);
+        let names: Vec<&str> = definitions.iter().map(|definition| &**definition.name()).collect();
+        assert_eq!(names, ["other", "same"]);
+        let labels: Vec<&str> = rejected.iter().map(|entry| &*entry.label).collect();
+        assert_eq!(labels, ["twice", "same"], "each is said once");
     }
 
     #[test]

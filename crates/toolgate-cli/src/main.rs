@@ -48,6 +48,8 @@ fn main() -> ExitCode {
         .map_err(|error| Failure::new(format!("the runtime did not start: {error}")))
         .and_then(|runtime| {
             let outcome = runtime.block_on(async {
+                #[cfg(unix)]
+                survive_file_limits();
                 let outcome = commands::run(cli).await;
                 load::flush_telemetry().await;
                 outcome
@@ -63,6 +65,17 @@ fn main() -> ExitCode {
             failure.exit_code()
         }
     }
+}
+
+/// A write beyond the limit of the size of files (`ulimit -f`) is then an error, as on a full disk. Its
+/// signal would end the process. A handler does this and not `SIG_IGN`, because programs that are started
+/// would inherit that.
+#[cfg(unix)]
+fn survive_file_limits() {
+    use tokio::signal::unix::{SignalKind, signal};
+
+    // The handler stays. Without it only such a write is worse.
+    let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
 }
 
 /// Hides the memory and the environment of this process, which hold the secrets of all servers, from

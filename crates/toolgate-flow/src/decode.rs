@@ -2,9 +2,10 @@
 
 mod encodings;
 
+pub use self::encodings::{base32, hexadecimal};
 use self::encodings::{
-    base32_text, base64_text, character_codes, entities, hexadecimal, invisible, joined, pairs,
-    percent, quoted_printable, runs,
+    base32_text, base64_text, character_codes, entities, hexadecimal_text, invisible, joined,
+    pairs, percent, quoted_printable, runs,
 };
 use crate::{memory::Via, text::plain};
 
@@ -72,13 +73,13 @@ impl<S: FnMut(&str, Via)> Decoder<'_, S> {
         for run in runs(text, |byte| byte.is_ascii_hexdigit()) {
             // Of a slice the first digit may be the second half of a byte.
             for start in [run, &run[1..]] {
-                if let Some(decoded) = hexadecimal(start) {
+                if let Some(decoded) = hexadecimal_text(start) {
                     found(&decoded, Via::Hexadecimal);
                 }
             }
         }
         for run in pairs(text) {
-            if let Some(decoded) = hexadecimal(&run) {
+            if let Some(decoded) = hexadecimal_text(&run) {
                 found(&decoded, Via::Hexadecimal);
             }
         }

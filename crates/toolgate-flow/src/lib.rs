@@ -53,6 +53,7 @@ mod memory;
 mod text;
 mod winnow;
 
+pub use decode::{base32, hexadecimal};
 pub use labels::{Label, LabelSet};
 pub use memory::{DataOrigin, FlowLimits, Match, Memory, Trace, Via};
 pub use winnow::SHORTEST;

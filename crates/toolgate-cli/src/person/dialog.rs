@@ -10,6 +10,8 @@ use crate::failure::Failure;
 /// Longer texts do not fit on a screen.
 const LONGEST: usize = 4_000;
 const TITLE: &str = "toolgate";
+/// What kdialog prints if the person allows.
+const CHOSEN: &str = "allow";
 
 /// A program that shows a dialog.
 pub(crate) struct Dialog {
@@ -53,7 +55,7 @@ impl Dialog {
         Ok(Self { program, kind })
     }
 
-    /// Shows the text. Anything but the button that allows is a no.
+    /// Shows the text. Anything but the choice that allows is a no, also the return key.
     pub(crate) fn agrees(&self, text: &str) -> Result<bool, Failure> {
         let text = spelled_out(text);
         let mut shown: String = text.chars().take(LONGEST).collect();
@@ -68,8 +70,9 @@ impl Dialog {
                 command.args([format!("--title={TITLE}"), format!("--text={shown}")]);
             }
             DialogKind::Kdialog => {
-                command.args(["--title", TITLE, "--yes-label", "Allow", "--no-label", "Deny"]);
-                command.args(["--warningyesno", &as_html(&shown)]);
+                // Its questions allow with the return key. A list begins with what is chosen here.
+                command.args(["--title", TITLE, "--radiolist", &as_html(&shown)]);
+                command.args(["deny", "Deny", "on", CHOSEN, "Allow", "off"]);
             }
             DialogKind::Osascript => {
                 let dialog = "display dialog (item 1 of argv) with title \"toolgate\" buttons \
@@ -77,12 +80,16 @@ impl Dialog {
                 command.args(["-e", "on run argv", "-e", dialog, "-e", "end run", &shown]);
             }
         }
-        let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let status = quiet.status().map_err(|error| {
+        let shown = command.stdin(Stdio::null()).stderr(Stdio::null()).output();
+        let output = shown.map_err(|error| {
             let program = self.program.display();
             Failure::new(format!("the dialog of {program} cannot be shown: {error}"))
         })?;
-        Ok(status.success())
+        let is_chosen = match self.kind {
+            DialogKind::Kdialog => output.stdout.trim_ascii() == CHOSEN.as_bytes(),
+            DialogKind::Zenity | DialogKind::Osascript => true,
+        };
+        Ok(output.status.success() && is_chosen)
     }
 }
 
@@ -105,19 +112,21 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (program, log) = (folder.path().join("dialog"), folder.path().join("log"));
         let mut all = String::new();
-        for (kind, code) in [
-            (DialogKind::Kdialog, 1),
-            (DialogKind::Zenity, 5),
-            (DialogKind::Zenity, 0),
-            (DialogKind::Osascript, 0),
+        for (kind, said, code, is_allowed) in [
+            (DialogKind::Kdialog, "deny", 0, false),
+            (DialogKind::Kdialog, "allow", 1, false),
+            (DialogKind::Kdialog, "allow", 0, true),
+            (DialogKind::Zenity, "", 5, false),
+            (DialogKind::Zenity, "", 0, true),
+            (DialogKind::Osascript, "button returned:Allow", 0, true),
         ] {
-            let script =
-                format!("#!/bin/sh\nprintf '%s\\n' \"$@\" > '{}'\nexit {code}\n", log.display());
+            let write = format!("printf '%s\\n' \"$@\" > '{}'", log.display());
+            let script = format!("#!/bin/sh\n{write}\necho {said}\nexit {code}\n");
             fs::write(&program, script).unwrap();
             fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
             let dialog = Dialog { program: program.clone(), kind };
             let is_agreed = dialog.agrees("Call <b>a</b>\u{202e}?\n\nAllow?").unwrap();
-            assert_eq!(is_agreed, code == 0, "{kind:?}");
+            assert_eq!(is_agreed, is_allowed, "{kind:?} {said} {code}");
             all.push_str(&fs::read_to_string(&log).unwrap());
         }
         insta::assert_snapshot!(all);

@@ -187,7 +187,7 @@ async fn lists_in_pages_and_lists_that_never_end() {
         .collect();
     insta::assert_snapshot!(told.join("\n"), @"
     honest: ready, 4 tools
-    again: ready, 2 tools the list of tools repeats itself after page 2; the tools up to there are used; tool `create_note` is left out: another tool of this server has the same name; the first one is used; tool `find_notes` is left out: another tool of this server has the same name; the first one is used
+    again: ready, 2 tools the list of tools repeats itself after page 2; the tools up to there are used; tool `create_note` is left out: the list has it twice, with the same definition; the first one is used; tool `find_notes` is left out: the list has it twice, with the same definition; the first one is used
     endless: ready, many tools the list of tools does not end; the first 1003 are used
     weather: ready, 2 tools
     ");
@@ -203,14 +203,13 @@ async fn two_tools_of_one_name() {
     exit code 1
     --- stdout
      server  state  tools  loaded  deferred  protocol    remarks
-     twins   ready      1       1         0  2025-11-25  tool `same` is left out: another tool of this server has the same name; the first one is used
+     twins   ready      0       0         0  2025-11-25  tool `same` is left out: the server lists it with different definitions, so none of them is used
 
-    A session of all clients is direct: 17 tokens fit into the 10,000 allowed.
+    A session of all clients is direct: 0 tokens fit into the 10,000 allowed.
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
     "#);
     let mut client = workplace.connect(&["--mode", "direct"]).await;
-    assert_eq!(names(&list(&mut client).await), ["twins_same"]);
-    call(&mut client, "twins_same", json!({})).await;
+    assert_eq!(names(&list(&mut client).await), [""; 0]);
 }

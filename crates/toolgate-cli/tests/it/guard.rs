@@ -275,6 +275,35 @@ async fn changed_tools_are_held_until_approved() {
     }
 }
 
+/// Neither the pinned definition nor the other one is used, and the pin stays.
+#[tokio::test]
+async fn a_pinned_tool_that_is_listed_twice_is_not_used() {
+    let workplace = workplace(&json!("allow"));
+    assert_eq!(workplace.run(&["definitions", "approve", "--all"]).await.code, Some(0));
+    let lock = workplace.path().join("toolgate.lock");
+    let pins = std::fs::read_to_string(&lock).unwrap();
+    let mut doubled = records();
+    let mut other = doubled.tools[1].clone();
+    other["description"] = json!("Delete all records of the account.");
+    doubled.tools.push(other);
+    let servers = json!({ "mcpServers": { "records": entry(&doubled) }, "policy": "allow" });
+    workplace.rewrite(&servers.to_string());
+    let called = workplace.run(&["call", "records_delete", r#"{"id":"1"}"#]).await;
+    assert!(called.stderr.contains("there is no tool `records_delete`"), "{called:?}");
+    let status = workplace.run(&["status"]).await.stdout;
+    let told = "tool `delete` is left out: the server lists it with different definitions";
+    assert!(status.contains(told), "{status}");
+    assert_eq!(std::fs::read_to_string(&lock).unwrap(), pins);
+    // A server cannot replace the pin by a gap: the other definition alone is held back.
+    doubled.tools.remove(1);
+    let servers = json!({ "mcpServers": { "records": entry(&doubled) }, "policy": "allow" });
+    workplace.rewrite(&servers.to_string());
+    let called = workplace.run(&["call", "records_delete", r#"{"id":"1"}"#]).await;
+    assert!(called.stderr.contains("there is no tool `records_delete`"), "{called:?}");
+    let held = workplace.run(&["definitions"]).await.stdout;
+    assert!(held.starts_with("records_delete: changed in 1 place"), "{held}");
+}
+
 #[tokio::test]
 async fn a_gateway_keeps_its_pins_if_their_file_is_gone() {
     let workplace = workplace(&json!("allow"));

@@ -68,12 +68,15 @@ pub(super) fn base64_text(run: &str) -> Option<String> {
     readable(engine.decode(run).ok()?)
 }
 
-pub(super) fn hexadecimal(run: &str) -> Option<String> {
+/// The bytes of pairs of hexadecimal digits, without a digit that is left over.
+pub fn hexadecimal(run: &str) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let pairs = run.as_bytes().chunks_exact(2);
-    let bytes: Option<Vec<u8>> =
-        pairs.map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?)).collect();
-    readable(bytes?)
+    pairs.map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?)).collect()
+}
+
+pub(super) fn hexadecimal_text(run: &str) -> Option<String> {
+    readable(hexadecimal(run)?)
 }
 
 /// The text without its percent signs, if it has enough of them to be encoded.
@@ -119,8 +122,12 @@ fn readable(bytes: Vec<u8>) -> Option<String> {
     (length > 0 && oddities * 16 <= length + 16).then_some(text)
 }
 
-/// The text of a run of base32 digits.
 pub(super) fn base32_text(run: &str) -> Option<String> {
+    readable(base32(run)?)
+}
+
+/// The bytes of base32 digits, in capital or small letters, with or without `=` at the end.
+pub fn base32(run: &str) -> Option<Vec<u8>> {
     let (mut bits, mut count, mut bytes) = (0_u32, 0, Vec::with_capacity(run.len() * 5 / 8));
     for byte in run.trim_end_matches('=').bytes() {
         let digit = match byte.to_ascii_uppercase() {
@@ -135,7 +142,7 @@ pub(super) fn base32_text(run: &str) -> Option<String> {
             bytes.push(u8::try_from(bits >> count & 0xff).unwrap_or_default());
         }
     }
-    readable(bytes)
+    Some(bytes)
 }
 
 /// The text without the entities of HTML, if it has any.

@@ -12,7 +12,7 @@ use toolgate_host::PassthroughGuard;
 use toolgate_mcp::methods;
 use toolgate_policy::definitions::{EntryKind, is_only_named_by};
 
-use super::tools::read_pages;
+use super::{changes::ListChanges, tools::read_pages};
 
 /// Which entries are held back. Each list is read when it is first needed, and again after each
 /// change.
@@ -21,9 +21,7 @@ pub(crate) struct EntryLists {
     connection: Arc<dyn RawChannel>,
     guard: Arc<PassthroughGuard>,
     judged: Mutex<HashMap<EntryKind, Arc<JudgedList>>>,
-    changes: parking_lot::Mutex<watch::Receiver<u64>>,
-    /// Changes with the policy.
-    reloads: parking_lot::Mutex<watch::Receiver<u64>>,
+    changes: ListChanges,
 }
 
 /// The names or URIs of a list.
@@ -39,9 +37,8 @@ impl EntryLists {
         guard: Arc<PassthroughGuard>,
         changes: watch::Receiver<u64>,
     ) -> Self {
-        let changes = parking_lot::Mutex::new(changes);
-        let reloads = parking_lot::Mutex::new(guard.reloads());
-        Self { connection, guard, judged: Mutex::default(), changes, reloads }
+        let changes = ListChanges::new(&guard, changes);
+        Self { connection, guard, judged: Mutex::default(), changes }
     }
 
     /// Whether a request is about an entry that is held back, or about a resource that is not listed
@@ -74,13 +71,7 @@ impl EntryLists {
             return None;
         }
         let mut judged = self.judged.lock().await;
-        let is_stale = [&self.changes, &self.reloads].map(|changes| {
-            let mut changes = changes.lock();
-            let has_changed = changes.has_changed().unwrap_or_default();
-            changes.mark_unchanged();
-            has_changed
-        });
-        if is_stale.contains(&true) {
+        if self.changes.take() {
             judged.clear();
         }
         if let Some(list) = judged.get(&kind) {

@@ -1,5 +1,6 @@
 //! The service of one server: the whole protocol, unchanged, whatever the eras of both sides.
 
+mod changes;
 mod connection;
 mod entries;
 mod policy;

@@ -1,6 +1,9 @@
 //! The tools of the server: which of them are visible, and which want arguments as HTTP headers.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, watch};
@@ -11,7 +14,7 @@ use toolgate_host::PassthroughGuard;
 use toolgate_mcp::methods;
 use toolgate_upstream::RawRequest;
 
-use super::connection;
+use super::{changes::ListChanges, connection};
 
 /// The server's tool list. It is read when it is first needed, and again after each change.
 #[derive(Debug)]
@@ -19,9 +22,7 @@ pub(crate) struct ToolList {
     connection: Arc<dyn RawChannel>,
     guard: Arc<PassthroughGuard>,
     cache: Mutex<Option<CachedTools>>,
-    changes: parking_lot::Mutex<watch::Receiver<u64>>,
-    /// Changes with the policy.
-    reloads: parking_lot::Mutex<watch::Receiver<u64>>,
+    changes: ListChanges,
 }
 
 #[derive(Debug, Default)]
@@ -32,6 +33,8 @@ struct CachedTools {
     visible: HashMap<Arc<str>, Arc<Definition>>,
     /// Whether each known definition is visible.
     verdicts: HashMap<Fingerprint, bool>,
+    /// The tools with several definitions, none of which is visible.
+    ambiguous: HashSet<String>,
 }
 
 const MAX_PAGES: usize = 50;
@@ -44,9 +47,8 @@ impl ToolList {
         guard: Arc<PassthroughGuard>,
         changes: watch::Receiver<u64>,
     ) -> Self {
-        let changes = parking_lot::Mutex::new(changes);
-        let reloads = parking_lot::Mutex::new(guard.reloads());
-        Self { connection, guard, cache: Mutex::default(), changes, reloads }
+        let changes = ListChanges::new(&guard, changes);
+        Self { connection, guard, cache: Mutex::default(), changes }
     }
 
     /// The input schema of a tool that wants arguments as headers.
@@ -66,17 +68,15 @@ impl ToolList {
     pub(crate) async fn filter(&self, entries: &mut Vec<Value>) {
         let mut cache = self.cache.lock().await;
         let tools = self.current(&mut cache).await;
+        for name in ambiguous(entries) {
+            tools.visible.remove(name.as_str());
+            tools.ambiguous.insert(name);
+        }
         entries.retain(|entry| tools.is_visible(entry, &self.guard));
     }
 
     async fn current<'c>(&self, cache: &'c mut Option<CachedTools>) -> &'c mut CachedTools {
-        let is_stale = [&self.changes, &self.reloads].map(|changes| {
-            let mut changes = changes.lock();
-            let has_changed = changes.has_changed().unwrap_or_default();
-            changes.mark_unchanged();
-            has_changed
-        });
-        if is_stale.contains(&true)
+        if self.changes.take()
             || cache.as_ref().is_some_and(|tools| tools.verdicts.len() > MAX_VERDICTS)
         {
             *cache = None;
@@ -127,6 +127,7 @@ impl CachedTools {
         if guard.judges() {
             // The whole list at once: only so the guard can tell which tools of a known server are new.
             let (mut definitions, _) = read_list(&tools);
+            cached.ambiguous = ambiguous(&tools).collect();
             let hidden = definitions.iter().map(|definition| (definition.fingerprint(), false));
             cached.verdicts = hidden.collect();
             guard.filter(&mut definitions);
@@ -150,6 +151,9 @@ impl CachedTools {
         // A definition that cannot be parsed cannot be judged.
         let Ok(definition) = Definition::from_value(entry) else { return false };
         let (name, fingerprint) = (Arc::clone(definition.name()), definition.fingerprint());
+        if self.ambiguous.contains(&*name) {
+            return false;
+        }
         if let Some(is_visible) = self.verdicts.get(&fingerprint) {
             return *is_visible;
         }
@@ -164,4 +168,18 @@ impl CachedTools {
         self.verdicts.insert(fingerprint, is_visible);
         is_visible
     }
+}
+
+/// The names of tools with several definitions in a list.
+fn ambiguous(entries: &[Value]) -> impl Iterator<Item = String> {
+    let mut seen: HashMap<&str, Fingerprint> = HashMap::new();
+    let mut found = HashSet::new();
+    for entry in entries {
+        let Some(name) = entry.get("name").and_then(Value::as_str) else { continue };
+        let fingerprint = Fingerprint::of(entry);
+        if *seen.entry(name).or_insert(fingerprint) != fingerprint {
+            found.insert(name.to_owned());
+        }
+    }
+    found.into_iter()
 }

@@ -274,13 +274,15 @@ async fn every_decision_and_call_is_recorded() {
 
 #[tokio::test]
 async fn no_call_without_a_line_in_a_required_audit_log() {
-    let fixture = GuardFixture::with(PolicySettings::default(), |settings| HostSettings {
-        audit: Some(AuditSettings { required: true, ..AuditSettings::default() }),
-        ..settings
+    let fixture = GuardFixture::with(PolicySettings::default(), |settings| {
+        // A file where the folder of the log should be.
+        let root = settings.store.as_ref().unwrap().root().to_owned();
+        std::fs::create_dir_all(&root).unwrap();
+        std::fs::write(root.join("audit"), "").unwrap();
+        let audit = Some(AuditSettings { required: true, ..AuditSettings::default() });
+        HostSettings { audit, ..settings }
     })
     .await;
-    // A file where the folder of the log should be.
-    std::fs::write(fixture.store().root().join("audit"), "").unwrap();
     let session = fixture.host.session();
     let (text, failed) = fixture.call(&session, None, "store_delete", json!({ "id": "1" })).await;
     assert!(failed && text.contains("the audit log cannot be written"), "{text}");

@@ -1,7 +1,12 @@
 //! Advice about conditions that compare a text where its meaning matters.
 
+mod words;
+
 use serde_json::{Value, json};
 
+use self::words::{
+    COMMAND_LINES, INTERPRETERS, PATHS, PROGRAMS, RUN, SHELLS, STARTERS, STARTING_COMMANDS, URLS,
+};
 use super::{
     ArgumentConditions,
     command_line::{self, WRAPPERS, program},
@@ -28,106 +33,6 @@ enum Meaning {
     Url,
 }
 
-const COMMAND_LINES: &[&str] = &[
-    "bash",
-    "cmd",
-    "cmdline",
-    "cmds",
-    "command",
-    "commandline",
-    "commands",
-    "powershell",
-    "script",
-    "sh",
-    "shell",
-];
-const PATHS: &[&str] = &[
-    "cwd",
-    "dir",
-    "directory",
-    "file",
-    "filename",
-    "filepath",
-    "files",
-    "folder",
-    "path",
-    "paths",
-];
-const URLS: &[&str] = &["href", "link", "uri", "url", "urls"];
-/// Tools that run what their `query` or `code` says.
-const SHELLS: &[&str] =
-    &["bash", "cmd", "exec", "execute", "powershell", "sh", "shell", "terminal"];
-/// Programs that often begin a command line.
-const PROGRAMS: &[&str] = &[
-    "apt",
-    "awk",
-    "aws",
-    "brew",
-    "cargo",
-    "cat",
-    "chmod",
-    "chown",
-    "cp",
-    "curl",
-    "docker",
-    "echo",
-    "find",
-    "gcloud",
-    "gh",
-    "git",
-    "go",
-    "grep",
-    "head",
-    "helm",
-    "java",
-    "kill",
-    "kubectl",
-    "ls",
-    "make",
-    "mkdir",
-    "mv",
-    "mysql",
-    "node",
-    "npm",
-    "npx",
-    "perl",
-    "pip",
-    "pip3",
-    "pnpm",
-    "ps",
-    "psql",
-    "python",
-    "python3",
-    "rg",
-    "rm",
-    "ruby",
-    "rustc",
-    "scp",
-    "sed",
-    "systemctl",
-    "tail",
-    "tar",
-    "terraform",
-    "touch",
-    "uv",
-    "uvx",
-    "wget",
-    "yarn",
-];
-/// Programs that run what their arguments say, besides [`WRAPPERS`].
-const INTERPRETERS: &[&str] = &[
-    "awk",
-    "cmd",
-    "deno",
-    "node",
-    "perl",
-    "php",
-    "powershell",
-    "pwsh",
-    "python",
-    "python3",
-    "ruby",
-];
 /// The longest operand that is shown.
 const SHOWN: usize = 80;
 
@@ -179,11 +84,35 @@ fn of_words(words: &Value, allows: bool) -> Option<(String, String)> {
     if allows && first == "*" {
         return Some(("matches every program".to_owned(), instead().to_owned()));
     }
-    let runs = WRAPPERS.contains(&program(first)) || INTERPRETERS.contains(&program(first));
-    (allows && runs && words.contains(&"*")).then(|| {
-        let problem = format!("lets `{}` run anything that stands in place of `*`", program(first));
-        (problem, instead().to_owned())
-    })
+    let problem = if words.contains(&"*") {
+        starter(&words).map(|it| format!("lets `{it}` run anything that stands in place of `*`"))
+    } else {
+        let last = words.last().filter(|last| is_interpreter(last) && words.len() <= 2);
+        let reads = last.filter(|_| words.len() == 1 || WRAPPERS.contains(&program(first)));
+        reads.map(|it| format!("lets `{}` run anything that it reads", program(it)))
+    };
+    problem.filter(|_| allows).map(|problem| (problem, instead().to_owned()))
+}
+
+/// The program that can start any other program, in words with a `*`.
+fn starter<'w>(words: &[&'w str]) -> Option<&'w str> {
+    let first = program(words.first()?);
+    let starts = |(name, commands): &(&str, &[&str])| {
+        let second = words.get(1).copied().unwrap_or_default();
+        *name == first && (second == "*" || commands.contains(&second))
+    };
+    let is_starter = WRAPPERS.contains(&first)
+        || STARTERS.contains(&first)
+        || is_interpreter(first)
+        || STARTING_COMMANDS.iter().any(starts);
+    is_starter.then_some(first)
+}
+
+/// Whether a program is an interpreter, of any version: `python3.12`.
+fn is_interpreter(word: &str) -> bool {
+    let name =
+        program(word).trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    INTERPRETERS.contains(&name)
 }
 
 /// Advice about `host`.
@@ -200,14 +129,15 @@ impl Meaning {
         // The last name of the path says what the argument is: `files.*.path`.
         let mut names = argument.rsplit(['.', '/']);
         let name = names.find(|name| !matches!(*name, "*" | ""))?;
-        let words = words(name);
+        let words = words_of(name);
         let is = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
         let runs = || tool.is_some_and(|tool| has_any(tool, SHELLS));
         let scheme = operand.trim_start_matches(['^', '(', '?', ':']).split_once(':');
         let is_web = scheme.is_some_and(|(scheme, _)| {
             ["http", "ws", "ftp"].iter().any(|web| scheme.starts_with(web))
         });
-        if is(COMMAND_LINES) || runs() && is(&["query", "code", "input"]) {
+        let runs_last = words.last().is_some_and(|word| RUN.contains(&word.as_str()));
+        if is(COMMAND_LINES) || runs_last || runs() && is(&["query", "code", "input"]) {
             Some(Self::CommandLine)
         } else if is_web || is(URLS) && scheme.is_none() {
             Some(Self::Url)
@@ -273,11 +203,11 @@ impl Meaning {
 }
 
 fn has_any(text: &str, known: &[&str]) -> bool {
-    words(text).iter().any(|word| known.contains(&word.as_str()))
+    words_of(text).iter().any(|word| known.contains(&word.as_str()))
 }
 
 /// The words of a name in any of the usual spellings: `filePath`, `file_path`, `file-path`.
-fn words(name: &str) -> Vec<String> {
+fn words_of(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_small = false;
     for letter in name.chars() {
@@ -358,6 +288,104 @@ mod tests {
         let host = json!({ "host": ["a.test", "*.example.com"] });
         assert_eq!(advice(host, false), r#"`"host": "example.com", "subdomains": true`"#);
         assert_eq!(advice(json!({ "argv": ["git", "log", "*"], "host": "a.test" }), true), "");
+    }
+
+    #[test]
+    fn words_that_start_other_programs_are_named() {
+        let advice = |words: &[&str], allows: bool| {
+            let operand = json!({ "a": { "argv": words } });
+            let conditions = ArgumentConditions::from_value(&operand).unwrap();
+            let all = conditions.advice(None, allows);
+            all.into_iter().map(|one| one.problem).collect::<Vec<_>>().join("; ")
+        };
+        for wide in [
+            &["npx", "*"] as &[&str],
+            &["npx", "-y", "*"],
+            &["find", "*"],
+            &["find", "/srv", "*"],
+            &["env", "*"],
+            &["xargs", "*"],
+            &["uvx", "*"],
+            &["pipx", "run", "*"],
+            &["bunx", "*"],
+            &["python", "*"],
+            &["python3.12", "*"],
+            &["/usr/bin/python3", "-m", "*"],
+            &["sh"],
+            &["sudo", "bash"],
+            &["python3"],
+            &["awk", "*"],
+            &["make", "*"],
+            &["ssh", "host", "*"],
+            &["vim", "*"],
+            &["tar", "*"],
+            &["sed", "*"],
+            &["npm", "*"],
+            &["npm", "exec", "*"],
+            &["npm", "run", "*"],
+            &["pnpm", "dlx", "*"],
+            &["yarn", "*"],
+            &["uv", "run", "*"],
+            &["cargo", "run", "*"],
+            &["cargo", "*"],
+            &["go", "run", "*"],
+            &["docker", "run", "*"],
+            &["docker", "*"],
+            &["kubectl", "exec", "*"],
+            &["git", "*"],
+            &["git", "-c", "*"],
+            &["git", "*", "x"],
+        ] {
+            assert_ne!(advice(wide, true), "", "{wide:?}");
+            assert_eq!(advice(wide, false), "", "{wide:?}");
+        }
+        for plain in [
+            &["git", "status", "*"] as &[&str],
+            &["git", "log"],
+            &["npm", "--version"],
+            &["npm", "run", "test"],
+            &["npm", "view", "*"],
+            &["docker", "ps", "*"],
+            &["kubectl", "get", "*"],
+            &["cargo", "check", "*"],
+            &["ls", "*"],
+            &["cat", "*"],
+            &["grep", "*"],
+            &["make", "test"],
+            &["python3", "check.py"],
+            &["find", "/srv"],
+        ] {
+            assert_eq!(advice(plain, true), "", "{plain:?}");
+        }
+    }
+
+    #[test]
+    fn arguments_that_run_or_reach_something_are_known_by_their_names() {
+        for (argument, operator) in [
+            ("exec", "argv"),
+            ("run", "argv"),
+            ("args", "argv"),
+            ("args.*", "argv"),
+            ("options.argv", "argv"),
+            ("preRun", "argv"),
+            ("program", "argv"),
+            ("executable", "argv"),
+            ("arguments", "argv"),
+            ("endpoint", "host"),
+            ("apiEndpoint", "host"),
+            ("webhook", "host"),
+            ("callback_url", "host"),
+            ("workdir", "under"),
+            ("directories.*", "under"),
+        ] {
+            for compared in ["prefix", "matches"] {
+                let said = advice(argument, compared, "x");
+                assert!(said.contains(&format!("`\"{operator}\":")), "{argument}: {said}");
+            }
+        }
+        for argument in ["run_id", "runner", "argument_count", "program_id", "executionTime"] {
+            assert_eq!(advice(argument, "prefix", "x"), "", "{argument}");
+        }
     }
 
     #[test]

@@ -199,6 +199,14 @@ impl AuditLog {
         &self.path
     }
 
+    /// Makes the head file of a new log, so that records can be counted even if no file can be made
+    /// later. Does nothing if there is, or was, a log.
+    pub fn prepare(&self) -> Result<(), AuditError> {
+        OpenAuditLog::new(&self.path)
+            .and_then(|mut log| log.prepare())
+            .map_err(|source| AuditError { path: self.path.clone(), source })
+    }
+
     /// Appends a record.
     pub fn append(&self, record: &AuditRecord) -> Result<(), AuditError> {
         self.append_all(std::slice::from_ref(record))

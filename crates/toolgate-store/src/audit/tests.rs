@@ -317,6 +317,45 @@ fn a_process_that_can_write_again_counts_its_own_records_once() {
     assert_eq!((other.unrecorded(), log.unrecorded()), (3, 3));
 }
 
+/// Without a free inode the next file cannot be made, and no mark either. The head file counts.
+#[test]
+fn records_are_counted_if_the_next_file_cannot_be_made() {
+    let (_folder, log) = log_of(&["a"]);
+    let aside = log.path().with_file_name("aside");
+    fs::rename(log.path(), &aside).unwrap();
+    fs::create_dir(log.path()).unwrap();
+    let other = AuditLog::new(log.path().to_owned());
+    for count in 1..=3 {
+        assert!(other.append(&record("b")).is_err());
+        assert_eq!(unwritten::all(log.path()), [], "no file was needed");
+        assert_eq!(AuditLog::new(log.path().to_owned()).unrecorded(), count);
+    }
+    fs::remove_dir(log.path()).unwrap();
+    fs::rename(&aside, log.path()).unwrap();
+    assert_eq!(seen(&log).1, [AuditProblem::UnwrittenEnd(3)]);
+}
+
+/// What a gateway makes at its start is enough to count without a free inode.
+#[test]
+fn records_are_counted_if_no_file_can_be_made_after_the_start() {
+    let (_folder, log) = log_of(&[]);
+    log.prepare().unwrap();
+    assert_eq!((seen(&log), log.damage()), ((Vec::new(), Vec::new()), None), "nothing is missing");
+    fs::create_dir(log.path()).unwrap();
+    for count in 1..=3 {
+        assert!(log.append(&record("b")).is_err());
+        assert_eq!(unwritten::all(log.path()), [], "no file was needed");
+        assert_eq!(AuditLog::new(log.path().to_owned()).unrecorded(), count);
+    }
+    fs::remove_dir(log.path()).unwrap();
+    assert_eq!(seen(&log).1, [AuditProblem::UnwrittenEnd(3)]);
+    // Nor does it hide that there was a log.
+    log.append(&record("c")).unwrap();
+    fs::remove_dir_all(log.path().parent().unwrap()).unwrap();
+    AuditLog::new(log.path().to_owned()).prepare().unwrap();
+    assert_eq!(seen(&log).1, [AuditProblem::Gone]);
+}
+
 #[test]
 fn empty_files_of_a_log_are_reported() {
     let (_folder, log) = log_of(&[]);

@@ -20,7 +20,8 @@ use crate::files;
 #[derive(Debug)]
 pub(super) struct OpenAuditLog {
     path: PathBuf,
-    file: File,
+    /// Opened with the first line, so that the head file can count what is missing without it.
+    file: Option<File>,
     head_file: File,
     /// The known end of the file. Other processes may have appended more.
     end: u64,
@@ -43,10 +44,9 @@ impl OpenAuditLog {
             .create(true)
             .truncate(false)
             .open(head_path(path))?;
-        let (path, file) = (path.to_owned(), open(path)?);
         Ok(Self {
-            path,
-            file,
+            path: path.to_owned(),
+            file: None,
             head_file,
             end: u64::MAX,
             known: ChainHead::default(),
@@ -83,6 +83,17 @@ impl OpenAuditLog {
         appended.and(unlocked)
     }
 
+    /// Writes the head of a log that has no lines. Does nothing if there is, or was, a log.
+    pub(super) fn prepare(&mut self) -> io::Result<()> {
+        self.head_file.lock()?;
+        let is_new = !was_begun(&self.path) && !self.path.exists();
+        let prepared = match self.head() {
+            Ok(None) if is_new => self.write_head(),
+            other => other.map(drop),
+        };
+        prepared.and(self.head_file.unlock())
+    }
+
     /// Counts missing records in the head file. Its length does not change, so it needs no disk
     /// space.
     pub(super) fn note_missing(
@@ -114,9 +125,9 @@ impl OpenAuditLog {
         let head = found.clone().unwrap_or_default();
         if head.rolled != self.known.rolled || self.end == u64::MAX {
             // Somebody else has put the file aside, or nothing is known yet.
-            self.file = open(&self.path)?;
+            self.file = None;
         }
-        let mut end = self.file.seek(SeekFrom::End(0))?;
+        let mut end = self.file()?.seek(SeekFrom::End(0))?;
         if end != self.end || head != self.known {
             self.known = head;
             end = self.catch_up(end)?;
@@ -155,9 +166,10 @@ impl OpenAuditLog {
             hash = AuditLine { number, time, before: hash, record, hash: String::new() }
                 .write(&mut text)?;
         }
-        if let Err(error) = self.file.write_all(&text) {
+        let file = self.file()?;
+        if let Err(error) = file.write_all(&text) {
             // On a full disk a part of the line may have been written. It is removed.
-            self.file.set_len(end)?;
+            file.set_len(end)?;
             return Err(error);
         }
         self.end = end + u64::try_from(text.len()).unwrap_or_default();
@@ -198,8 +210,8 @@ impl OpenAuditLog {
         for (_, path) in &aside[..too_many] {
             fs::remove_file(path)?;
         }
-        self.file = open(&self.path)?;
-        Ok(())
+        self.file = None;
+        self.file().map(drop)
     }
 
     /// Finds the line to continue from: the last line of the file, or the head file if the file is
@@ -212,9 +224,10 @@ impl OpenAuditLog {
         let mut size = 4_096_u64;
         loop {
             let start = end.saturating_sub(size);
-            self.file.seek(SeekFrom::Start(start))?;
+            let file = self.file()?;
+            file.seek(SeekFrom::Start(start))?;
             let mut tail = Vec::new();
-            Read::by_ref(&mut self.file).take(end - start).read_to_end(&mut tail)?;
+            Read::by_ref(file).take(end - start).read_to_end(&mut tail)?;
             let whole = tail.strip_suffix(b"\n");
             let lines = whole.unwrap_or(&tail);
             let last = lines.iter().rposition(|byte| *byte == b'\n').map(|at| &lines[at + 1..]);
@@ -225,7 +238,7 @@ impl OpenAuditLog {
                     }
                     if whole.is_none() && !tail.is_empty() {
                         // Half a line of a killed process. The next line starts after it.
-                        self.file.write_all(b"\n")?;
+                        file.write_all(b"\n")?;
                     }
                     break;
                 }
@@ -236,7 +249,15 @@ impl OpenAuditLog {
         // Further lines must not hide that the end was cut off.
         self.known.number = self.known.number.max(number);
         self.known.hash = hash;
-        self.file.seek(SeekFrom::End(0))
+        self.file()?.seek(SeekFrom::End(0))
+    }
+
+    /// The file with the lines.
+    fn file(&mut self) -> io::Result<&mut File> {
+        match &mut self.file {
+            Some(file) => Ok(file),
+            none => Ok(none.insert(open(&self.path)?)),
+        }
     }
 }
 

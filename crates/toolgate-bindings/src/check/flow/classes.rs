@@ -3,11 +3,26 @@
 use super::{
     Solver,
     builtins::QUIET_BASES,
-    calls::{ArgumentKind, CallState, ClassState},
-    graph::{Node, ObjectId, ObjectKind, Use, Value},
-    ir::{Class, Expression, Key, MemberKind, index, name},
+    calls::{ArgumentKind, CallState},
+    graph::{CallId, Node, ObjectId, ObjectKind, Use, Value},
+    ir::{Binding, Class, Expression, FunctionId, Key, MemberKind, Name, index, name},
     statements::Frame,
 };
+
+/// A class in a context.
+pub(super) struct ClassState {
+    /// The object that instances inherit from.
+    pub(super) prototype: Node,
+    pub(super) constructor: Option<FunctionId>,
+    pub(super) environment: u32,
+    pub(super) instances: Node,
+    pub(super) bases: Vec<Node>,
+    /// Whether a base class of the engine calls its methods.
+    pub(super) is_called: bool,
+    pub(super) fields: Vec<Name>,
+    /// The functions that make the fields of each new object.
+    pub(super) initialisers: Vec<(Name, Node)>,
+}
 
 impl Solver<'_> {
     pub(super) fn class(&mut self, frame: &mut Frame, class: &Class) -> Node {
@@ -222,5 +237,114 @@ impl Solver<'_> {
             at = instance.lexical;
         }
         Vec::new()
+    }
+
+    pub(super) fn set_parents(&mut self, object: ObjectId, parents: Vec<Node>) {
+        if let Some(object) = self.graph.objects.get_mut(object as usize) {
+            object.parents = parents;
+        }
+    }
+
+    pub(super) fn construct(&mut self, state: &CallState, call: CallId, class: u32) {
+        let Some(known) = self.classes.get(class as usize) else { return };
+        let (prototype, instances) = (known.prototype, known.instances);
+        let this = if let Some(this) = state.constructs {
+            this
+        } else {
+            let (node, made) = self.holding(ObjectKind::Instance);
+            self.set_parents(made, vec![prototype]);
+            self.copy(node, state.result);
+            node
+        };
+        self.copy(this, instances);
+        for (field, callee) in self.classes[class as usize].initialisers.clone() {
+            let value = self.node();
+            self.call(CallState {
+                arguments: Vec::new(),
+                this: Some(this),
+                member: name::NONE,
+                callee,
+                result: value,
+                thrown: self.sudden,
+                is_new: false,
+                is_awaited: false,
+                constructs: None,
+                is_modelled: true,
+                ..state.clone()
+            });
+            self.flow(this, Use::Store(field, value));
+        }
+        let ClassState { constructor, environment, .. } = self.classes[class as usize];
+        if let Some(constructor) = constructor {
+            let function = (constructor, environment);
+            let inner = CallState { result: self.node(), ..state.clone() };
+            if self.program.is_python {
+                self.invoke(&inner, call, function, None, &[this]);
+            } else {
+                let own = self.invoke(&inner, call, function, Some(this), &[]);
+                // It may return another object, or its base class.
+                for made in [Some(inner.result), own].into_iter().flatten() {
+                    self.copy(made, state.result);
+                    self.copy(made, this);
+                }
+            }
+            return;
+        }
+        if self.program.is_python {
+            let fields = self.classes[class as usize].fields.clone();
+            let mut fields = fields.into_iter();
+            for (kind, node) in &state.arguments {
+                let field = match kind {
+                    ArgumentKind::Position => fields.next().unwrap_or(name::ANY),
+                    ArgumentKind::Keyword(name) => *name,
+                    ArgumentKind::Spread | ArgumentKind::KeywordSpread => name::ANY,
+                };
+                self.flow(this, Use::Store(field, *node));
+            }
+        }
+        self.construct_bases(state, class, this);
+    }
+
+    /// Calls the constructors of the base classes for an object.
+    pub(super) fn construct_bases(&mut self, state: &CallState, class: u32, this: Node) {
+        for base in self.classes[class as usize].bases.clone() {
+            let result = self.node();
+            let (member, constructs) = (name::NONE, Some(this));
+            self.call(CallState { callee: base, result, member, constructs, ..state.clone() });
+            if !self.program.is_python {
+                self.copy(result, this);
+            }
+        }
+    }
+
+    /// Binds a function that was loaded from a parent of an object.
+    pub(super) fn bind(&mut self, node: Node, value: ObjectId, to: Node, receiver: ObjectId) {
+        let binding = match self.kind(value) {
+            ObjectKind::Function { function, .. } if self.program.is_python => {
+                self.program.functions.get(function as usize).map_or(Binding::None, |f| f.binding)
+            }
+            _ => Binding::None,
+        };
+        let is_class = matches!(self.kind(receiver), ObjectKind::Class(_));
+        // A method that is loaded from its class gets its object as an argument.
+        if binding == Binding::None || binding == Binding::Instance && is_class {
+            self.add(to, Value::Object(value), node);
+            return;
+        }
+        let bound = if let Some(bound) = self.methods.get(&(value, receiver)) {
+            *bound
+        } else {
+            let this = self.node();
+            self.add(this, Value::Object(receiver), this);
+            if binding == Binding::Class && !is_class {
+                for parent in self.parents(receiver) {
+                    self.copy(parent, this);
+                }
+            }
+            let bound = self.object(ObjectKind::Bound { function: value, this });
+            self.methods.insert((value, receiver), bound);
+            bound
+        };
+        self.add(to, Value::Object(bound), node);
     }
 }

@@ -2,40 +2,13 @@
 
 use super::{
     Solver,
-    calls::{ArgumentKind, CallState},
     graph::{NOTHING, Node, ObjectKind, Use},
-    ir::{Argument, Call, Comprehension, Entry, Expression, Item, Key, Name, Target, name},
-    places::TOOLS,
+    ir::{Comprehension, Entry, Expression, Item, Key, Name, Target, name},
     statements::Frame,
 };
 
 /// The number of fields that replace those of a spread.
 const MAX_REPLACED: usize = 32;
-
-/// An object that only one variable knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fresh {
-    Object,
-    /// A list of this length.
-    List(usize),
-}
-
-impl Fresh {
-    /// What a literal makes, if nothing else can know the object.
-    pub(super) fn of(expression: &Expression) -> Option<Self> {
-        match expression {
-            Expression::Object { entries, .. } => {
-                let is_plain = |it: &Entry| matches!(it, Entry::Value(..) | Entry::Spread(_));
-                entries.iter().all(is_plain).then_some(Self::Object)
-            }
-            Expression::Array(items) => {
-                let is_fixed = !items.iter().any(|item| item.is_spread);
-                is_fixed.then_some(Self::List(items.len()))
-            }
-            _ => None,
-        }
-    }
-}
 
 impl Solver<'_> {
     /// The node with the values of an expression.
@@ -268,21 +241,6 @@ impl Solver<'_> {
         self.flow(object, Use::Store(name::KEYS, data));
     }
 
-    /// Whether a call is one of a tool by its name.
-    fn is_tool_call(&self, call: &Call) -> bool {
-        let name = match &call.callee {
-            Expression::Free(name) => *name,
-            Expression::Member(object, Key::Name(name)) => match &**object {
-                Expression::Free(tools) if &*self.names.text(*tools) == TOOLS => *name,
-                _ => return false,
-            },
-            _ => return false,
-        };
-        let text = self.names.text(name);
-        !self.overwritten.contains(&name)
-            && (&*text == "call_tool" || self.tools.tool(&text).is_some())
-    }
-
     /// Data decides which value an expression has.
     fn chooses(&mut self, test: Node, node: Node) {
         self.flow(test, Use::Choose(node));
@@ -293,7 +251,7 @@ impl Solver<'_> {
         // It may not be there.
         if frame.is_tried {
             self.flow(object, Use::Choose(frame.thrown));
-            self.flow(object, Use::Choose(frame.faults));
+            self.may_end(frame, object);
         }
         match key {
             Key::Name(field) => self.flow(object, Use::Load(*field, node)),
@@ -322,86 +280,6 @@ impl Solver<'_> {
                 _ => return instance.this,
             }
         }
-    }
-
-    /// Sets a field of an object that only this variable knows, so that its old value is gone.
-    fn replace_field(&mut self, frame: &mut Frame, target: &Target, value: Node) -> bool {
-        let Target::Member(object, Key::Name(field)) = target else { return false };
-        let Expression::Variable(variable) = &**object else { return false };
-        if frame.fresh.get(variable) != Some(&Fresh::Object) {
-            return false;
-        }
-        let old = self.variable(frame, *variable);
-        let (rest, _) = self.spread_except(old, vec![*field]);
-        let kind = if self.program.is_python { ObjectKind::Dict } else { ObjectKind::Plain };
-        let (node, object) = self.holding(kind);
-        self.flow(rest, Use::Spread(object));
-        let place = self.field(object, *field);
-        self.copy(value, place);
-        self.assign(frame, &Target::Variable(*variable), node);
-        frame.fresh.insert(*variable, Fresh::Object);
-        true
-    }
-
-    /// Takes a field out of an object that only this variable knows.
-    fn remove_field(&mut self, frame: &mut Frame, variable: u32, field: Name) {
-        if frame.fresh.get(&variable) != Some(&Fresh::Object) {
-            return;
-        }
-        let old = self.variable(frame, variable);
-        let (rest, _) = self.spread_except(old, vec![field]);
-        let kind = if self.program.is_python { ObjectKind::Dict } else { ObjectKind::Plain };
-        let (node, object) = self.holding(kind);
-        self.flow(rest, Use::Spread(object));
-        self.assign(frame, &Target::Variable(variable), node);
-        frame.fresh.insert(variable, Fresh::Object);
-    }
-
-    /// `pop` of a key of a dictionary that only this variable knows.
-    fn pop_fresh(&mut self, frame: &mut Frame, call: &Call) -> Option<Node> {
-        let Expression::Member(object, Key::Name(method)) = &call.callee else { return None };
-        let Expression::Variable(variable) = &**object else { return None };
-        let [Argument::Position(Expression::Text(field)), ..] = call.arguments.as_slice() else {
-            return None;
-        };
-        let is_fresh = frame.fresh.get(variable) == Some(&Fresh::Object);
-        if !is_fresh || !self.program.is_python || &*self.names.text(*method) != "pop" {
-            return None;
-        }
-        let result = self.node();
-        let old = self.variable(frame, *variable);
-        self.flow(old, Use::Load(*field, result));
-        for (_, default) in self.arguments_of(frame, &call.arguments).into_iter().skip(1) {
-            self.copy(default, result);
-        }
-        self.remove_field(frame, *variable, *field);
-        Some(result)
-    }
-
-    /// Adds elements to a list that only this variable knows, so that their positions are known.
-    fn append_fresh(&mut self, frame: &mut Frame, call: &Call) -> bool {
-        let Expression::Member(object, Key::Name(method)) = &call.callee else { return false };
-        let Expression::Variable(variable) = &**object else { return false };
-        let Some(Fresh::List(mut length)) = frame.fresh.get(variable).copied() else {
-            return false;
-        };
-        let is_position = |argument: &Argument| matches!(argument, Argument::Position(_));
-        if !matches!(&*self.names.text(*method), "push" | "append")
-            || !call.arguments.iter().all(is_position)
-        {
-            return false;
-        }
-        for (_, value) in self.arguments_of(frame, &call.arguments) {
-            let list = self.variable(frame, *variable);
-            let name = self.index_name(length);
-            self.flow(list, Use::Store(name, value));
-            length += 1;
-        }
-        // An argument may have been the list itself.
-        if frame.fresh.contains_key(variable) {
-            frame.fresh.insert(*variable, Fresh::List(length));
-        }
-        true
     }
 
     fn update(&mut self, frame: &mut Frame, target: &Target, value: &Expression) -> Node {
@@ -571,155 +449,5 @@ impl Solver<'_> {
         frame.condition = outer;
         self.join_optional(frame, mark);
         node
-    }
-
-    pub(super) fn call_state(
-        &mut self,
-        frame: &Frame,
-        callee: Node,
-        arguments: Vec<(ArgumentKind, Node)>,
-        offset: u32,
-    ) -> CallState {
-        CallState {
-            arguments,
-            this: None,
-            member: name::NONE,
-            callee,
-            result: self.node(),
-            thrown: frame.thrown,
-            condition: frame.condition,
-            chosen: NOTHING,
-            offset,
-            instance: frame.instance,
-            is_new: false,
-            is_awaited: false,
-            constructs: None,
-            depth: 0,
-            is_modelled: false,
-            is_sudden: false,
-        }
-    }
-
-    fn arguments_of(
-        &mut self,
-        frame: &mut Frame,
-        arguments: &[Argument],
-    ) -> Vec<(ArgumentKind, Node)> {
-        let mut nodes = Vec::with_capacity(arguments.len());
-        for argument in arguments {
-            let (kind, value) = match argument {
-                Argument::Position(value) => (ArgumentKind::Position, value),
-                Argument::Spread(value) => (ArgumentKind::Spread, value),
-                Argument::Keyword(name, value) => (ArgumentKind::Keyword(*name), value),
-                Argument::KeywordSpread(value) => (ArgumentKind::KeywordSpread, value),
-            };
-            nodes.push((kind, self.expression(frame, value)));
-        }
-        nodes
-    }
-
-    /// A call of a function of the script that the language makes itself.
-    pub(super) fn call_own(
-        &mut self,
-        frame: &mut Frame,
-        function: u32,
-        this: Node,
-        arguments: &[Node],
-        result: Node,
-    ) {
-        let environment = frame.instance;
-        let callee = self.holding(ObjectKind::Function { function, environment }).0;
-        let own = if self.program.is_python { Some(this) } else { None };
-        let arguments = own.into_iter().chain(arguments.iter().copied());
-        let arguments = arguments.map(|node| (ArgumentKind::Position, node)).collect();
-        self.make_defaults(frame, function);
-        let state = self.call_state(frame, callee, arguments, 0);
-        // The language may call it anywhere.
-        let thrown = self.sudden;
-        self.call(CallState { this: Some(this), result, thrown, ..state });
-    }
-
-    fn call_expression(&mut self, frame: &mut Frame, call: &Call, is_awaited: bool) -> Node {
-        let Call { callee, arguments, is_new, offset, .. } = call;
-        self.note_direct(call);
-        if let Some(result) = self.named_tool(frame, call) {
-            return result;
-        }
-        if self.append_fresh(frame, call) {
-            return NOTHING;
-        }
-        if let Some(result) = self.pop_fresh(frame, call) {
-            return result;
-        }
-        let mut receiver = None;
-        let mut member = name::NONE;
-        let callee = match callee {
-            Expression::Member(object, key) => {
-                let object = self.expression(frame, object);
-                receiver = Some(object);
-                member = if let Key::Name(field) = key { *field } else { name::ANY };
-                self.member(frame, object, key)
-            }
-            other => self.expression(frame, other),
-        };
-        let arguments = self.arguments_of(frame, arguments);
-        let state = self.call_state(frame, callee, arguments, *offset);
-        let result = state.result;
-        let is_new = *is_new;
-        let chosen = self.node();
-        if member == name::NONE || member == name::ANY {
-            self.flow(callee, Use::Labels(chosen));
-        }
-        if let Some(receiver) = receiver {
-            self.flow(receiver, Use::Labels(chosen));
-        }
-        // A function of the engine may throw because of what it is given.
-        if frame.is_tried && !self.is_tool_call(call) {
-            for (_, argument) in &state.arguments {
-                self.flow(*argument, Use::Choose(frame.faults));
-            }
-        }
-        self.call(CallState { this: receiver, member, is_new, is_awaited, chosen, ..state });
-        result
-    }
-
-    /// `call_tool` with the name of the tool in the script.
-    fn named_tool(&mut self, frame: &mut Frame, call: &Call) -> Option<Node> {
-        let Expression::Free(callee) = &call.callee else { return None };
-        if &*self.names.text(*callee) != "call_tool" {
-            return None;
-        }
-        let mut tool = None;
-        let mut sent = None;
-        let mut take = |position: usize, name: Option<&str>, value| match (position, name) {
-            (0, None) | (_, Some("name")) => tool = Some(value),
-            (1, None) | (_, Some("arguments")) => sent = Some(value),
-            _ => {}
-        };
-        for (at, argument) in call.arguments.iter().enumerate() {
-            match argument {
-                Argument::Position(Expression::Object { entries, is_dict: false }) => {
-                    for entry in entries {
-                        let Entry::Value(Key::Name(key), value) = entry else { return None };
-                        let key = self.names.text(*key);
-                        take(at, Some(&key), value);
-                    }
-                }
-                Argument::Position(value) if self.program.is_python => {
-                    take(at, None, value);
-                }
-                Argument::Keyword(key, value) => {
-                    let key = self.names.text(*key);
-                    take(at, Some(&key), value);
-                }
-                _ => return None,
-            }
-        }
-        let Some(Expression::Text(tool)) = tool else { return None };
-        let sent = sent.map(|sent| self.expression(frame, sent));
-        let arguments = sent.map(|node| (ArgumentKind::KeywordSpread, node)).into_iter().collect();
-        let state = self.call_state(frame, NOTHING, arguments, call.offset);
-        self.call_tool(&state, Some(*tool));
-        Some(state.result)
     }
 }

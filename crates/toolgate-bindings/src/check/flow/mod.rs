@@ -6,22 +6,29 @@
 //! Where the analysis cannot know, it assumes more flows than there are, never fewer.
 
 mod builtins;
+mod call_expressions;
 mod calls;
 mod classes;
 mod expressions;
+mod fields;
+mod fresh;
 mod graph;
+mod instances;
 pub(super) mod ir;
 mod places;
 mod report;
 mod shared;
 mod statements;
+mod tool_calls;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 pub(super) use self::places::PlaceMark;
 use self::{
-    calls::{CallState, ClassState, Instance},
+    calls::CallState,
+    classes::ClassState,
     graph::{CallId, Graph, Node, ObjectId, ObjectKind, SiteId, Value},
+    instances::Instance,
     ir::{FunctionId, Name, Names, Program, name},
     places::DirectCall,
 };

@@ -86,8 +86,7 @@ impl Solver<'_> {
             self.kind(object),
             ObjectKind::Plain | ObjectKind::Array | ObjectKind::Map | ObjectKind::Instance
         );
-        let is_plain = self.kind(object) == ObjectKind::Plain;
-        if self.program.is_python || !is_iterator || !is_plain && !self.names.contains("next") {
+        if self.program.is_python || !is_iterator {
             return;
         }
         if let Some(taken) = self.iterators.get(&object).copied() {
@@ -100,7 +99,7 @@ impl Solver<'_> {
         self.add(this, Value::Object(object), this);
         // A function under a computed name may be `next`.
         for method in ["next", "return", "throw", "*"] {
-            if !self.names.contains(method) || method == "*" && !is_plain {
+            if !self.names.contains(method) {
                 continue;
             }
             let method = self.names.intern(method);

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::{
     Solver,
-    expressions::Fresh,
+    fresh::Fresh,
     graph::{NOTHING, Node, ObjectId, ObjectKind, Use},
     ir::{Expression, Key, Loop, LoopHead, Statement, Target, Try, Var, name},
 };
@@ -22,6 +22,10 @@ pub(super) struct Frame {
     pub(super) is_tried: bool,
     /// The data that may end the `try` around this point early.
     pub(super) faults: Node,
+    /// The data that may have ended the function, or the `try`, before this point.
+    pub(super) doubt: Node,
+    /// Where data goes that decides whether the function throws.
+    pub(super) failing: Node,
     /// The data that decided to come here.
     pub(super) condition: Node,
     /// The variables whose objects nothing else knows, on the straight way to this point.
@@ -75,6 +79,7 @@ impl Solver<'_> {
     pub(super) fn enter(&mut self, at: u32) {
         let instance = &self.instances[at as usize];
         let (thrown, condition, result) = (instance.thrown, instance.condition, instance.result);
+        let failing = instance.failing;
         let (id, lexical) = (instance.function, instance.lexical);
         let Some(function) = self.program.functions.get(instance.function as usize) else { return };
         let mut frame = Frame {
@@ -82,6 +87,8 @@ impl Solver<'_> {
             thrown,
             is_tried: false,
             faults: NOTHING,
+            doubt: NOTHING,
+            failing,
             condition,
             fresh: FxHashMap::default(),
             yields: None,
@@ -234,6 +241,7 @@ impl Solver<'_> {
                     self.copy(value, frame.thrown);
                 }
                 self.copy(frame.condition, frame.thrown);
+                self.flow(frame.condition, Use::Choose(frame.failing));
                 LEAVES
             }
             Statement::Leave => LEAVES,
@@ -250,6 +258,15 @@ impl Solver<'_> {
         }
         frame.condition = inner;
         outer
+    }
+
+    /// Makes the calls that follow depend on data that may end the function, or the `try`, here.
+    pub(super) fn may_end(&mut self, frame: &mut Frame, data: Node) {
+        let doubt = self.node();
+        self.copy(frame.doubt, doubt);
+        self.flow(data, Use::Choose(doubt));
+        self.flow(data, Use::Choose(frame.faults));
+        frame.doubt = doubt;
     }
 
     pub(super) fn mark(frame: &Frame) -> usize {
@@ -339,6 +356,10 @@ impl Solver<'_> {
             LoopHead::While(_) => None,
         };
         self.open(frame, assigned);
+        // What ends a round ends the next ones.
+        let doubt = self.node();
+        self.copy(frame.doubt, doubt);
+        frame.doubt = doubt;
         let outer = match head {
             LoopHead::While(test) => {
                 let test = test.as_ref().map(|test| self.expression(frame, test));
@@ -357,6 +378,7 @@ impl Solver<'_> {
         if let Some(update) = update {
             self.expression(frame, update);
         }
+        self.copy(frame.doubt, doubt);
         Self::close(frame, assigned);
         if !ending.leaves {
             frame.condition = outer;
@@ -380,6 +402,8 @@ impl Solver<'_> {
         let faults = self.node();
         self.copy(frame.faults, faults);
         let outer_faults = std::mem::replace(&mut frame.faults, faults);
+        let (doubt, inner) = (frame.doubt, self.node());
+        let failing = std::mem::replace(&mut frame.failing, inner);
         frame.thrown = caught;
         let mut ending = self.block(frame, body);
         frame.thrown = outer;
@@ -393,8 +417,12 @@ impl Solver<'_> {
             frame.condition = before;
             ending = Ending { falls: after.falls, leaves: ending.leaves || after.leaves };
         }
+        (frame.failing, frame.doubt) = (failing, doubt);
+        // In Python a handler may be for other exceptions.
         if handlers.is_empty() || self.program.is_python {
             self.copy(caught, outer);
+            self.copy(inner, failing);
+            self.may_end(frame, inner);
         }
         for (target, body) in handlers {
             Self::reset(frame, assigned);

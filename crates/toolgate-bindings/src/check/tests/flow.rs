@@ -45,7 +45,7 @@ fn checked(language: Language, script: &str) -> Checked {
 }
 
 /// The flows in short: `secret>send.body`, with `?` for a flow that only decides.
-fn flows(language: Language, script: &str) -> Vec<String> {
+pub(super) fn flows(language: Language, script: &str) -> Vec<String> {
     let Some(flow) = flow_of(language, script) else { return vec!["unknown".to_owned()] };
     let tool = |call: u32| flow.calls[call as usize].tool.clone().unwrap_or("*".to_owned());
     let shown = flow.flows.iter().map(|edge| {
@@ -59,7 +59,7 @@ fn flows(language: Language, script: &str) -> Vec<String> {
     shown
 }
 
-fn reaches(language: Language, script: &str) -> bool {
+pub(super) fn reaches(language: Language, script: &str) -> bool {
     let flows = flows(language, script);
     flows.iter().any(|flow| flow == "unknown" || is_sent(flow) && !flow.ends_with('?'))
 }

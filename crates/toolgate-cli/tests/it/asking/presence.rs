@@ -326,14 +326,29 @@ async fn no_program_of_a_hostile_path_approves() {
     assert!(!matches!(outcome.code, None | Some(0)), "{outcome:?}");
     assert!(has_dialogs() || outcome.stderr.contains("no dialog can be shown"), "{outcome:?}");
     assert!(!place.path().join("dialog.log").exists(), "nothing of it was started");
-    // Nor does one that has the rights of a program of the system, which only root can give.
+}
+
+/// Not even one that has the rights of a program of the system, which only root can give. Everything else
+/// that is needed is there: a terminal, and a person at it.
+#[tokio::test]
+async fn no_password_is_asked_for_by_a_program_of_a_hostile_path() {
+    if has_passwords() {
+        return;
+    }
     let (place, id) = asking_by("password").await;
-    fake(&place, "pkexec", 0);
-    let program = place.path().join("bin/pkexec");
-    fs::set_permissions(program, PermissionsExt::from_mode(0o4755)).unwrap();
-    let outcome = on_desktop(&place, "", &["approve", &id]).await;
-    assert!(!matches!(outcome.code, None | Some(0)), "{outcome:?}");
+    let programs = place.path().join("bin");
+    for program in ["pkexec", "true"] {
+        fake(&place, program, 0);
+        fs::set_permissions(programs.join(program), PermissionsExt::from_mode(0o4755)).unwrap();
+    }
+    fs::set_permissions(&programs, PermissionsExt::from_mode(0o755)).unwrap();
+    let mut command = place.command(&["approve", &id]);
+    command.env("PATH", &programs);
+    let outcome = Typist::run_command(command).end().await;
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    assert!(outcome.stderr.contains("no `pkexec` of the system"), "{outcome:?}");
     assert!(!place.path().join("dialog.log").exists(), "nothing of it was started");
+    assert_eq!(waiting_ids(&place).await, [id], "the question still waits");
 }
 
 /// The requirement belongs to the question, and to the gateway that looks for a grant.

@@ -88,6 +88,33 @@ fn names(result: &Value, field: &str, key: &str) -> Vec<String> {
     entries.iter().map(|entry| entry[key].as_str().unwrap().to_owned()).collect()
 }
 
+/// The second definition of a tool is on another page.
+#[tokio::test]
+async fn a_tool_with_two_definitions_is_neither_listed_nor_called() {
+    for era in [Era::Legacy, Era::Modern] {
+        let server = server(era);
+        let late =
+            json!({ "tools": [tool("read", false), tool("late", true), tool("late", true)] });
+        server.results.lock().insert("tools/list2".to_owned(), late);
+        let fixture = PolicyFixture::new(rules(vec![rule("s_x", Verdict::Deny)]), None);
+        let client = Legacy::guarded(&server, Some(Arc::clone(&fixture.guard))).await;
+        let listed = client.ask("tools/list", json!({})).await.unwrap();
+        assert_eq!(names(&listed, "tools", "name"), ["erase"]);
+        let listed = client.ask("tools/list", json!({ "cursor": "2" })).await.unwrap();
+        assert_eq!(names(&listed, "tools", "name"), ["late", "late"], "one definition, said twice");
+        let error = client.ask("tools/call", json!({ "name": "read" })).await.unwrap_err();
+        assert_eq!((error.code, &*error.message), (-32602, "there is no tool `read`"));
+        // Without a notification the list changes, and both definitions are in one page.
+        let other =
+            json!({ "tools": [tool("new", true), tool("new", false), tool("erase", false)] });
+        server.results.lock().insert("tools/list".to_owned(), other);
+        let listed = client.ask("tools/list", json!({})).await.unwrap();
+        assert_eq!(names(&listed, "tools", "name"), ["erase"]);
+        let error = client.ask("tools/call", json!({ "name": "new" })).await.unwrap_err();
+        assert_eq!((error.code, &*error.message), (-32602, "there is no tool `new`"));
+    }
+}
+
 #[tokio::test]
 async fn denied_tools_are_neither_listed_nor_called() {
     for era in [Era::Legacy, Era::Modern] {

@@ -11,6 +11,7 @@ use base64::{
     engine::{DecodePaddingMode, GeneralPurpose},
 };
 use regex::Regex;
+use toolgate_flow::{base32, hexadecimal};
 use unicode_security::confusable_detection::skeleton;
 
 /// A run of this many digits of an encoding is decoded.
@@ -253,32 +254,9 @@ fn decoded(run: &str) -> Vec<String> {
 
 fn decoded_once(run: &str) -> Vec<String> {
     let standard = run.trim_end_matches('=').replace('-', "+").replace('_', "/");
-    let hex = run.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| {
-        let digit = |byte: u8| char::from(byte).to_digit(16).unwrap_or_default();
-        let pairs = run.as_bytes().chunks_exact(2);
-        let bytes = pairs.map(|pair| digit(pair[0]) << 4 | digit(pair[1]));
-        bytes.filter_map(|byte| u8::try_from(byte).ok()).collect::<Vec<u8>>()
-    });
-    let decoded = [BASE64.decode(standard).ok(), base32(run), hex].into_iter().flatten();
+    let decoded = [BASE64.decode(standard).ok(), base32(run), hexadecimal(run)];
+    let decoded = decoded.into_iter().flatten();
     decoded.filter_map(|bytes| String::from_utf8(bytes).ok()).collect()
-}
-
-fn base32(run: &str) -> Option<Vec<u8>> {
-    let (mut bits, mut count, mut bytes) = (0_u32, 0, Vec::with_capacity(run.len()));
-    for byte in run.trim_end_matches('=').bytes() {
-        let digit = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'2'..=b'7' => byte - b'2' + 26,
-            _ => return None,
-        };
-        bits = (bits << 5 | u32::from(digit)) & 0xfff;
-        count += 5;
-        if count >= 8 {
-            count -= 8;
-            bytes.push(u8::try_from(bits >> count & 0xff).unwrap_or_default());
-        }
-    }
-    Some(bytes)
 }
 
 /// Runs of base64 digits that are cut into pieces of one length, by spaces or ends of lines.
