@@ -44,6 +44,26 @@ pub struct LiveSession {
     pub all_tokens: u64,
 }
 
+impl LiveSession {
+    /// A session that has done nothing yet.
+    pub fn new(id: &Arc<str>, caller: &Arc<str>) -> Self {
+        Self {
+            id: Arc::clone(id),
+            caller: Arc::clone(caller),
+            mode: None,
+            reason: None,
+            searches: 0,
+            calls: 0,
+            found: Vec::new(),
+            loaded: Vec::new(),
+            listed_tools: 0,
+            listed_tokens: 0,
+            all_tools: 0,
+            all_tokens: 0,
+        }
+    }
+}
+
 /// The sessions of a host.
 #[derive(Debug, Default)]
 pub(crate) struct LiveSessions(Mutex<BTreeMap<Arc<str>, Arc<LiveRecord>>>);
@@ -67,20 +87,7 @@ impl LiveSessions {
         caller: &Arc<str>,
         list_changes: watch::Sender<u64>,
     ) -> Arc<LiveRecord> {
-        let session = LiveSession {
-            id: Arc::clone(id),
-            caller: Arc::clone(caller),
-            mode: None,
-            reason: None,
-            searches: 0,
-            calls: 0,
-            found: Vec::new(),
-            loaded: Vec::new(),
-            listed_tools: 0,
-            listed_tokens: 0,
-            all_tools: 0,
-            all_tokens: 0,
-        };
+        let session = LiveSession::new(id, caller);
         let is_reset = AtomicBool::new(false);
         let record = Arc::new(LiveRecord { state: Mutex::new(session), is_reset, list_changes });
         self.0.lock().insert(Arc::clone(id), Arc::clone(&record));

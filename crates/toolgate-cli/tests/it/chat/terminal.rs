@@ -98,6 +98,25 @@ async fn ctrl_c_during_a_question_withdraws_it() {
     assert!(outcome.stderr.contains("Hello to you."), "{outcome:?}");
     let waiting = lab.place.run(&["approve", "--json"]).await.json();
     assert_eq!(waiting, json!([]), "nobody waits for it");
+    // The model is not told that the call may have been made.
+    let told = lab.endpoint.body(1).to_string();
+    assert!(told.contains("while a person was asked about this call; it was not made"), "{told}");
+}
+
+#[tokio::test]
+async fn a_question_at_the_terminal_is_an_event_too() {
+    let plays = vec![calls(API, "kit_counter", json!({})), says(API, "Counted.")];
+    let lab = Lab::with(plays, asks(), json!({})).await;
+    let mut typist = Typist::at_terminal(lab.command(API, &["-p", "Count", "--json"]));
+    typist.sees(ALLOW).await.types("o\n");
+    let outcome = typist.end().await;
+    assert_eq!((outcome.code, lab.called().len()), (Some(0), 1), "{outcome:?}");
+    let screen = format!("{}{}", outcome.stdout, outcome.stderr);
+    assert!(
+        screen.contains("\"type\":\"approval_needed\",\"id\":\"c1\",\"name\":\"kit_counter\""),
+        "{screen}"
+    );
+    assert!(screen.contains("chat wants to call kit_counter"), "{screen}");
 }
 
 #[tokio::test]
