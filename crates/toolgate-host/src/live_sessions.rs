@@ -62,6 +62,13 @@ impl LiveSession {
             all_tokens: 0,
         }
     }
+
+    /// Forgets what was found and loaded.
+    fn forget(&mut self) {
+        self.found.clear();
+        self.loaded.clear();
+        self.searches = 0;
+    }
 }
 
 /// The sessions of a host.
@@ -119,10 +126,7 @@ impl LiveRecord {
     pub(crate) fn take_reset(&self) -> bool {
         let is_reset = self.is_reset.swap(false, Ordering::AcqRel);
         if is_reset {
-            let mut state = self.state.lock();
-            state.found.clear();
-            state.loaded.clear();
-            state.searches = 0;
+            self.state.lock().forget();
         }
         is_reset
     }
@@ -132,8 +136,15 @@ impl ToolHost {
     /// The sessions that exist now. Counts the tokens of all tools, which takes time at the first use.
     pub fn live_sessions(&self) -> Vec<LiveSession> {
         let records = self.inner.live_sessions.0.lock();
-        let mut sessions: Vec<LiveSession> =
-            records.values().map(|record| record.state.lock().clone()).collect();
+        let shown = |record: &Arc<LiveRecord>| {
+            let mut state = record.state.lock().clone();
+            // The session has nothing loaded when its client asks the next time.
+            if record.is_reset.load(Ordering::Acquire) {
+                state.forget();
+            }
+            state
+        };
+        let mut sessions: Vec<LiveSession> = records.values().map(shown).collect();
         drop(records);
         if !sessions.is_empty() {
             let catalog = self.catalog().read();

@@ -20,7 +20,15 @@ const a = await extract<Ticket>(letter);
 const b = await extract(letter, "Person", "who");
 const c = await extract<Person[]>(letter, `who wrote ${1}`);
 const d = await extract<Record<string, boolean>>(letter);"#
-    ), @r"");
+    ), @r#"
+    interface Base { id: number }
+    interface Ticket extends Base { title: string; level?: "low" | "high"; tags: readonly string[]; by: Person | null }
+    type Person = { name: string; "birth-day"?: string };
+    const a = await extract<Ticket>(letter, {"type":"object","properties":{"id":{"type":"number"},"title":{"type":"string"},"level":{"enum":["low","high"]},"tags":{"type":"array","items":{"type":"string"}},"by":{"anyOf":[{"type":"object","properties":{"name":{"type":"string"},"birth-day":{"type":"string"}},"required":["name"]},{"type":"null"}]}},"required":["id","title","tags","by"]});
+    const b = await extract(letter, {"type":"object","properties":{"name":{"type":"string"},"birth-day":{"type":"string"}},"required":["name"]}, "who");
+    const c = await extract<Person[]>(letter, {"type":"array","items":{"type":"object","properties":{"name":{"type":"string"},"birth-day":{"type":"string"}},"required":["name"]}}, `who wrote ${1}`);
+    const d = await extract<Record<string, boolean>>(letter, {"type":"object","additionalProperties":{"type":"boolean"}});
+    "#);
 }
 
 #[test]
@@ -41,7 +49,23 @@ a = await extract(letter, Ticket, hint="a ticket")
 b = await extract(letter, type=Person)
 c = await asyncio.gather(extract(letter, Ticket), extract(letter, Optional[int]))
 d = await extract(letter, dict[str, float])"#
-    ), @r"");
+    ), @r#"
+    from dataclasses import dataclass
+    from typing import Literal, NotRequired, Optional, TypedDict
+    class Person(TypedDict):
+        name: str
+        born: NotRequired[int]
+    @dataclass
+    class Ticket:
+        title: str
+        by: Person
+        level: Literal["low", "high"] = "low"
+        tags: list[str] | None = None
+    a = Ticket(**(await extract(letter, {"type": "object", "properties": {"title": {"type": "string"}, "by": {"type": "object", "properties": {"name": {"type": "string"}, "born": {"type": "integer"}}, "required": ["name"]}, "level": {"enum": ["low", "high"]}, "tags": {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]}}, "required": ["title", "by"], "additionalProperties": False}, hint="a ticket")))
+    b = await extract(letter, type={"type": "object", "properties": {"name": {"type": "string"}, "born": {"type": "integer"}}, "required": ["name"]})
+    c = await asyncio.gather(extract(letter, {"type": "object", "properties": {"title": {"type": "string"}, "by": {"type": "object", "properties": {"name": {"type": "string"}, "born": {"type": "integer"}}, "required": ["name"]}, "level": {"enum": ["low", "high"]}, "tags": {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]}}, "required": ["title", "by"], "additionalProperties": False}), extract(letter, {"anyOf": [{"type": "integer"}, {"type": "null"}]}))
+    d = await extract(letter, {"type": "object", "additionalProperties": {"type": "number"}})
+    "#);
 }
 
 #[test]

@@ -38,28 +38,28 @@ async fn commands_show_and_change_the_chat() {
     --- stdout
     Mode search: asked for: deferred.
     Searches have loaded no tool.
-    Definitions: 0 tokens in the context, 129 if all 4 tools were listed; 0 saved in 0 requests.
+    Definitions: 184 tokens in the context, 129 if all 4 tools were listed; 0 saved in 0 requests.
     Found it.
     Mode search: asked for: deferred.
     Searches have loaded kit_echo.
-    Definitions: 31 tokens in the context, 129 if all 4 tools were listed; 227 saved in 2 requests.
+    Definitions: 215 tokens in the context, 129 if all 4 tools were listed; 0 saved in 2 requests.
     Tokens: 20 new, 10 cache-written, 200 cached, 14 out.
     Cost: 0.0004 US dollars.
     Context window: 0 % of 32,768 tokens.
-    Definitions: 31 tokens in the context, 129 if all 4 tools were listed; 227 saved in 2 requests.
+    Definitions: 215 tokens in the context, 129 if all 4 tools were listed; 0 saved in 2 requests.
      tool                state     tokens
-     kit_echo            loaded        31
      kit_counter         deferred      28
      kit_sleep           deferred      39
      kit_last_cancelled  deferred      31
+     kit_echo            loaded        31
      server  state  tools  tokens  remarks
      kit     ready      4     129
     Mode search: asked for: deferred.
     New.
     --- stderr
     ? echo a message: kit_echo
-    (Tokens: 20 new, 10 cache-written, 200 cached, 14 out. Definitions: 31 tokens in the context, 129 if all 4 tools were listed; 227 saved in 2 requests.)
-    With this model the loaded tools are a part of the conversation. /reset begins a new one without them.
+    (Tokens: 20 new, 10 cache-written, 200 cached, 14 out. Definitions: 215 tokens in the context, 129 if all 4 tools were listed; 0 saved in 2 requests.)
+    The tools that searches have loaded are unloaded with your next question.
     A new chat has begun: Mode code: it was chosen.
     error: there is no mode `warp`; modes are search, hosted, hosted-regex, appended, stable, code, direct
     A new chat has begun.

@@ -47,7 +47,7 @@ async fn a_chat_at_a_terminal_streams_and_asks_in_place() {
     Allow [o]nce, [s]ession, [a]lways (for chat), or [N]o? o
     ← kit_counter: {"count":1}
     Counted.
-    (Tokens: 20 new, 10 cache-written, 200 cached, 14 out. Definitions: 129 tokens in the context, 129 if all 4 tools were listed; 0 saved in 2 requests.)
+    (Tokens: 20 new, 10 cache-written, 200 cached, 14 out. Definitions: 305 tokens in the context, 129 if all 4 tools were listed; 0 saved in 2 requests.)
     > Count again
     → kit_counter {}
     chat wants to call kit_counter of the server kit
@@ -56,7 +56,7 @@ async fn a_chat_at_a_terminal_streams_and_asks_in_place() {
     Allow [o]nce, [s]ession, [a]lways (for chat), or [N]o? n
     ✗ kit_counter: `kit_counter` was not called: a person denied it
     Denied.
-    (Tokens: 20 new, 10 cache-written, 200 cached, 14 out. Definitions: 129 tokens in the context, 129 if all 4 tools were listed; 0 saved in 4 requests.)
+    (Tokens: 20 new, 10 cache-written, 200 cached, 14 out. Definitions: 305 tokens in the context, 129 if all 4 tools were listed; 0 saved in 4 requests.)
     > /exit
     `toolgate chat --resume chat_ID` continues this chat.
     "#);
