@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::{AgentCatalogue, AgentTool, AllowedCallers};
+
 /// How a model finds tools. Each wire has a default and a set of modes that it knows; see
 /// [`Provider::discoveries`](crate::Provider::discoveries).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,11 +32,6 @@ pub enum ToolDiscovery {
 }
 
 impl ToolDiscovery {
-    /// Whether the loop itself answers searches.
-    pub(crate) fn searches_here(self) -> bool {
-        matches!(self, Self::Search | Self::Appended)
-    }
-
     /// Which meta-tools are listed.
     pub(crate) fn meta_mode(self) -> Option<MetaMode> {
         match self {
@@ -61,13 +58,48 @@ pub(crate) const CALL_TOOL: &str = "call_tool";
 /// What the model reads about a search.
 pub(crate) const SEARCH_DESCRIPTION: &str = "Finds tools by what they do. Most tools are not loaded: search before \
     you say that something cannot be done. Found tools can be called from then on.";
-/// What the model reads about [`CALL_TOOL`].
-pub(crate) const CALL_DESCRIPTION: &str =
+/// What the model reads about a search if it has all tools of the beginning.
+const SEARCH_NEW_DESCRIPTION: &str = "Finds tools by what they do, also those that servers have added since the \
+    beginning and that are not in your list.";
+const CALL_DESCRIPTION: &str =
     "Calls a tool that a search described as new. Other tools are called by their own name.";
 /// How many tools a search returns at most.
 pub(crate) const MAX_FOUND: usize = 20;
 /// How many tools a search returns unless the model says.
 pub(crate) const USUAL_FOUND: usize = 5;
+
+/// Our search, and our call of tools that came later, for a wire whose list of tools never grows.
+pub(crate) fn search_and_call() -> Vec<AgentTool> {
+    vec![
+        own_tool(SEARCH_TOOL, SEARCH_DESCRIPTION, search_parameters()),
+        own_tool(CALL_TOOL, CALL_DESCRIPTION, call_parameters()),
+    ]
+}
+
+/// The same, if all tools of the beginning are listed. Without servers none can come.
+pub(crate) fn for_later_tools(catalogue: &AgentCatalogue) -> Vec<AgentTool> {
+    if catalogue.servers.is_empty() {
+        return Vec::new();
+    }
+    let mut own = search_and_call();
+    SEARCH_NEW_DESCRIPTION.clone_into(&mut own[0].description);
+    own
+}
+
+/// A tool of the loop.
+pub(crate) fn own_tool(
+    name: &str,
+    description: &str,
+    input_schema: serde_json::Value,
+) -> AgentTool {
+    AgentTool {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        input_schema,
+        callers: AllowedCallers::DIRECT,
+        ..AgentTool::default()
+    }
+}
 
 /// The parameters of a search.
 pub(crate) fn search_parameters() -> serde_json::Value {
@@ -83,7 +115,7 @@ pub(crate) fn search_parameters() -> serde_json::Value {
 }
 
 /// The parameters of [`CALL_TOOL`].
-pub(crate) fn call_parameters() -> serde_json::Value {
+fn call_parameters() -> serde_json::Value {
     serde_json::json!({
         "type": "object",
         "properties": {

@@ -44,7 +44,7 @@ pub enum AgentEvent {
         /// The text of the result, cut for display.
         preview: String,
     },
-    /// The model searched for tools with our search.
+    /// The model searched for tools, with our search or with that of the provider.
     ToolsFound {
         /// What the model asked for.
         query: String,
@@ -73,6 +73,11 @@ pub enum AgentEvent {
         added: Vec<String>,
         /// Names of tools that went.
         removed: Vec<String>,
+    },
+    /// Tools that searches had loaded were unloaded. A search finds them again.
+    ToolsUnloaded {
+        /// Their names.
+        names: Vec<String>,
     },
     /// A request was answered.
     Usage {

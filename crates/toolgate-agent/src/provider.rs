@@ -1,6 +1,6 @@
 //! The interface of the wires.
 
-use std::{fmt, time::SystemTime};
+use std::{collections::BTreeSet, fmt, time::SystemTime};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -65,6 +65,20 @@ pub trait Provider: fmt::Debug + Send + Sync {
 
     /// Tells the model about a change of the catalogue without a change of the prefix. `None` if the wire cannot.
     fn change(&self, change: &CatalogueChange<'_>) -> Option<WireMessage>;
+
+    /// Tools of the loop itself that the prefix lists: a search, and a call of tools that came later.
+    fn own_tools(&self, _catalogue: &AgentCatalogue) -> Vec<AgentTool> {
+        Vec::new()
+    }
+
+    /// Whether tools that a search has loaded can be unloaded in the middle of a conversation.
+    fn can_unload(&self) -> bool {
+        false
+    }
+
+    /// Takes the definitions of these tools out of our own messages, for wires on which [`Provider::change`] cannot
+    /// take them away. Nothing that the provider wrote changes.
+    fn unload(&self, _history: &mut Vec<WireMessage>, _names: &BTreeSet<String>) {}
 }
 
 /// What all wires have: a model with its settings, a discovery that the wire knows, and a client.
@@ -215,6 +229,8 @@ pub struct ProviderReply {
     pub text: String,
     /// The calls that we must answer.
     pub calls: Vec<WireCall>,
+    /// What the provider's own search was asked, and the tools that it has loaded.
+    pub searches: Vec<(String, Vec<String>)>,
     /// Why the reply ended.
     pub stop: ReplyStop,
     /// The tokens.
@@ -263,7 +279,7 @@ pub struct WireCall {
 pub enum WireCallKind {
     /// Calls a tool.
     Tool,
-    /// Searches for tools.
+    /// Searches for tools, in the wire's own kind of call.
     Search,
 }
 

@@ -1,8 +1,9 @@
 //! The tools of an agent, as its embedder provides them.
 
-use std::{collections::BTreeMap, fmt, fmt::Write as _};
+use std::{collections::BTreeMap, fmt, fmt::Write as _, sync::Arc};
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
@@ -176,6 +177,18 @@ pub struct CallScope {
     pub(crate) name: String,
     pub(crate) cancel: AgentCancel,
     pub(crate) events: UnboundedSender<AgentEvent>,
+    pub(crate) phase: Arc<Mutex<CallPhase>>,
+}
+
+/// How far a call has come. It decides what is said about a call that was stopped.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum CallPhase {
+    /// It has not begun.
+    #[default]
+    Waits,
+    /// A person is asked about it.
+    Asks,
+    Runs,
 }
 
 impl CallScope {
@@ -184,8 +197,10 @@ impl CallScope {
         &self.cancel
     }
 
-    /// Shows that a person must decide. The tool box waits for the answer itself.
+    /// Shows that a person must decide. The tool box waits for the answer itself, and then says so with
+    /// [`CallScope::approval_answered`].
     pub fn approval_needed(&self, reference: impl Into<String>, question: impl Into<String>) {
+        *self.phase.lock() = CallPhase::Asks;
         // Nobody listens to a turn that was dropped.
         let _ = self.events.send(AgentEvent::ApprovalNeeded {
             id: self.id.clone(),
@@ -193,6 +208,11 @@ impl CallScope {
             reference: reference.into(),
             question: question.into(),
         });
+    }
+
+    /// The person has decided. If the turn is stopped from now on, the call may have been made.
+    pub fn approval_answered(&self) {
+        *self.phase.lock() = CallPhase::Runs;
     }
 }
 

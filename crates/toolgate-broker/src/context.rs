@@ -132,6 +132,15 @@ impl SessionContext {
         Self { prompt: Some(prompt), ..self }
     }
 
+    /// Puts another prompt around the one that is set. Without one nothing changes.
+    #[must_use]
+    pub fn map_prompt(
+        self,
+        around: impl FnOnce(Arc<dyn ApprovalPrompt>) -> Arc<dyn ApprovalPrompt>,
+    ) -> Self {
+        Self { prompt: self.prompt.map(around), ..self }
+    }
+
     /// The id of the session in the audit log.
     pub fn id(&self) -> &Arc<str> {
         &self.id

@@ -226,7 +226,7 @@ pub(crate) struct Status {
     #[arg(long, conflicts_with_all = ["tools", "mode"])]
     pub(crate) live: bool,
     /// Make a session of a running gateway forget the tools that it has found and loaded
-    #[arg(long, value_name = "SESSION", requires = "live")]
+    #[arg(long, value_name = "SESSION", conflicts_with_all = ["tools", "mode"])]
     pub(crate) reset: Option<String>,
     #[command(flatten)]
     pub(crate) output: Output,

@@ -93,9 +93,19 @@ enum Purpose {
     Reload,
 }
 
+/// What `TOOLGATE_NO_MCP` says. A word that is neither yes nor no starts nothing.
+fn without_servers() -> Result<bool, Failure> {
+    match variable(NO_MCP).unwrap_or_default().to_ascii_lowercase().as_str() {
+        "1" | "true" | "yes" | "on" => Ok(true),
+        "" | "0" | "false" | "no" | "off" => Ok(false),
+        _ => Err(Failure::usage(format!("{NO_MCP} is neither 1 nor 0"))
+            .hint("`1` starts without servers; unset it to start them")),
+    }
+}
+
 fn load_as(globals: &Globals, purpose: Purpose) -> Result<Loaded, Failure> {
     let environment = environment();
-    let no_servers = globals.no_mcp || variable(NO_MCP).is_some_and(|value| value == "1");
+    let no_servers = globals.no_mcp || without_servers()?;
     let (mut waiting, mut is_folders) = (None, false);
     let (mut folder_file, mut has_own) = (None, false);
     let (path, configuration) = match &globals.config {

@@ -11,7 +11,7 @@ use toolgate_policy::{
 use url::Url;
 
 use crate::document::{Member, Value};
-use crate::keys;
+use crate::keys::{self, nearest};
 use crate::scope::{FileReader, Location, Scope};
 use crate::section::{
     Bounded, Choice as _, Custom, Definitions, Flag, Plain, Section, Setting as _, Word, Wrong,
@@ -373,7 +373,10 @@ fn read_toolset(scope: &mut Scope<'_, '_>, settings: &mut ServerSettings) {
 
 fn toolset(scope: &mut Scope<'_, '_>, member: &Member<'_>, hint: &str) -> Option<ToolsetConfig> {
     scope.nested(member, hint, |scope| {
-        scope.report_unknown::<ToolsetConfig>();
+        // A tool that was to be taken away must not stay because of a letter. Other keys are Anthropic's.
+        let means_enabled = |key: &str| nearest(key, &["enabled"]).is_some();
+        scope.unknown(ProblemSeverity::Error, ToolsetConfig::KEYS, |key| !means_enabled(key));
+        scope.unknown(ProblemSeverity::Warning, ToolsetConfig::KEYS, means_enabled);
         let mut toolset = ToolsetConfig::default();
         toolset.read_keys(scope);
         toolset

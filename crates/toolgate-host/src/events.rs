@@ -9,9 +9,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use tokio::sync::{broadcast, mpsc};
-use toolgate_broker::{ApprovalRequest, BrokerError, CallContext};
+use toolgate_broker::{ApprovalPrompt, ApprovalRequest, BrokerError, CallContext, PersonAnswer};
 use toolgate_catalog::{ServerName, Tool};
 use toolgate_store::QuestionReference;
 use toolgate_upstream::{CallOptions, Progress};
@@ -183,6 +184,35 @@ impl Default for HostEvents {
 impl fmt::Debug for HostEvents {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("HostEvents")
+    }
+}
+
+/// Reports the questions that a person is asked, and the answers.
+#[derive(Debug)]
+pub(crate) struct ReportedPrompt {
+    asks: Arc<dyn ApprovalPrompt>,
+    events: HostEvents,
+}
+
+impl ReportedPrompt {
+    pub(crate) fn new(asks: Arc<dyn ApprovalPrompt>, events: HostEvents) -> Self {
+        Self { asks, events }
+    }
+}
+
+impl ApprovalPrompt for ReportedPrompt {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Option<PersonAnswer>> {
+        Box::pin(async move {
+            let question = || Arc::new(request.clone());
+            self.events.send(|| HostEvent::ApprovalAsked { question: question() });
+            let answer = self.asks.ask(request).await;
+            if let Some(answer) = &answer {
+                let is_allowed = *answer != PersonAnswer::Deny;
+                self.events
+                    .send(|| HostEvent::ApprovalAnswered { question: question(), is_allowed });
+            }
+            answer
+        })
     }
 }
 

@@ -21,7 +21,7 @@ use crate::{
     directory::DirectoryIndex,
     enabled_servers::EnabledServers,
     encoding::{Encoding, EncodingPhase, EncodingQueue, VectorProgress},
-    events::{HostEvent, HostEvents},
+    events::{HostEvent, HostEvents, ReportedPrompt},
     live_catalog::LiveCatalog,
     live_sessions::LiveSessions,
     resources::{ListKind, ResourceHub},
@@ -159,6 +159,8 @@ impl ToolHost {
 
     /// Starts a session of the caller in the context.
     pub fn session_of(&self, context: SessionContext) -> ToolSession {
+        let events = self.inner.events.clone();
+        let context = context.map_prompt(|asks| Arc::new(ReportedPrompt::new(asks, events)));
         ToolSession::new(self.clone(), Arc::new(context))
     }
 

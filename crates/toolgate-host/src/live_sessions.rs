@@ -44,6 +44,33 @@ pub struct LiveSession {
     pub all_tokens: u64,
 }
 
+impl LiveSession {
+    /// A session that has done nothing yet.
+    pub fn new(id: &Arc<str>, caller: &Arc<str>) -> Self {
+        Self {
+            id: Arc::clone(id),
+            caller: Arc::clone(caller),
+            mode: None,
+            reason: None,
+            searches: 0,
+            calls: 0,
+            found: Vec::new(),
+            loaded: Vec::new(),
+            listed_tools: 0,
+            listed_tokens: 0,
+            all_tools: 0,
+            all_tokens: 0,
+        }
+    }
+
+    /// Forgets what was found and loaded.
+    fn forget(&mut self) {
+        self.found.clear();
+        self.loaded.clear();
+        self.searches = 0;
+    }
+}
+
 /// The sessions of a host.
 #[derive(Debug, Default)]
 pub(crate) struct LiveSessions(Mutex<BTreeMap<Arc<str>, Arc<LiveRecord>>>);
@@ -67,20 +94,7 @@ impl LiveSessions {
         caller: &Arc<str>,
         list_changes: watch::Sender<u64>,
     ) -> Arc<LiveRecord> {
-        let session = LiveSession {
-            id: Arc::clone(id),
-            caller: Arc::clone(caller),
-            mode: None,
-            reason: None,
-            searches: 0,
-            calls: 0,
-            found: Vec::new(),
-            loaded: Vec::new(),
-            listed_tools: 0,
-            listed_tokens: 0,
-            all_tools: 0,
-            all_tokens: 0,
-        };
+        let session = LiveSession::new(id, caller);
         let is_reset = AtomicBool::new(false);
         let record = Arc::new(LiveRecord { state: Mutex::new(session), is_reset, list_changes });
         self.0.lock().insert(Arc::clone(id), Arc::clone(&record));
@@ -112,10 +126,7 @@ impl LiveRecord {
     pub(crate) fn take_reset(&self) -> bool {
         let is_reset = self.is_reset.swap(false, Ordering::AcqRel);
         if is_reset {
-            let mut state = self.state.lock();
-            state.found.clear();
-            state.loaded.clear();
-            state.searches = 0;
+            self.state.lock().forget();
         }
         is_reset
     }
@@ -125,8 +136,15 @@ impl ToolHost {
     /// The sessions that exist now. Counts the tokens of all tools, which takes time at the first use.
     pub fn live_sessions(&self) -> Vec<LiveSession> {
         let records = self.inner.live_sessions.0.lock();
-        let mut sessions: Vec<LiveSession> =
-            records.values().map(|record| record.state.lock().clone()).collect();
+        let shown = |record: &Arc<LiveRecord>| {
+            let mut state = record.state.lock().clone();
+            // The session has nothing loaded when its client asks the next time.
+            if record.is_reset.load(Ordering::Acquire) {
+                state.forget();
+            }
+            state
+        };
+        let mut sessions: Vec<LiveSession> = records.values().map(shown).collect();
         drop(records);
         if !sessions.is_empty() {
             let catalog = self.catalog().read();

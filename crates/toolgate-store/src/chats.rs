@@ -16,6 +16,12 @@ pub struct ChatStore {
     folder: PathBuf,
 }
 
+/// The right to continue a chat. The system takes it back when the process ends.
+#[derive(Debug)]
+pub struct ChatLock {
+    _file: File,
+}
+
 /// A chat in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredChat {
@@ -46,6 +52,20 @@ impl ChatStore {
         Ok(self.folder.join("history"))
     }
 
+    /// Keeps other processes from continuing a chat, until the lock is dropped. `None` if another one holds it.
+    pub fn lock(&self, id: &str) -> Result<Option<ChatLock>, StoreError> {
+        let Some(path) = self.path(id) else { return Ok(None) };
+        files::make_folder(&self.folder)?;
+        let path = path.with_extension("lock");
+        let file = files::private_options().write(true).create(true).truncate(false).open(&path);
+        let file = file.map_err(|error| StoreError::new(&path, error))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(ChatLock { _file: file })),
+            Err(fs::TryLockError::WouldBlock) => Ok(None),
+            Err(fs::TryLockError::Error(error)) => Err(StoreError::new(&path, error)),
+        }
+    }
+
     /// Replaces a chat. `head` is one line.
     pub fn save(&self, id: &str, head: &str, content: &str) -> Result<(), StoreError> {
         let path = self.path(id).ok_or_else(|| {
@@ -61,6 +81,7 @@ impl ChatStore {
             for old in self.all().into_iter().skip(MAX_CHATS) {
                 if let Some(path) = self.path(&old.0) {
                     // It is tried again with the next chat.
+                    let _ = fs::remove_file(path.with_extension("lock"));
                     let _ = fs::remove_file(path);
                 }
             }
@@ -130,6 +151,18 @@ mod tests {
         assert_eq!(loaded, Some(("head".to_owned(), "[1,2]\n".to_owned())));
         let list = chats.list();
         assert_eq!((list.len(), list[0].id.as_str(), list[0].head.as_str()), (1, "chat_1", "head"));
+    }
+
+    #[test]
+    fn one_process_continues_a_chat() {
+        let folder = tempfile::tempdir().unwrap();
+        let chats = Store::new(folder.path()).chats();
+        let lock = chats.lock("chat_1").unwrap();
+        assert!(lock.is_some() && chats.lock("chat_1").unwrap().is_none());
+        assert!(chats.lock("chat_2").unwrap().is_some());
+        drop(lock);
+        assert!(chats.lock("chat_1").unwrap().is_some());
+        assert_eq!(chats.list(), []);
     }
 
     #[test]

@@ -52,7 +52,7 @@ use thiserror::Error;
 pub use audit::{
     AuditError, AuditExtent, AuditLimits, AuditLog, AuditPosition, AuditProblem, AuditRecord,
 };
-pub use chats::{ChatStore, MAX_CHAT_BYTES, MAX_CHATS, StoredChat};
+pub use chats::{ChatLock, ChatStore, MAX_CHAT_BYTES, MAX_CHATS, StoredChat};
 pub use choices::{
     ChoiceFile, Choices, Consent, DamagedChoices, MAX_REQUESTS, ServerConsentRequest, SwitchedBy,
 };

@@ -79,9 +79,15 @@ impl LiveFile {
         files::replace(&self.folder.join(format!("{}.json", self.process)), text)
     }
 
-    /// Whether somebody has asked to reset a session. Takes the request.
-    pub fn take_reset(&self, session: &str) -> bool {
-        fs::remove_file(request(&self.folder, session)).is_ok()
+    /// Whether somebody has asked to reset a session.
+    pub fn wants_reset(&self, session: &str) -> bool {
+        request(&self.folder, session).exists()
+    }
+
+    /// Tells the one who asked that the reset is done, and that the file shows it.
+    pub fn end_reset(&self, session: &str) {
+        // Nobody may wait any more.
+        let _ = fs::remove_file(request(&self.folder, session));
     }
 }
 
@@ -135,8 +141,9 @@ mod tests {
 
         let asked = live.ask_for_reset("s_1/../x").unwrap();
         assert_eq!(asked.parent().unwrap(), live.path);
-        assert!(!file.take_reset("s_2"));
-        assert!(file.take_reset("s_1/../x") && !asked.exists());
+        assert!(!file.wants_reset("s_2") && file.wants_reset("s_1/../x"));
+        file.end_reset("s_1/../x");
+        assert!(!file.wants_reset("s_1/../x") && !asked.exists());
         drop(file);
         assert!(live.read().is_empty());
     }

@@ -6,7 +6,6 @@ use futures::{FutureExt, future::BoxFuture};
 use serde_json::Value;
 use toolgate_broker::{ApprovalPrompt, ApprovalRequest, GrantDuration, GrantExtent, PersonAnswer};
 use toolgate_catalog::Fingerprint;
-use toolgate_host::{HostEvent, HostEvents};
 
 /// The answer to an [`ApprovalQuestion`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -85,8 +84,6 @@ type Answering = Pin<Box<dyn Future<Output = Approval> + Send>>;
 #[derive(Clone)]
 pub(crate) struct ApprovalCallback {
     callback: Arc<dyn Fn(ApprovalQuestion) -> Answering + Send + Sync>,
-    /// Where questions and answers are reported.
-    events: Option<HostEvents>,
 }
 
 impl ApprovalCallback {
@@ -95,18 +92,7 @@ impl ApprovalCallback {
         F: Future<Output = Approval> + Send + 'static,
     {
         let callback = Arc::new(move |question| Box::pin(callback(question)) as Answering);
-        Self { callback, events: None }
-    }
-
-    /// Reports questions and answers there.
-    pub(crate) fn reporting(self, events: HostEvents) -> Self {
-        Self { events: Some(events), ..self }
-    }
-
-    fn report(&self, event: impl FnOnce() -> HostEvent) {
-        if let Some(events) = &self.events {
-            events.send(event);
-        }
+        Self { callback }
     }
 }
 
@@ -115,15 +101,10 @@ impl ApprovalPrompt for ApprovalCallback {
         let question = ApprovalQuestion::of(request);
         let asking = async move { (self.callback)(question).await };
         Box::pin(async move {
-            self.report(|| HostEvent::ApprovalAsked { question: Arc::new(request.clone()) });
             // A callback that panics has not allowed anything.
             let answer = AssertUnwindSafe(asking).catch_unwind().await.unwrap_or_else(|_| {
                 tracing::error!("the approval callback panicked; the call is denied");
                 Approval::Deny
-            });
-            self.report(|| HostEvent::ApprovalAnswered {
-                question: Arc::new(request.clone()),
-                is_allowed: answer != Approval::Deny,
             });
             let allow = |lasts| PersonAnswer::Allow { lasts, extent: GrantExtent::Any };
             Some(match answer {

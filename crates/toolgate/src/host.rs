@@ -63,8 +63,6 @@ impl Host {
     }
 
     pub(crate) fn new(inner: toolgate_host::ToolHost, approval: Option<ApprovalCallback>) -> Self {
-        let events = inner.events().clone();
-        let approval = approval.map(|callback| callback.reporting(events));
         Self { inner, approval }
     }
 

@@ -6,14 +6,15 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::sync::broadcast::{self, error::RecvError};
 use toolgate_agent::{
     AgentCatalogue, AgentError, AgentServer, AgentTool, AllowedCallers, CallScope, Conversation,
     ConversationSettings, MetaMode, Provider, SavedConversation, SavedConversationError, ToolBox,
     ToolCaller, ToolContent, ToolOutput, ToolRequest,
 };
-use toolgate_broker::PriorRead;
-use toolgate_catalog::ExposureKind;
-use toolgate_host::{ProviderProgram, ToolQuery, ToolSession};
+use toolgate_broker::{ApprovalRequest, PriorRead};
+use toolgate_catalog::{ExposureKind, Fingerprint};
+use toolgate_host::{HostEvent, ProviderProgram, ToolQuery, ToolSession};
 use toolgate_upstream::CallOptions;
 
 use crate::{Session, ToolResult, call, session::readable};
@@ -196,16 +197,75 @@ impl ToolBox for SessionTools {
         Ok(found.tools.iter().map(|found| found.tool.name.to_string()).collect())
     }
 
-    async fn call(&self, request: ToolRequest, _scope: &CallScope) -> ToolOutput {
+    async fn call(&self, request: ToolRequest, scope: &CallScope) -> ToolOutput {
         let options = CallOptions::default();
+        let mut questions = Questions::of(self.inner(), &request);
         // A cancelled turn drops this future. The call then ends in order: nobody is asked about it any more, the
         // server is told, and the audit log has it.
         let _cancelled_when_dropped = options.cancel.clone().drop_guard();
         let shared = Arc::clone(&self.0);
-        match tokio::spawn(async move { shared.answer(request, options).await }).await {
+        let mut call = tokio::spawn(async move { shared.answer(request, options).await });
+        let result = loop {
+            tokio::select! {
+                biased;
+                () = questions.show(scope) => {}
+                result = &mut call => break result,
+            }
+        };
+        match result {
             Ok(result) => output(&result),
             Err(_) => ToolOutput::error("the call failed inside of toolgate"),
         }
+    }
+}
+
+/// The questions about one call, or about the calls of its script.
+struct Questions {
+    events: broadcast::Receiver<HostEvent>,
+    session: Arc<str>,
+    /// The tool and the hash of its arguments; `None` for a script, which may call any tool.
+    call: Option<(String, Fingerprint)>,
+}
+
+impl Questions {
+    fn of(session: &ToolSession, request: &ToolRequest) -> Self {
+        let events = session.host().events().subscribe();
+        let (name, arguments) = match request.name.as_str() {
+            "call_tool" => (request.arguments["name"].as_str(), &request.arguments["arguments"]),
+            name => (Some(name), &request.arguments),
+        };
+        let is_script = matches!(request.name.as_str(), "run_code" | "resume_run");
+        let call = name.filter(|_| !is_script);
+        let call = call.map(|name| (name.to_owned(), Fingerprint::of(arguments)));
+        Self { events, session: Arc::clone(session.context().id()), call }
+    }
+
+    /// Shows the next event about a question, or waits for ever.
+    async fn show(&mut self, scope: &CallScope) {
+        match self.events.recv().await {
+            Ok(HostEvent::ApprovalAsked { question }) if self.are(&question) => {
+                scope.approval_needed("", question.to_string());
+            }
+            Ok(HostEvent::ApprovalAnswered { question, .. }) if self.are(&question) => {
+                scope.approval_answered();
+            }
+            Ok(HostEvent::ApprovalWaits { call, question })
+                if call.session == self.session
+                    && self.call.as_ref().is_none_or(|(name, _)| *name == call.tool) =>
+            {
+                let text = format!("`{}` waits for an approval: `toolgate approve`", call.tool);
+                scope.approval_needed(question.to_string(), text);
+            }
+            Err(RecvError::Closed) => std::future::pending().await,
+            _ => {}
+        }
+    }
+
+    fn are(&self, question: &ApprovalRequest) -> bool {
+        let is_of = |(name, hash): &(String, Fingerprint)| {
+            *name == question.name && *hash == question.arguments_hash
+        };
+        question.session == self.session && self.call.as_ref().is_none_or(is_of)
     }
 }
 

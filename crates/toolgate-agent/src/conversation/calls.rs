@@ -2,10 +2,12 @@
 
 use std::{
     collections::BTreeMap,
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use futures::{StreamExt as _, stream};
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::{
@@ -13,9 +15,10 @@ use super::{
     drive::{TurnState, calls_refused},
 };
 use crate::{
-    AgentEvent, AllowedCallers, AnsweredCall, CallAnswer, CallScope, ToolCaller, ToolOutput,
-    ToolRequest, WireCall, WireCallKind,
-    discovery::{CALL_TOOL, MAX_FOUND, USUAL_FOUND},
+    AgentEvent, AllowedCallers, AnsweredCall, CallAnswer, CallScope, ToolCaller, ToolDiscovery,
+    ToolOutput, ToolRequest, WireCall, WireCallKind,
+    discovery::{CALL_TOOL, MAX_FOUND, SEARCH_TOOL, USUAL_FOUND},
+    tools::CallPhase,
 };
 
 /// Results must arrive this long before the container of the code expires.
@@ -39,10 +42,13 @@ impl Conversation {
         let left = left.map(|end| {
             end.duration_since(SystemTime::now()).unwrap_or_default().saturating_sub(MARGIN)
         });
-        let why = {
+        let phases: Vec<Arc<Mutex<CallPhase>>> = calls.iter().map(|_| Arc::default()).collect();
+        let stop = {
             let this = &*self;
-            let making = stream::iter(calls.clone().into_iter().enumerate())
-                .map(|(place, call)| async move { (place, this.answer(&call, turn).await) })
+            let making = stream::iter(calls.clone().into_iter().zip(phases.clone()).enumerate())
+                .map(|(place, (call, phase))| async move {
+                    (place, this.answer(&call, turn, phase).await)
+                })
                 .buffer_unordered(parallel);
             tokio::pin!(making);
             let expiry = async {
@@ -61,12 +67,8 @@ impl Conversation {
                         }
                         None => break "",
                     },
-                    () = turn.cancel.cancelled() => {
-                        break "the person cancelled the turn while this call ran; its outcome is not known";
-                    }
-                    () = &mut expiry => {
-                        break "the call took longer than the container of the code lives; its outcome is not known";
-                    }
+                    () = turn.cancel.cancelled() => break "the person cancelled the turn",
+                    () = &mut expiry => break "the container of the code expires",
                 }
             }
         };
@@ -76,7 +78,13 @@ impl Conversation {
                 self.note_found(&answer);
                 answered.push(AnsweredCall { call, answer });
             } else {
-                for refused in calls_refused(vec![call], why) {
+                let phase = *phases[place].lock();
+                let how = match phase {
+                    CallPhase::Waits => "before this call began; it was not made",
+                    CallPhase::Asks => "while a person was asked about this call; it was not made",
+                    CallPhase::Runs => "while this call ran; its outcome is not known",
+                };
+                for refused in calls_refused(vec![call], &format!("{stop} {how}")) {
                     report(turn, &refused);
                     answered.push(refused);
                 }
@@ -100,17 +108,24 @@ impl Conversation {
         self.history.extend(results);
     }
 
-    async fn answer(&self, call: &WireCall, turn: &TurnState) -> CallAnswer {
-        let answer = match (&call.arguments, call.kind) {
+    async fn answer(
+        &self,
+        call: &WireCall,
+        turn: &TurnState,
+        phase: Arc<Mutex<CallPhase>>,
+    ) -> CallAnswer {
+        *phase.lock() = CallPhase::Runs;
+        let searches = call.kind == WireCallKind::Search || self.is_own(SEARCH_TOOL, &call.name);
+        let answer = match (&call.arguments, searches) {
             (Err(text), _) => {
                 let text: String = text.chars().take(200).collect();
                 CallAnswer::Output(ToolOutput::error(format!(
                     "the arguments are not a JSON object: {text}"
                 )))
             }
-            (Ok(arguments), WireCallKind::Search) => self.search(arguments, turn).await,
-            (Ok(arguments), WireCallKind::Tool) => {
-                CallAnswer::Output(self.call(call, arguments, turn).await)
+            (Ok(arguments), true) => self.search(arguments, turn).await,
+            (Ok(arguments), false) => {
+                CallAnswer::Output(self.call(call, arguments, turn, phase).await)
             }
         };
         let answered = AnsweredCall { call: call.clone(), answer };
@@ -141,22 +156,29 @@ impl Conversation {
         CallAnswer::Found(found)
     }
 
-    async fn call(&self, call: &WireCall, arguments: &Value, turn: &TurnState) -> ToolOutput {
+    async fn call(
+        &self,
+        call: &WireCall,
+        arguments: &Value,
+        turn: &TurnState,
+        phase: Arc<Mutex<CallPhase>>,
+    ) -> ToolOutput {
         let (name, arguments) = self.unwrap_call(&call.name, arguments);
-        if let Err(why) = self.check_caller(&name, &call.caller) {
-            return ToolOutput::error(why);
-        }
         turn.emit(AgentEvent::ToolCallStarted {
             id: call.id.clone(),
             name: name.clone(),
             arguments: arguments.clone(),
             caller: call.caller.clone(),
         });
+        if let Err(why) = self.check_caller(&name, &call.caller) {
+            return ToolOutput::error(why);
+        }
         let scope = CallScope {
             id: call.id.clone(),
             name: name.clone(),
             cancel: turn.cancel.clone(),
             events: turn.events.clone(),
+            phase,
         };
         let request =
             ToolRequest { id: call.id.clone(), name, arguments, caller: call.caller.clone() };
@@ -165,7 +187,7 @@ impl Conversation {
 
     /// The tool behind our own `call_tool`. A tool box may have a meta-tool of this name, which is then its own.
     fn unwrap_call(&self, name: &str, arguments: &Value) -> (String, Value) {
-        let ours = self.provider.discovery().searches_here() && name == CALL_TOOL;
+        let ours = self.is_own(CALL_TOOL, name);
         match arguments["name"].as_str().filter(|_| ours) {
             Some(inner) => {
                 let empty = || Value::Object(serde_json::Map::new());
@@ -174,6 +196,11 @@ impl Conversation {
             }
             None => (name.to_owned(), arguments.clone()),
         }
+    }
+
+    /// Whether a call is of this tool of the loop itself, and not of one of the tool box.
+    fn is_own(&self, own: &str, called: &str) -> bool {
+        own == called && self.own.contains(own)
     }
 
     /// Whether this caller may call the tool. Only tools that say so can be called by code.
@@ -194,10 +221,13 @@ impl Conversation {
 
     fn note_found(&mut self, answer: &CallAnswer) {
         let CallAnswer::Found(found) = answer else { return };
+        if self.provider.discovery() == ToolDiscovery::Direct {
+            return;
+        }
         for (tool, _) in found {
             self.loaded.insert(tool.name.clone());
             // This wire appends the definitions of what was found.
-            if self.provider.discovery() == crate::ToolDiscovery::Appended {
+            if self.provider.discovery() == ToolDiscovery::Appended {
                 self.defined.insert(tool.name.clone());
             }
         }

@@ -1,5 +1,7 @@
 //! Changes of the catalogue during a conversation. The prefix stays as it is.
 
+use std::collections::BTreeSet;
+
 use super::{Conversation, drive::TurnState};
 use crate::{AgentEvent, AgentTool, CatalogueChange};
 
@@ -64,21 +66,27 @@ impl Conversation {
         }
     }
 
-    /// Takes away the tools that searches loaded, from the next question on. They can be found again. On wires that
-    /// cannot do that, the tools stay in the context.
-    pub fn unload_tools(&mut self) {
-        self.unloading.append(&mut self.loaded);
+    /// Takes away the tools that searches loaded, from the next question on. They can be found again. Returns whether
+    /// the wire can do that: otherwise the tools stay in the context.
+    pub fn unload_tools(&mut self) -> bool {
+        let can_unload = self.provider.can_unload();
+        if can_unload {
+            self.unloading.append(&mut self.loaded);
+        }
+        can_unload
     }
 
-    /// Tells the model to forget the definitions that searches loaded.
+    /// Takes the definitions that searches loaded out of the context: the provider is told, or our own messages that
+    /// hold them are written anew.
     fn tell_unloaded(&mut self, turn: &TurnState) {
-        let removed: Vec<String> = std::mem::take(&mut self.unloading).into_iter().collect();
-        let present =
-            removed.iter().map(String::as_str).filter(|name| self.catalogue.tool(name).is_some());
-        let names: Vec<&str> = present.filter(|name| self.defined.contains(*name)).collect();
-        if names.is_empty() {
+        let unloaded = std::mem::take(&mut self.unloading);
+        if unloaded.is_empty() {
             return;
         }
+        let present = |name: &&str| self.catalogue.tool(name).is_some();
+        let names: Vec<&str> = unloaded.iter().map(String::as_str).filter(present).collect();
+        let names: Vec<&str> =
+            names.into_iter().filter(|name| self.defined.contains(*name)).collect();
         // Taken away and offered again: the definition is deferred, so it is not loaded any more.
         let change = CatalogueChange {
             added: &[],
@@ -86,10 +94,16 @@ impl Conversation {
             restored: &names,
             catalogue: &self.catalogue,
         };
-        if let Some(message) = self.provider.change(&change) {
+        let told = if names.is_empty() { None } else { self.provider.change(&change) };
+        if let Some(message) = told {
             self.history.push(message);
-            turn.emit(AgentEvent::ToolsChanged { added: Vec::new(), removed });
+        } else {
+            self.provider.unload(&mut self.history, &unloaded);
+            let first: BTreeSet<&String> = self.prefix.tools.iter().collect();
+            // What was appended is not there any more.
+            self.defined.retain(|name| first.contains(name) || !unloaded.contains(name));
         }
+        turn.emit(AgentEvent::ToolsUnloaded { names: unloaded.into_iter().collect() });
     }
 
     /// After a summary the provider knows only the tools of the prefix.

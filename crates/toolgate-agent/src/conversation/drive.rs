@@ -82,6 +82,10 @@ impl Conversation {
             }
             turn.text = reply.text;
             self.history.extend(reply.messages);
+            for (query, names) in reply.searches {
+                self.loaded.extend(names.iter().cloned());
+                turn.emit(AgentEvent::ToolsFound { query, names });
+            }
             if !reply.calls.is_empty() {
                 let by_code = |caller: &ToolCaller| matches!(caller, ToolCaller::Code { .. });
                 let has_code = reply.calls.iter().any(|call| by_code(&call.caller));

@@ -33,7 +33,8 @@ pub struct ConversationSettings {
     pub window: Option<u64>,
     /// From which part of the window on the history is replaced by a summary. More than 1 turns compaction off.
     pub compact_at: f64,
-    /// Whether tools that a search loaded stay loaded after the turn. Without it they are taken away, on wires that can.
+    /// Whether tools that a search loaded stay loaded after the turn. Without it they are unloaded, where
+    /// [`Provider::can_unload`] says so.
     pub keep_loaded_tools: bool,
 }
 
@@ -58,6 +59,8 @@ pub struct Conversation {
     settings: ConversationSettings,
     prefix: WirePrefix,
     meta: Vec<AgentTool>,
+    /// Names of the loop's own tools, which the prefix lists.
+    own: BTreeSet<String>,
     catalogue: AgentCatalogue,
     /// The catalogue that the prefix was written from.
     first: Arc<AgentCatalogue>,
@@ -96,12 +99,14 @@ impl Conversation {
             ToolOffer { instructions: &settings.instructions, catalogue: &catalogue, meta: &meta };
         let prefix = provider.prefix(&offer)?;
         let defined = prefix.tools.iter().cloned().collect();
+        let own = provider.own_tools(&catalogue).into_iter().map(|tool| tool.name).collect();
         Ok(Self {
             provider,
             tools,
             settings,
             prefix,
             meta,
+            own,
             first: Arc::new(catalogue.clone()),
             catalogue,
             generation,
@@ -141,6 +146,11 @@ impl Conversation {
     /// The names of the tools that searches loaded.
     pub fn loaded_tools(&self) -> impl Iterator<Item = &str> {
         self.loaded.iter().map(String::as_str)
+    }
+
+    /// The tools of the loop itself that the model has: a search, and a call of tools that came later.
+    pub fn own_tools(&self) -> Vec<AgentTool> {
+        self.provider.own_tools(&self.first)
     }
 
     /// The tokens of all requests.

@@ -25,6 +25,8 @@ pub struct SavedConversation {
     defined: BTreeSet<String>,
     withdrawn: BTreeSet<String>,
     loaded: BTreeSet<String>,
+    #[serde(default)]
+    unloading: BTreeSet<String>,
     tokens: TokenUse,
     context: u64,
     /// The definitions that the model knows, to tell what has changed since.
@@ -65,6 +67,7 @@ impl Conversation {
             defined: self.defined.clone(),
             withdrawn: self.withdrawn.clone(),
             loaded: self.loaded.clone(),
+            unloading: self.unloading.clone(),
             tokens: self.tokens,
             context: self.context,
             known: self.catalogue.tools().map(|tool| (tool.name.clone(), print(tool))).collect(),
@@ -98,6 +101,7 @@ impl Conversation {
             restored.defined = saved.defined;
             restored.withdrawn = saved.withdrawn;
             restored.loaded = saved.loaded;
+            restored.unloading = saved.unloading;
             restored.forget_changed(&saved.known);
         }
         Ok(restored)

@@ -99,6 +99,10 @@ impl Provider for GeminiGenerate {
     fn change(&self, _: &CatalogueChange<'_>) -> Option<WireMessage> {
         None
     }
+
+    fn own_tools(&self, catalogue: &AgentCatalogue) -> Vec<AgentTool> {
+        wires::own_tools(catalogue, self.endpoint.discovery)
+    }
 }
 
 fn declaration(tool: &AgentTool) -> Value {
@@ -122,8 +126,7 @@ fn response(AnsweredCall { call, answer }: &AnsweredCall) -> Value {
         }) => object.clone(),
         CallAnswer::Output(output) if output.is_error => json!({ "error": output.flat() }),
         CallAnswer::Output(output) => json!({ "output": output.flat() }),
-        // No discovery of this wire has a search that the loop answers.
-        CallAnswer::Found(_) => json!({}),
+        CallAnswer::Found(found) => json!({ "output": wires::found_text(found) }),
     };
     let mut part = json!({ "name": call.name, "response": response });
     // Only models that gave an id expect one.
@@ -231,6 +234,7 @@ impl ReplyDecoder for Decoder {
         let prompt = tokens(usage, "/promptTokenCount") + tokens(usage, "/toolUsePromptTokenCount");
         let cached = tokens(usage, "/cachedContentTokenCount");
         Ok(ProviderReply {
+            searches: Vec::new(),
             text: answer.filter_map(|part| part["text"].as_str()).collect(),
             calls: calls.enumerate().map(|(place, call)| self::call(place, call)).collect(),
             stop: match self.finish.as_deref() {

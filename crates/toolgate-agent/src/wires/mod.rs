@@ -12,7 +12,9 @@ pub use self::{
     responses::OpenAiResponses,
 };
 use crate::{
-    AgentTool, ModelSettings, RequestParts, ToolDiscovery, ToolOffer, WirePrefix, raw::RawObject,
+    AgentCatalogue, AgentTool, ModelSettings, RequestParts, ToolDiscovery, ToolOffer, WirePrefix,
+    discovery::{CALL_TOOL, for_later_tools},
+    raw::RawObject,
 };
 
 /// Begins the body of a request with its fixed fields.
@@ -30,7 +32,7 @@ fn add_extra(prefix: &mut WirePrefix, settings: &ModelSettings) {
     }
 }
 
-/// The tools that a wire without deferred tools lists: all of them, or the meta-tools.
+/// The tools that a wire without deferred tools lists: all of them with those of the loop, or the meta-tools.
 fn listed(
     prefix: &mut WirePrefix,
     offer: &ToolOffer<'_>,
@@ -41,8 +43,40 @@ fn listed(
         return offer.meta.iter().map(write).collect();
     }
     prefix.tools = offer.catalogue.tools().map(|tool| tool.name.clone()).collect();
-    offer.catalogue.tools().map(write).collect()
+    let own = for_later_tools(offer.catalogue);
+    own.iter().chain(offer.catalogue.tools()).map(write).collect()
 }
+
+/// The tools of the loop on a wire without deferred tools. A list that never grows needs them for later tools.
+fn own_tools(catalogue: &AgentCatalogue, discovery: ToolDiscovery) -> Vec<AgentTool> {
+    if discovery == ToolDiscovery::Direct { for_later_tools(catalogue) } else { Vec::new() }
+}
+
+/// What a search has found, in words: for wires on which it loads nothing.
+fn found_text(found: &[(AgentTool, bool)]) -> String {
+    if found.is_empty() {
+        return NOTHING_FOUND.to_owned();
+    }
+    let lines = found.iter().map(|(tool, known)| {
+        if *known { format!("`{}` is in your list of tools.", tool.name) } else { new_tool(tool) }
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// A tool whose definition the model does not have.
+fn new_tool(AgentTool { name, description, input_schema, .. }: &AgentTool) -> String {
+    format!(
+        "{} `{name}`, to be called with {CALL_TOOL}: {description}\nArguments: {input_schema}",
+        NEW_TOOL
+    )
+}
+
+/// How [`new_tool`] begins.
+const NEW_TOOL: &str = "New tool";
+const NOTHING_FOUND: &str = "No tool fits. Search with other words.";
+/// What stands in place of found tools that were unloaded.
+const UNLOADED: &str =
+    "The tools that this search has found were unloaded. Search again to use them.";
 
 /// The arguments of a call, which some wires send as a text.
 fn arguments(text: &str) -> Result<Value, String> {

@@ -14,6 +14,7 @@ use crate::{
 scenarios!(
     a_cancelled_turn_answers_its_calls,
     a_cancelled_reply_leaves_the_question,
+    a_call_that_a_person_was_asked_about_was_not_made,
     a_dropped_turn_is_repaired
 );
 
@@ -48,6 +49,36 @@ async fn a_cancelled_turn_answers_its_calls() {
         );
         assert!(body.contains("And now?"));
     }
+}
+
+async fn a_call_that_a_person_was_asked_about_was_not_made() {
+    let api = WireApi::Completions;
+    let mut said = call("c1", "ask_and_wait", json!({}));
+    said.calls.push(("c2", "wait", json!({})));
+    let plays = vec![streamed(api, &said), streamed(api, &text("Done."))];
+    let direct = |model: &mut toolgate_agent::ModelSettings| {
+        model.discovery = Some(ToolDiscovery::Direct);
+    };
+    let mut lab = Lab::with(api, plays, direct, |_| {}).await;
+    let tools = std::sync::Arc::clone(&lab.tools);
+    let turn = lab.conversation.ask("Go");
+    let cancel = turn.canceller();
+    let stop = async move {
+        tools.waiting.acquire_many(2).await.unwrap().forget();
+        cancel.cancel();
+    };
+    let ((_, end), ()) = tokio::join!(read(turn), stop);
+    assert_eq!(end.unwrap().reason, EndReason::Cancelled);
+    lab.answer("And now?").await;
+    let messages = lab.body(1)["messages"].clone();
+    assert_eq!(
+        messages[3]["content"],
+        "Error: the person cancelled the turn while a person was asked about this call; it was not made"
+    );
+    assert_eq!(
+        messages[4]["content"],
+        "Error: the person cancelled the turn while this call ran; its outcome is not known"
+    );
 }
 
 async fn a_cancelled_reply_leaves_the_question() {

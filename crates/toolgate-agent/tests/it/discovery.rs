@@ -19,6 +19,10 @@ scenarios!(
     anthropic_is_told_about_changes,
     anthropic_without_the_beta_reaches_new_tools_by_name,
     anthropic_unloads_tools_after_a_turn,
+    anthropic_unloads_tools_without_the_beta,
+    hosted_searches_load_tools_and_the_beta_unloads_them,
+    responses_unload_tools,
+    a_list_that_never_grows_reaches_later_tools,
     responses_search_is_answered_with_namespaces,
     responses_hosted_search_has_one_namespace_a_server,
     responses_append_tools,
@@ -104,6 +108,12 @@ async fn anthropic_hosted_search_goes_back_as_it_came() {
         );
         assert_eq!(lab.body(1)["messages"][1]["content"], json!(searched));
         assert_eq!(lab.tools.called(), ["github_create_issue"]);
+        let found = AgentEvent::ToolsFound {
+            query: "issue".into(),
+            names: vec!["github_create_issue".into()],
+        };
+        assert!(events.contains(&found), "{events:?}");
+        assert_eq!(lab.conversation.loaded_tools().collect::<Vec<_>>(), ["github_create_issue"]);
     }
 }
 
@@ -241,6 +251,141 @@ async fn anthropic_unloads_tools_after_a_turn() {
         told,
         json!({"role": "system", "content": [{"type": "tool_removal", "tool": reference}, {"type": "tool_addition", "tool": reference}]})
     );
+}
+
+fn unloading(settings: &mut toolgate_agent::ConversationSettings) {
+    settings.keep_loaded_tools = false;
+}
+
+async fn anthropic_unloads_tools_without_the_beta() {
+    let api = WireApi::Anthropic;
+    let plays = vec![
+        streamed(api, &call("s1", "search_tools", json!({"query": "issue"}))),
+        streamed(api, &call("c1", "github_create_issue", json!({"title": "x"}))),
+        streamed(api, &text("One.")),
+        streamed(api, &text("Two.")),
+    ];
+    let mut lab = Lab::with(api, plays, |_| {}, unloading).await;
+    lab.answer("1").await;
+    // Nothing changes within the turn.
+    assert_eq!(lab.body(2)["messages"][2]["content"][0]["content"][0]["type"], "tool_reference");
+    let (events, end) = lab.ask("2").await;
+    end.unwrap();
+    let unloaded = AgentEvent::ToolsUnloaded { names: vec!["github_create_issue".into()] };
+    assert!(events.contains(&unloaded), "{events:?}");
+    let (before, after) = (lab.body(2), lab.body(3));
+    assert_eq!(
+        after["messages"][2]["content"][0]["content"],
+        json!([{"type": "text", "text": "The tools that this search has found were unloaded. Search again to use them."}])
+    );
+    // Nothing else is another one: neither the tools, nor what the model said, nor the result.
+    assert_eq!(after["tools"], before["tools"]);
+    for place in [0, 1, 3, 4] {
+        assert_eq!(after["messages"][place], before["messages"][place], "{place}");
+    }
+}
+
+async fn hosted_searches_load_tools_and_the_beta_unloads_them() {
+    for is_told in [true, false] {
+        let searched = [
+            json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "tool_search_tool_bm25", "input": {"query": "issue"}, "caller": {"type": "direct"}}),
+            json!({"type": "tool_search_tool_result", "tool_use_id": "srvtoolu_1", "content": {
+                "type": "tool_search_tool_search_result",
+                "tool_references": [{"type": "tool_reference", "tool_name": "github_create_issue"}],
+            }}),
+            json!({"type": "text", "text": "Found.", "citations": null}),
+        ];
+        let plays = vec![
+            Play::Events(anthropic_events(&searched, "end_turn", Value::Null)),
+            streamed(WireApi::Anthropic, &text("Yes.")),
+        ];
+        let hosted = |model: &mut toolgate_agent::ModelSettings| {
+            model.discovery = Some(ToolDiscovery::Hosted);
+            model.tool_changes = is_told;
+        };
+        let mut lab = Lab::with(WireApi::Anthropic, plays, hosted, |_| {}).await;
+        lab.answer("Find").await;
+        assert_eq!(lab.conversation.unload_tools(), is_told);
+        lab.answer("Sure?").await;
+        let messages = lab.body(1)["messages"].clone();
+        assert_eq!(messages[1]["content"], json!(searched));
+        let told = messages.as_array().unwrap().last().unwrap();
+        assert_eq!(told["content"][0]["type"] == "tool_removal", is_told, "{messages}");
+        assert_eq!(lab.conversation.loaded_tools().count() == 0, is_told);
+    }
+}
+
+async fn responses_unload_tools() {
+    let api = WireApi::Responses;
+    for (discovery, search) in [
+        (ToolDiscovery::Search, Play::Events(responses_events(&[search_call("s1", "issue")]))),
+        (
+            ToolDiscovery::Appended,
+            streamed(api, &call("s1", "search_tools", json!({"query": "issue"}))),
+        ),
+    ] {
+        let plays = vec![
+            search,
+            streamed(api, &call("c1", "github_create_issue", json!({"title": "x"}))),
+            streamed(api, &text("One.")),
+            streamed(api, &text("Two.")),
+            streamed(api, &call("s2", "search_tools", json!({"query": "issue"}))),
+            streamed(api, &text("Three.")),
+        ];
+        let mut lab =
+            Lab::with(api, plays, |model| model.discovery = Some(discovery), |_| {}).await;
+        lab.answer("1").await;
+        assert!(lab.body(2)["input"].to_string().contains("Does github_create_issue."));
+        assert!(lab.conversation.unload_tools());
+        lab.answer("2").await;
+        let input = lab.body(3)["input"].to_string();
+        // The call and its result stay, and the definition is gone.
+        assert!(!input.contains("Does github_create_issue."), "{discovery:?}: {input}");
+        assert!(input.contains("\"name\":\"github_create_issue\""), "{discovery:?}: {input}");
+        assert_eq!(lab.body(3)["tools"], lab.body(0)["tools"]);
+        if discovery == ToolDiscovery::Appended {
+            // It can be loaded again.
+            lab.answer("3").await;
+            assert!(lab.body(5)["input"].to_string().contains("Does github_create_issue."));
+        } else {
+            assert_eq!(lab.body(3)["input"][2]["tools"], json!([]));
+        }
+    }
+}
+
+async fn a_list_that_never_grows_reaches_later_tools() {
+    for api in [WireApi::Anthropic, WireApi::Completions, WireApi::Gemini] {
+        let plays = vec![
+            streamed(api, &text("One.")),
+            streamed(api, &call("s1", "search_tools", json!({"query": "_"}))),
+            streamed(
+                api,
+                &call(
+                    "c1",
+                    "call_tool",
+                    json!({"name": "jira_search", "arguments": {"title": "x"}}),
+                ),
+            ),
+            streamed(api, &text("Found.")),
+        ];
+        let direct = |model: &mut toolgate_agent::ModelSettings| {
+            model.discovery = Some(ToolDiscovery::Direct)
+        };
+        let mut lab = Lab::with(api, plays, direct, |_| {}).await;
+        lab.answer("1").await;
+        lab.tools.change(|catalogue| catalogue.listed.push(tool("jira_search", "jira")));
+        assert_eq!(lab.answer("2").await.text, "Found.", "{api:?}");
+        let sent = &lab.endpoint.received()[2].body;
+        assert!(
+            sent.contains("New tool `jira_search`, to be called with call_tool: Does jira_search."),
+            "{api:?}: {sent}"
+        );
+        assert!(sent.contains("`time_now` is in your list of tools."), "{api:?}: {sent}");
+        assert!(!sent.contains("tool_reference"), "{api:?}: {sent}");
+        let calls = lab.tools.calls.lock().clone();
+        assert_eq!(calls[0].name, "jira_search", "{api:?}");
+        assert_eq!(lab.body(0)["tools"], lab.body(3)["tools"], "{api:?}");
+    }
 }
 
 fn search_call(id: &str, query: &str) -> Value {

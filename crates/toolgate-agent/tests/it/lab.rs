@@ -148,6 +148,11 @@ impl ToolBox for TestTools {
                 self.may_go.acquire().await.unwrap().forget();
                 ToolOutput::text("waited")
             }
+            "ask_and_wait" => {
+                scope.approval_needed("q_1", "May it?");
+                self.waiting.add_permits(1);
+                std::future::pending().await
+            }
             "ask" => {
                 scope.approval_needed("q_1", "May it?");
                 ToolOutput::text("allowed")

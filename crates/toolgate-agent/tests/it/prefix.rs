@@ -32,8 +32,9 @@ async fn no_byte_before_the_breakpoint_changes() {
         let provider = crate::lab::model(api, &crate::endpoint::Endpoint::start(Vec::new()).await)
             .provider()
             .unwrap();
-        for (&discovery, tool_changes) in
-            provider.discoveries().iter().flat_map(|mode| [(mode, false), (mode, true)])
+        let ways = [(false, true), (true, true), (false, false), (true, false)];
+        for (&discovery, (tool_changes, keeps)) in
+            provider.discoveries().iter().flat_map(|mode| ways.map(|way| (mode, way)))
         {
             let search = || match (api, discovery) {
                 (WireApi::Responses, ToolDiscovery::Search) => {
@@ -58,7 +59,7 @@ async fn no_byte_before_the_breakpoint_changes() {
                 model.extra.insert("metadata".to_owned(), json!({}));
             };
             let of_conversation = |settings: &mut toolgate_agent::ConversationSettings| {
-                settings.keep_loaded_tools = false;
+                settings.keep_loaded_tools = keeps;
             };
             let mut lab = Lab::with(api, plays, of_model, of_conversation).await;
             if api == WireApi::Gemini || api == WireApi::Completions {
@@ -81,13 +82,16 @@ async fn no_byte_before_the_breakpoint_changes() {
             for (turn, request) in requests.iter().enumerate() {
                 let (fixed, messages) = parts(api, request);
                 if let Some((fixed_before, messages_before)) = before {
-                    assert_eq!(fixed, fixed_before, "{api:?} {discovery:?}, request {turn}");
-                    assert_eq!(
-                        messages[..messages_before.len()],
-                        messages_before,
-                        "{api:?} {discovery:?}, request {turn}"
-                    );
-                    assert!(messages.len() > messages_before.len());
+                    let what =
+                        format!("{api:?} {discovery:?} {tool_changes} {keeps}, request {turn}");
+                    assert_eq!(fixed, fixed_before, "{what}");
+                    // Where the provider cannot be told, our own answers to searches are written anew between turns.
+                    let is_told = api == WireApi::Anthropic && tool_changes;
+                    let anew = !keeps && !is_told && lab.conversation.provider().can_unload();
+                    let same =
+                        if anew && [3, 5].contains(&turn) { 2 } else { messages_before.len() };
+                    assert_eq!(messages[..same], messages_before[..same], "{what}");
+                    assert!(anew || messages.len() > messages_before.len(), "{what}");
                 }
                 before = Some((fixed, messages));
             }

@@ -13,6 +13,7 @@ use crate::{
 scenarios!(
     a_restored_conversation_sends_the_same_bytes,
     changes_since_are_told,
+    what_was_to_be_unloaded_is_unloaded_after_a_restart,
     another_wire_is_refused
 );
 
@@ -61,6 +62,23 @@ async fn changes_since_are_told() {
     assert_eq!(told["content"][0]["tool"], json!({"type": "tool_reference", "name": "logs_read"}));
     assert_eq!(told["content"][1]["tool"]["definition"]["name"], "jira_search");
     assert_eq!(lab.body(0)["tools"], lab.body(1)["tools"]);
+}
+
+async fn what_was_to_be_unloaded_is_unloaded_after_a_restart() {
+    let api = WireApi::Anthropic;
+    let plays = vec![
+        streamed(api, &call("s1", "search_tools", json!({"query": "issue"}))),
+        streamed(api, &text("One.")),
+        streamed(api, &text("Two.")),
+    ];
+    let unload =
+        |settings: &mut toolgate_agent::ConversationSettings| settings.keep_loaded_tools = false;
+    let mut lab = Lab::with(api, plays, |model| model.tool_changes = true, unload).await;
+    lab.answer("1").await;
+    lab.conversation = restored(&lab, api);
+    lab.answer("2").await;
+    let told = lab.body(2)["messages"][5].clone();
+    assert_eq!(told["content"][0]["type"], "tool_removal", "{told}");
 }
 
 async fn another_wire_is_refused() {

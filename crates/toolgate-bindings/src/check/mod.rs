@@ -24,6 +24,7 @@
 //! ```
 
 mod awaiting;
+mod extract_types;
 mod finding;
 mod flow;
 mod literal;
@@ -121,6 +122,11 @@ pub fn check(
         && !is_script(language, &text)
     {
         text = inner.into();
+    }
+    if refusal(&text, language).is_none()
+        && let Some(expanded) = extract_types::expand(language, &text)
+    {
+        text = expanded.into();
     }
     let mut report = FindingCollector::new(&text);
     let outcome = match refusal(&text, language) {

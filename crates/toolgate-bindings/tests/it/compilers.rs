@@ -161,7 +161,10 @@ fn the_declaration_of_extract_gives_the_type_of_the_schema() {
     let right = format!(
         "const made = extract(7, {schema}, \"x\");\n\
          const checked: Promise<{{ title: string; level?: \"low\" | \"high\"; tags?: number[] }}> = made;\n\
-         const word: Promise<boolean> = extract({{}}, \"boolean\");\n"
+         const word: Promise<boolean> = extract({{}}, \"boolean\");\n\
+         interface Ticket {{ title: string }}\n\
+         const typed: Promise<Ticket> = extract<Ticket>(7, \"a ticket\");\n\
+         const alone: Promise<Ticket> = extract<Ticket>(7);\n"
     );
     assert_eq!(typescript_errors(&[declared, ("uses.ts", &right)]), "");
     let wrong = format!("const made: Promise<{{ title: number }}> = extract(7, {schema});\n");

@@ -67,8 +67,8 @@ pub(crate) async fn run(globals: &Globals, arguments: &Serve) -> CommandResult {
         };
         tokio::spawn(stop.clone().run_until_cancelled_owned(reloader.run()))
     };
-    let publishing =
-        live::publish(loaded.writable_store().ok(), loaded.path.clone(), hosts.clone());
+    let (store, path) = (loaded.writable_store().ok(), loaded.path.clone());
+    let publishing = live::publish(store, path, hosts.clone(), passthrough.clone());
     let publishing = tokio::spawn(stop.clone().run_until_cancelled_owned(publishing));
     let watching;
     if let Some((listener, address, access)) = listener {

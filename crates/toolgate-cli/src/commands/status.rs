@@ -27,7 +27,7 @@ const NOT_WATCHED: &str =
 
 #[expect(clippy::too_many_lines, reason = "one part after the other of what is shown")]
 pub(crate) async fn run(globals: &Globals, arguments: &Status) -> CommandResult {
-    if arguments.live {
+    if arguments.live || arguments.reset.is_some() {
         return live::run(arguments).await;
     }
     let loaded = load::load(globals)?;

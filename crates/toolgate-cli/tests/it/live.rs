@@ -59,7 +59,7 @@ async fn a_live_session_shows_its_mode_what_it_found_and_what_it_saved() {
     for part in [
         id,
         "deferred (stable): asked for: deferred",
-        "1 searches, 1 calls",
+        "1 search, 1 call\n",
         "found: weather_",
         "saved",
     ] {
@@ -84,8 +84,10 @@ async fn a_reset_from_outside_unloads_what_a_session_has_found() {
     let shown = session(&workplace, "the loaded tools are shown", found).await;
     let id = shown["id"].as_str().unwrap();
 
-    let reset = workplace.run(&["status", "--live", "--reset", id]).await;
+    let reset = workplace.run(&["status", "--reset", id]).await;
     assert_eq!(reset.code, Some(0), "{reset:?}");
+    // It shows what is so now.
+    assert!(reset.stdout.contains(id) && !reset.stdout.contains("loaded:"), "{reset:?}");
     notification(&mut client, "notifications/tools/list_changed").await;
     assert_eq!(names(&list(&mut client).await), names(&before));
     let empty = |it: &Value| it["loaded"] == json!([]) && it["found"] == json!([]);
@@ -99,4 +101,18 @@ async fn a_reset_from_outside_unloads_what_a_session_has_found() {
     error: no running gateway has a session `s_0`
       hint: `toolgate status --live` shows the sessions
     ");
+}
+
+#[tokio::test]
+async fn a_session_that_is_passed_through_is_shown() {
+    let workplace = workplace(false);
+    let mut client = workplace.connect(&["--passthrough", "notes"]).await;
+    list(&mut client).await;
+    let shown = session(&workplace, "the session is shown", |it| it.is_object()).await;
+    assert_eq!(shown["mode"], "pass-through");
+    assert_eq!(shown["reason"], "the server `notes` is served as it is");
+    assert_eq!(shown["calls"], 0);
+    let tool = list(&mut client).await[0]["name"].as_str().unwrap().to_owned();
+    call(&mut client, &tool, json!({})).await;
+    session(&workplace, "its call is counted", |it| it["calls"] == 1).await;
 }

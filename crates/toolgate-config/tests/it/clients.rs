@@ -82,12 +82,15 @@ fn the_messages_api() {
         r#"{ "mcpServers": {
           "a": { "command": "x", "default_config": { "enabled": "no" } },
           "b": { "command": "x", "configs": [{ "enabled": false }] },
-          "c": { "command": "x", "configs": { "find": { "enabeld": false } } }
+          "c": { "command": "x", "configs": { "find": { "enabeld": false } } },
+          "d": { "command": "x", "configs": { "find": { "cache_control": {} } } }
         } }"#,
     );
     insta::assert_snapshot!(shown(&wrong));
     assert!(wrong.servers[0].transport.is_err(), "a tool that should be hidden is not shown");
     assert!(wrong.servers[1].transport.is_err(), "a tool that should be hidden is not shown");
+    assert!(wrong.servers[2].transport.is_err(), "a letter does not bring back a tool");
+    assert!(wrong.servers[3].transport.is_ok(), "other keys are Anthropic's");
 }
 
 #[test]

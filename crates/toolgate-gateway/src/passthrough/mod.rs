@@ -13,7 +13,7 @@ mod tools;
 use std::{
     collections::VecDeque,
     sync::{
-        Arc,
+        Arc, Weak,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -25,7 +25,7 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolgate_broker::{Admitted, Broker, Caller, RawChannel, SessionContext};
 use toolgate_catalog::Fingerprint;
-use toolgate_host::{HostSettings, PassthroughGuard, ServerSetup};
+use toolgate_host::{HostSettings, LiveSession, PassthroughGuard, ServerSetup};
 use toolgate_mcp::{ErrorObject, JsonObject, meta, methods};
 use toolgate_upstream::{
     ConnectionClient, ConnectionHandler as _, InputRequest, RawRequest, ServerSpec,
@@ -49,6 +49,8 @@ pub struct PassthroughFactory {
     /// How often it was replaced.
     generation: AtomicU64,
     guard: Arc<PassthroughGuard>,
+    /// The sessions, and how many calls each has made.
+    sessions: Mutex<Vec<(Weak<SessionContext>, Arc<AtomicU64>)>>,
 }
 
 /// A request that may be sent, with the resource subscriptions in it.
@@ -69,6 +71,8 @@ struct PassthroughService {
     entries: EntryLists,
     /// The clients of the connection, for decisions and records.
     session: Arc<SessionContext>,
+    /// How many calls it has made.
+    calls: Arc<AtomicU64>,
     /// Admitted calls for which the server asked for input. They continue without another decision.
     waiting_for_input: Mutex<VecDeque<(Fingerprint, Admitted)>>,
     /// The log level that the client wants, where only one of the two eras has a way to say it.
@@ -91,7 +95,8 @@ impl PassthroughFactory {
     }
 
     fn of(server: Arc<dyn ServerConnector>, guard: Arc<PassthroughGuard>) -> Self {
-        Self { server: RwLock::new(server), generation: AtomicU64::new(0), guard }
+        let (generation, sessions) = (AtomicU64::new(0), Mutex::default());
+        Self { server: RwLock::new(server), generation, guard, sessions }
     }
 
     /// Applies the policy to requests and records them. Allowed requests are passed on unchanged.
@@ -103,6 +108,22 @@ impl PassthroughFactory {
     /// Decides on requests and records them.
     pub fn guard(&self) -> &PassthroughGuard {
         &self.guard
+    }
+
+    /// The sessions that exist now, for those who look from outside.
+    pub fn live_sessions(&self) -> Vec<LiveSession> {
+        let mut sessions = self.sessions.lock();
+        sessions.retain(|(session, _)| session.strong_count() > 0);
+        let live = sessions.iter().filter_map(|(session, calls)| {
+            let session = session.upgrade()?;
+            Some(LiveSession {
+                mode: Some("pass-through".to_owned()),
+                reason: Some(format!("the server `{}` is served as it is", self.guard.server())),
+                calls: calls.load(Ordering::Relaxed),
+                ..LiveSession::new(session.id(), &session.caller().name)
+            })
+        });
+        live.collect()
     }
 
     /// Replaces the settings of the server for the sessions that begin later, if it is in these
@@ -138,10 +159,13 @@ impl ServiceFactory for PassthroughFactory {
             let telling = CancellationToken::new();
             let notifier = tell_of_reloads(guard.reloads(), Arc::clone(&router));
             tokio::spawn(telling.clone().run_until_cancelled_owned(notifier));
+            let (session, calls) = (Arc::new(SessionContext::new(caller)), Arc::default());
+            self.sessions.lock().push((Arc::downgrade(&session), Arc::clone(&calls)));
             let service = PassthroughService {
                 _telling: telling.drop_guard(),
                 connection,
-                session: Arc::new(SessionContext::new(caller)),
+                session,
+                calls,
                 waiting_for_input: Mutex::default(),
                 guard,
                 router,

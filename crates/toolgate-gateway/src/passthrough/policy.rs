@@ -1,6 +1,6 @@
 //! Applies the policy to requests. Allowed requests are passed on unchanged.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
 use serde_json::{Value, json};
 use toolgate_broker::{Admitted, BrokerError, CallContext};
@@ -38,6 +38,9 @@ const MAX_WAITING: usize = 256;
 impl PassthroughService {
     /// Answers a request if the policy allows it.
     pub(super) async fn answer(&self, mut request: IncomingRequest) -> Result<Value, ErrorObject> {
+        if request.method == methods::TOOLS_CALL {
+            self.calls.fetch_add(1, Ordering::Relaxed);
+        }
         match MethodTreatment::of(&request.method) {
             MethodTreatment::Judged => self.judge(request).await,
             MethodTreatment::Listen => {

@@ -7,10 +7,13 @@
 mod reply;
 mod request;
 
+use std::collections::BTreeSet;
+
 use crate::{
-    AgentCatalogue, AgentError, AnsweredCall, CatalogueChange, ModelSettings, Provider,
+    AgentCatalogue, AgentError, AgentTool, AnsweredCall, CatalogueChange, ModelSettings, Provider,
     ProviderError, ProviderReply, ReplyDecoder, RequestParts, ToolDiscovery, ToolOffer,
     WireEndpoint, WireMessage, WirePrefix, WireRequest,
+    discovery::{for_later_tools, search_and_call},
 };
 
 /// The wire of Anthropic, and of endpoints that speak it.
@@ -58,11 +61,11 @@ impl Provider for AnthropicMessages {
     }
 
     fn decoder(&self) -> Box<dyn ReplyDecoder> {
-        Box::new(reply::Decoder::new(self.endpoint.discovery))
+        Box::new(reply::Decoder::new())
     }
 
     fn read(&self, body: &str) -> Result<ProviderReply, ProviderError> {
-        reply::read(body, self.endpoint.discovery)
+        reply::read(body)
     }
 
     fn user_text(&self, text: &str) -> WireMessage {
@@ -70,10 +73,38 @@ impl Provider for AnthropicMessages {
     }
 
     fn results(&self, answered: &[AnsweredCall], _: &AgentCatalogue) -> Vec<WireMessage> {
-        vec![request::results(answered)]
+        vec![self.write_results(answered)]
     }
 
     fn change(&self, change: &CatalogueChange<'_>) -> Option<WireMessage> {
         self.write_change(change)
+    }
+
+    fn own_tools(&self, catalogue: &AgentCatalogue) -> Vec<AgentTool> {
+        let mut own = match self.endpoint.discovery {
+            ToolDiscovery::Search => search_and_call(),
+            ToolDiscovery::Direct if !self.endpoint.settings.tool_changes => {
+                for_later_tools(catalogue)
+            }
+            _ => Vec::new(),
+        };
+        if self.endpoint.settings.tool_changes {
+            // The model is told of later tools.
+            own.truncate(1);
+        }
+        own
+    }
+
+    fn can_unload(&self) -> bool {
+        let is_told = self.endpoint.settings.tool_changes;
+        match self.endpoint.discovery {
+            ToolDiscovery::Search => true,
+            ToolDiscovery::Hosted | ToolDiscovery::HostedRegex => is_told,
+            _ => false,
+        }
+    }
+
+    fn unload(&self, history: &mut Vec<WireMessage>, names: &BTreeSet<String>) {
+        request::unload(history, names);
     }
 }

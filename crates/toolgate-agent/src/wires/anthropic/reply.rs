@@ -9,15 +9,14 @@ use serde_json::{Value, value::RawValue};
 
 use crate::{
     CodeContainer, ProviderError, ProviderReply, ReplyDecoder, ReplyDelta, ReplyStop, TokenUse,
-    ToolCaller, ToolDiscovery, WireCall, WireCallKind, WireMessage,
-    discovery::SEARCH_TOOL,
+    ToolCaller, WireCall, WireCallKind, WireMessage,
     http::{refused, unreadable},
     raw::{RawObject, merge, raw_array},
     wires::{arguments, tokens},
 };
 
 /// Reads a whole message.
-pub(super) fn read(body: &str, discovery: ToolDiscovery) -> Result<ProviderReply, ProviderError> {
+pub(super) fn read(body: &str) -> Result<ProviderReply, ProviderError> {
     #[derive(Deserialize)]
     struct Whole<'a> {
         #[serde(borrow, default)]
@@ -32,12 +31,11 @@ pub(super) fn read(body: &str, discovery: ToolDiscovery) -> Result<ProviderReply
         .map_err(|_| unreadable("it is no message of Anthropic's API"))?;
     let blocks: Vec<String> =
         whole.content.into_iter().map(|block| block.get().to_owned()).collect();
-    Ok(reply(&blocks, whole.stop_reason.as_deref(), &whole.usage, &whole.container, discovery))
+    Ok(reply(&blocks, whole.stop_reason.as_deref(), &whole.usage, &whole.container))
 }
 
 /// Puts a streamed message together. A block without deltas keeps its bytes.
 pub(super) struct Decoder {
-    discovery: ToolDiscovery,
     blocks: BTreeMap<u64, Block>,
     stop: Option<String>,
     usage: Value,
@@ -70,9 +68,8 @@ struct Event<'a> {
 }
 
 impl Decoder {
-    pub(super) fn new(discovery: ToolDiscovery) -> Self {
+    pub(super) fn new() -> Self {
         Self {
-            discovery,
             blocks: BTreeMap::new(),
             stop: None,
             usage: Value::Object(serde_json::Map::new()),
@@ -190,8 +187,7 @@ impl ReplyDecoder for Decoder {
         let broken: Vec<(String, String)> =
             self.blocks.values().filter_map(Block::broken_input).collect();
         let blocks: Vec<String> = self.blocks.into_values().map(Block::finish).collect();
-        let mut reply =
-            reply(&blocks, self.stop.as_deref(), &self.usage, &self.container, self.discovery);
+        let mut reply = reply(&blocks, self.stop.as_deref(), &self.usage, &self.container);
         for (id, input) in broken {
             if let Some(call) = reply.calls.iter_mut().find(|call| call.id == id) {
                 call.arguments = Err(input);
@@ -232,13 +228,7 @@ fn hosted(block: &Value) -> Option<String> {
     is_hosted.then(|| name.to_owned())
 }
 
-fn reply(
-    blocks: &[String],
-    stop: Option<&str>,
-    usage: &Value,
-    container: &Value,
-    discovery: ToolDiscovery,
-) -> ProviderReply {
+fn reply(blocks: &[String], stop: Option<&str>, usage: &Value, container: &Value) -> ProviderReply {
     let views: Vec<Value> =
         blocks.iter().map(|block| serde_json::from_str(block).unwrap_or_default()).collect();
     let text = views.iter().filter(|block| block["type"] == "text");
@@ -263,7 +253,8 @@ fn reply(
             vec![WireMessage::from_text(message)]
         },
         text: text.filter_map(|block| block["text"].as_str()).collect(),
-        calls: calls.map(|block| call(block, discovery)).collect(),
+        calls: calls.map(call).collect(),
+        searches: searches(&views),
         stop,
         tokens: TokenUse {
             new: tokens(usage, "/input_tokens"),
@@ -275,7 +266,21 @@ fn reply(
     }
 }
 
-fn call(block: &Value, discovery: ToolDiscovery) -> WireCall {
+/// The searches of the provider that have loaded tools.
+fn searches(blocks: &[Value]) -> Vec<(String, Vec<String>)> {
+    let results = blocks.iter().filter(|block| block["type"] == "tool_search_tool_result");
+    let searches = results.filter_map(|result| {
+        let found = result["content"]["tool_references"].as_array()?;
+        let names = found.iter().filter_map(|tool| tool["tool_name"].as_str()).map(str::to_owned);
+        let asked = blocks.iter().find(|block| block["id"] == result["tool_use_id"]);
+        let input = asked.map(|block| &block["input"]);
+        let query = input.and_then(|input| input["query"].as_str().or(input["pattern"].as_str()));
+        Some((query.unwrap_or_default().to_owned(), names.collect()))
+    });
+    searches.collect()
+}
+
+fn call(block: &Value) -> WireCall {
     let text = |name: &str| block[name].as_str().unwrap_or_default().to_owned();
     let caller = &block["caller"];
     let caller = match caller["type"].as_str() {
@@ -284,13 +289,11 @@ fn call(block: &Value, discovery: ToolDiscovery) -> WireCall {
             ToolCaller::Code { program: caller["tool_id"].as_str().unwrap_or_default().to_owned() }
         }
     };
-    let name = text("name");
-    let searches = discovery.searches_here() && name == SEARCH_TOOL;
     let input = &block["input"];
     WireCall {
         id: text("id"),
-        kind: if searches { WireCallKind::Search } else { WireCallKind::Tool },
-        name,
+        kind: WireCallKind::Tool,
+        name: text("name"),
         arguments: if input.is_object() { Ok(input.clone()) } else { Err(input.to_string()) },
         caller,
         echo: Value::Null,

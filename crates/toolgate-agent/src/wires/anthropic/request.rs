@@ -1,17 +1,14 @@
 //! What we send.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::AnthropicMessages;
 use crate::{
     AgentTool, AnsweredCall, CallAnswer, CatalogueChange, Provider as _, RequestParts, ToolCaller,
     ToolContent, ToolDiscovery, ToolOffer, ToolOutput, WireMessage, WirePrefix, WireRequest,
-    discovery::{
-        CALL_DESCRIPTION, CALL_TOOL, SEARCH_DESCRIPTION, SEARCH_TOOL, call_parameters,
-        search_parameters,
-    },
-    raw::raw_array,
-    wires,
+    raw::raw_array, wires,
 };
 
 const VERSION: &str = "2023-06-01";
@@ -51,12 +48,6 @@ impl AnthropicMessages {
         let catalogue = offer.catalogue;
         let mut tools = Vec::new();
         match self.endpoint.discovery {
-            ToolDiscovery::Search => {
-                tools.push(own_tool(SEARCH_TOOL, SEARCH_DESCRIPTION, &search_parameters()));
-                if !self.endpoint.settings.tool_changes {
-                    tools.push(own_tool(CALL_TOOL, CALL_DESCRIPTION, &call_parameters()));
-                }
-            }
             ToolDiscovery::Hosted | ToolDiscovery::RemoteServers => {
                 tools.push(json!({ "type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25" }));
             }
@@ -65,6 +56,8 @@ impl AnthropicMessages {
             }
             _ => {}
         }
+        let own = self.own_tools(catalogue);
+        tools.extend(own.iter().map(|tool| self.definition(tool, false)));
         if self.endpoint.settings.programmatic {
             tools.push(json!({ "type": CODE_EXECUTION, "name": "code_execution" }));
         }
@@ -123,8 +116,10 @@ impl AnthropicMessages {
     }
 
     fn definition(&self, tool: &AgentTool, deferred: bool) -> Value {
+        let AgentTool { name, description, input_schema, .. } = tool;
+        let schema = wires::schema(input_schema);
         let mut definition =
-            own_tool(&tool.name, &tool.description, &wires::schema(&tool.input_schema));
+            json!({ "name": name, "description": description, "input_schema": schema });
         if deferred {
             definition["defer_loading"] = true.into();
         }
@@ -163,9 +158,6 @@ impl AnthropicMessages {
         if self.endpoint.settings.tool_changes {
             betas.extend([BETA_TOOL_CHANGES, BETA_INLINE_TOOLS]);
         }
-        if let Some(container) = parts.container {
-            body = body.value("container", container.id.as_str());
-        }
         if !parts.tools_allowed {
             body = body.value("tool_choice", json!({ "type": "none" }));
         }
@@ -173,6 +165,10 @@ impl AnthropicMessages {
         body = body
             .field("messages", &raw_array(messages))
             .value("stream", self.endpoint.settings.stream);
+        // It comes and goes, so it stands after what is cached.
+        if let Some(container) = parts.container {
+            body = body.value("container", container.id.as_str());
+        }
         let mut headers = vec![("anthropic-version", VERSION.to_owned())];
         if !betas.is_empty() {
             headers.push(("anthropic-beta", betas.join(",")));
@@ -199,24 +195,68 @@ impl AnthropicMessages {
         let content: Vec<Value> = removed.chain(restored).chain(added).collect();
         Some(WireMessage::new(&json!({ "role": "system", "content": content })))
     }
+
+    /// One user message with nothing but results: calls of code are not accepted with anything else beside them.
+    pub(super) fn write_results(&self, answered: &[AnsweredCall]) -> WireMessage {
+        // Only deferred tools can be named by a reference.
+        let defers = self.endpoint.discovery != ToolDiscovery::Direct;
+        let blocks = answered.iter().map(|answered| result(answered, defers));
+        WireMessage::new(&json!({ "role": "user", "content": blocks.collect::<Vec<_>>() }))
+    }
+}
+
+/// Takes the definitions of these tools out of the answers to our searches.
+pub(super) fn unload(history: &mut Vec<WireMessage>, names: &BTreeSet<String>) {
+    let is_unloaded = |block: &Value| {
+        let new = |name: &String| format!("{} `{name}`", wires::NEW_TOOL);
+        match block["type"].as_str() {
+            Some("tool_reference") => {
+                block["tool_name"].as_str().is_some_and(|name| names.contains(name))
+            }
+            Some("text") => block["text"]
+                .as_str()
+                .is_some_and(|text| names.iter().any(|name| text.starts_with(&new(name)))),
+            _ => false,
+        }
+    };
+    for message in history {
+        let mut value = message.to_value();
+        if value["role"] != "user" {
+            continue;
+        }
+        let mut changed = false;
+        let results = value["content"].as_array_mut().into_iter().flatten();
+        for result in results.filter(|block| block["type"] == "tool_result") {
+            let Some(blocks) = result["content"].as_array_mut() else { continue };
+            let before = blocks.len();
+            blocks.retain(|block| !is_unloaded(block));
+            if blocks.len() == before {
+                continue;
+            }
+            changed = true;
+            if blocks.is_empty() {
+                blocks.push(json!({ "type": "text", "text": wires::UNLOADED }));
+            }
+        }
+        if changed {
+            *message = WireMessage::new(&value);
+        }
+    }
 }
 
 pub(super) fn user_text(text: &str) -> WireMessage {
     WireMessage::new(&json!({ "role": "user", "content": [{ "type": "text", "text": text }] }))
 }
 
-/// One user message with nothing but results: calls of code are not accepted with anything else beside them.
-pub(super) fn results(answered: &[AnsweredCall]) -> WireMessage {
-    let blocks: Vec<Value> = answered.iter().map(result).collect();
-    WireMessage::new(&json!({ "role": "user", "content": blocks }))
-}
-
-fn result(answered: &AnsweredCall) -> Value {
+fn result(answered: &AnsweredCall, defers: bool) -> Value {
     let (content, is_error) = match &answered.answer {
         CallAnswer::Output(output) => {
             (output_blocks(output, &answered.call.caller), output.is_error)
         }
-        CallAnswer::Found(found) => (found_blocks(found), false),
+        CallAnswer::Found(found) if defers => (found_blocks(found), false),
+        CallAnswer::Found(found) => {
+            (vec![json!({ "type": "text", "text": wires::found_text(found) })], false)
+        }
     };
     let mut block =
         json!({ "type": "tool_result", "tool_use_id": answered.call.id, "content": content });
@@ -243,20 +283,14 @@ fn output_blocks(output: &ToolOutput, caller: &ToolCaller) -> Vec<Value> {
 
 fn found_blocks(found: &[(AgentTool, bool)]) -> Vec<Value> {
     if found.is_empty() {
-        return vec![json!({ "type": "text", "text": "No tool fits. Search with other words." })];
+        return vec![json!({ "type": "text", "text": wires::NOTHING_FOUND })];
     }
     let blocks = found.iter().map(|(tool, known)| {
         if *known {
             json!({ "type": "tool_reference", "tool_name": tool.name })
         } else {
-            let AgentTool { name, description, input_schema, .. } = tool;
-            let text = format!("New tool `{name}`, to be called with {CALL_TOOL}: {description}\nArguments: {input_schema}");
-            json!({ "type": "text", "text": text })
+            json!({ "type": "text", "text": wires::new_tool(tool) })
         }
     });
     blocks.collect()
-}
-
-fn own_tool(name: &str, description: &str, input_schema: &Value) -> Value {
-    json!({ "name": name, "description": description, "input_schema": input_schema })
 }

@@ -95,8 +95,7 @@ impl Provider for ChatCompletions {
                     format!("Error: {}", output.flat())
                 }
                 CallAnswer::Output(output) => output.flat(),
-                // No discovery of this wire has a search that the loop answers.
-                CallAnswer::Found(_) => String::new(),
+                CallAnswer::Found(found) => wires::found_text(found),
             };
             WireMessage::new(
                 &json!({ "role": "tool", "tool_call_id": call.id, "content": content }),
@@ -107,6 +106,10 @@ impl Provider for ChatCompletions {
 
     fn change(&self, _: &CatalogueChange<'_>) -> Option<WireMessage> {
         None
+    }
+
+    fn own_tools(&self, catalogue: &AgentCatalogue) -> Vec<AgentTool> {
+        wires::own_tools(catalogue, self.endpoint.discovery)
     }
 }
 

@@ -161,6 +161,7 @@ fn reply(message: WireMessage, finish: Option<&str>, usage: &Value) -> ProviderR
         (tokens(usage, "/prompt_tokens"), tokens(usage, "/prompt_tokens_details/cached_tokens"));
     let is_empty = text.is_empty() && calls.is_empty();
     ProviderReply {
+        searches: Vec::new(),
         messages: if is_empty { Vec::new() } else { vec![message] },
         text,
         calls,

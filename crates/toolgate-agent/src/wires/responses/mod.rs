@@ -7,10 +7,13 @@
 mod reply;
 mod request;
 
+use std::collections::BTreeSet;
+
 use crate::{
-    AgentCatalogue, AgentError, AnsweredCall, CatalogueChange, ModelSettings, Provider,
+    AgentCatalogue, AgentError, AgentTool, AnsweredCall, CatalogueChange, ModelSettings, Provider,
     ProviderError, ProviderReply, ReplyDecoder, RequestParts, ToolDiscovery, ToolOffer,
     WireEndpoint, WireMessage, WirePrefix, WireRequest,
+    discovery::{SEARCH_TOOL, own_tool, search_parameters},
 };
 
 /// The wire of `OpenAI`, and of endpoints that speak it.
@@ -52,11 +55,11 @@ impl Provider for OpenAiResponses {
     }
 
     fn decoder(&self) -> Box<dyn ReplyDecoder> {
-        Box::new(reply::Decoder::new(self.endpoint.discovery))
+        Box::new(reply::Decoder::new())
     }
 
     fn read(&self, body: &str) -> Result<ProviderReply, ProviderError> {
-        reply::read(body, self.endpoint.discovery)
+        reply::read(body)
     }
 
     fn user_text(&self, text: &str) -> WireMessage {
@@ -69,5 +72,26 @@ impl Provider for OpenAiResponses {
 
     fn change(&self, change: &CatalogueChange<'_>) -> Option<WireMessage> {
         self.write_change(change)
+    }
+
+    fn own_tools(&self, catalogue: &AgentCatalogue) -> Vec<AgentTool> {
+        match self.endpoint.discovery {
+            ToolDiscovery::Search | ToolDiscovery::Appended => {
+                vec![own_tool(
+                    SEARCH_TOOL,
+                    &request::describe_search(catalogue),
+                    search_parameters(),
+                )]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn can_unload(&self) -> bool {
+        matches!(self.endpoint.discovery, ToolDiscovery::Search | ToolDiscovery::Appended)
+    }
+
+    fn unload(&self, history: &mut Vec<WireMessage>, names: &BTreeSet<String>) {
+        request::unload(history, names);
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, value::RawValue};
 
 use crate::{
     ProviderError, ProviderReply, ReplyDecoder, ReplyDelta, ReplyStop, TokenUse, ToolCaller,
-    ToolDiscovery, WireCall, WireCallKind, WireMessage,
+    WireCall, WireCallKind, WireMessage,
     discovery::SEARCH_TOOL,
     http::{refused, unreadable},
     wires::{arguments, tokens},
@@ -28,16 +28,15 @@ struct Whole<'a> {
 }
 
 /// Reads a whole response.
-pub(super) fn read(body: &str, discovery: ToolDiscovery) -> Result<ProviderReply, ProviderError> {
+pub(super) fn read(body: &str) -> Result<ProviderReply, ProviderError> {
     let whole: Whole<'_> = serde_json::from_str(body)
         .map_err(|_| unreadable("it is no response of the Responses API"))?;
     let items = whole.output.iter().filter_map(|item| WireMessage::parse(item.get())).collect();
-    reply(items, &whole, discovery)
+    reply(items, &whole)
 }
 
 /// Collects the items of a stream. Each one is kept as it was when it was done.
 pub(super) struct Decoder {
-    discovery: ToolDiscovery,
     items: BTreeMap<u64, WireMessage>,
     response: Option<String>,
     effect: bool,
@@ -57,8 +56,8 @@ struct Event<'a> {
 }
 
 impl Decoder {
-    pub(super) fn new(discovery: ToolDiscovery) -> Self {
-        Self { discovery, items: BTreeMap::new(), response: None, effect: false }
+    pub(super) fn new() -> Self {
+        Self { items: BTreeMap::new(), response: None, effect: false }
     }
 }
 
@@ -121,7 +120,7 @@ impl ReplyDecoder for Decoder {
         if items.is_empty() {
             items = whole.output.iter().filter_map(|item| WireMessage::parse(item.get())).collect();
         }
-        match reply(items, &whole, self.discovery) {
+        match reply(items, &whole) {
             Err(error) if error.is_temporary() && self.effect => {
                 Err(ProviderError::Cut { after_effect: true })
             }
@@ -160,11 +159,7 @@ fn hosted(item: &Value) -> Option<String> {
     (!ours && !kind.ends_with("_output")).then(|| kind.trim_end_matches("_call").to_owned())
 }
 
-fn reply(
-    items: Vec<WireMessage>,
-    whole: &Whole<'_>,
-    discovery: ToolDiscovery,
-) -> Result<ProviderReply, ProviderError> {
+fn reply(items: Vec<WireMessage>, whole: &Whole<'_>) -> Result<ProviderReply, ProviderError> {
     if whole.status.as_deref() == Some("failed") {
         return Err(failure(&whole.error, false));
     }
@@ -183,7 +178,8 @@ fn reply(
     let reason = whole.incomplete_details["reason"].as_str();
     Ok(ProviderReply {
         text: text.collect(),
-        calls: views.iter().filter_map(|item| call(item, discovery)).collect(),
+        calls: views.iter().filter_map(call).collect(),
+        searches: views.iter().filter_map(search).collect(),
         stop: match (whole.status.as_deref(), reason) {
             (Some("incomplete"), Some("max_output_tokens")) => ReplyStop::MaxTokens,
             (Some("incomplete"), Some("content_filter")) => ReplyStop::Refused,
@@ -204,7 +200,21 @@ fn reply(
     })
 }
 
-fn call(item: &Value, discovery: ToolDiscovery) -> Option<WireCall> {
+/// A search of the provider that has loaded tools. Its output does not say what was asked.
+fn search(item: &Value) -> Option<(String, Vec<String>)> {
+    if item["type"] != "tool_search_output" || item["execution"] == "client" {
+        return None;
+    }
+    let mut names = Vec::new();
+    for entry in item["tools"].as_array()? {
+        let inner = entry["tools"].as_array();
+        let tools = inner.map_or(std::slice::from_ref(entry), Vec::as_slice);
+        names.extend(tools.iter().filter_map(|tool| tool["name"].as_str()).map(str::to_owned));
+    }
+    Some((String::new(), names))
+}
+
+fn call(item: &Value) -> Option<WireCall> {
     let text = |name: &str| item[name].as_str().unwrap_or_default().to_owned();
     let caller = &item["caller"];
     let by_program = caller["type"] == "program";
@@ -212,9 +222,6 @@ fn call(item: &Value, discovery: ToolDiscovery) -> Option<WireCall> {
         program: caller["caller_id"].as_str().unwrap_or_default().to_owned(),
     };
     let kind = match item["type"].as_str()? {
-        "function_call" if discovery.searches_here() && item["name"] == SEARCH_TOOL => {
-            WireCallKind::Search
-        }
         "function_call" => WireCallKind::Tool,
         "tool_search_call" if item["execution"] == "client" => WireCallKind::Search,
         _ => return None,

@@ -1,13 +1,15 @@
 //! What we send.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::OpenAiResponses;
 use crate::{
-    AgentCatalogue, AgentTool, AnsweredCall, CallAnswer, CatalogueChange, RequestParts, ToolCaller,
-    ToolContent, ToolDiscovery, ToolOffer, ToolOutput, WireCallKind, WireMessage, WirePrefix,
-    WireRequest,
-    discovery::{SEARCH_DESCRIPTION, SEARCH_TOOL, search_parameters},
+    AgentCatalogue, AgentTool, AnsweredCall, CallAnswer, CatalogueChange, Provider as _,
+    RequestParts, ToolCaller, ToolContent, ToolDiscovery, ToolOffer, ToolOutput, WireCallKind,
+    WireMessage, WirePrefix, WireRequest,
+    discovery::{SEARCH_DESCRIPTION, SEARCH_TOOL},
     raw::raw_array,
     wires,
 };
@@ -45,24 +47,20 @@ impl OpenAiResponses {
     fn tools(&self, offer: &ToolOffer<'_>) -> Vec<Value> {
         let catalogue = offer.catalogue;
         let mut tools = Vec::new();
+        let own = self.own_tools(catalogue);
         match self.endpoint.discovery {
-            ToolDiscovery::Search => tools.push(json!({
-                "type": "tool_search",
-                "execution": "client",
-                "description": describe_search(catalogue),
-                "parameters": search_parameters(),
+            ToolDiscovery::Search => tools.extend(own.iter().map(|search| {
+                json!({
+                    "type": "tool_search",
+                    "execution": "client",
+                    "description": search.description,
+                    "parameters": search.input_schema,
+                })
             })),
             ToolDiscovery::Hosted => {
                 tools.push(json!({ "type": "tool_search", "execution": "server" }));
             }
-            ToolDiscovery::Appended => tools.push(json!({
-                "type": "function",
-                "name": SEARCH_TOOL,
-                "description": describe_search(catalogue),
-                "parameters": search_parameters(),
-                "strict": false,
-            })),
-            _ => {}
+            _ => tools.extend(own.iter().map(|search| self.function(search, false))),
         }
         if self.endpoint.settings.programmatic {
             tools.push(json!({ "type": "programmatic_tool_calling" }));
@@ -214,6 +212,50 @@ impl OpenAiResponses {
     }
 }
 
+/// Takes the definitions of these tools out of the answers to our searches.
+pub(super) fn unload(history: &mut Vec<WireMessage>, names: &BTreeSet<String>) {
+    let values: Vec<Value> = history.iter().map(WireMessage::to_value).collect();
+    let is_search = |item: &&Value| item["type"] == "function_call" && item["name"] == SEARCH_TOOL;
+    let searches: Vec<&Value> =
+        values.iter().filter(is_search).map(|item| &item["call_id"]).collect();
+    let mut places = values.iter();
+    history.retain_mut(|message| {
+        let Some(item) = places.next() else { return true };
+        let changed = match item["type"].as_str() {
+            Some("tool_search_output") if item["execution"] == "client" => without(item, names),
+            Some("additional_tools") => without(item, names),
+            Some("function_call_output") if searches.contains(&&item["call_id"]) => {
+                let mut item = item.clone();
+                item["output"] = wires::UNLOADED.into();
+                Some(item)
+            }
+            _ => None,
+        };
+        let Some(item) = changed else { return true };
+        let is_empty = item["type"] == "additional_tools" && item["tools"] == json!([]);
+        *message = WireMessage::new(&item);
+        !is_empty
+    });
+}
+
+/// An item without the definitions of these tools; `None` if it has none of them.
+fn without(item: &Value, names: &BTreeSet<String>) -> Option<Value> {
+    let is_kept = |tool: &Value| tool["name"].as_str().is_none_or(|name| !names.contains(name));
+    let mut changed = item.clone();
+    let tools = changed["tools"].as_array_mut()?;
+    for namespace in tools.iter_mut() {
+        if let Some(inner) = namespace.get_mut("tools").and_then(Value::as_array_mut) {
+            inner.retain(is_kept);
+        }
+    }
+    // A namespace may have the name of a tool.
+    tools.retain(|entry| match &entry["tools"] {
+        Value::Array(inner) => !inner.is_empty(),
+        _ => is_kept(entry),
+    });
+    (changed != *item).then_some(changed)
+}
+
 pub(super) fn user_text(text: &str) -> WireMessage {
     let content = json!([{ "type": "input_text", "text": text }]);
     WireMessage::new(&json!({ "type": "message", "role": "user", "content": content }))
@@ -243,14 +285,14 @@ fn additional_tools(tools: &[Value]) -> Value {
 
 fn found_text(found: &[(AgentTool, bool)]) -> String {
     if found.is_empty() {
-        return "No tool fits. Search with other words.".to_owned();
+        return wires::NOTHING_FOUND.to_owned();
     }
     let names: Vec<&str> = found.iter().map(|(tool, _)| tool.name.as_str()).collect();
     format!("Found, and loaded: {}", names.join(", "))
 }
 
 /// The model does not see deferred namespaces, so the description of the search names the servers.
-fn describe_search(catalogue: &AgentCatalogue) -> String {
+pub(super) fn describe_search(catalogue: &AgentCatalogue) -> String {
     let mut text = SEARCH_DESCRIPTION.to_owned();
     let servers = catalogue.servers.iter().take(NAMED_SERVERS);
     let lines: Vec<String> = servers

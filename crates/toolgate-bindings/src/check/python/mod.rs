@@ -88,7 +88,7 @@ pub(super) fn looks_like(text: &str) -> bool {
     })
 }
 
-fn parse_script(text: &str) -> Result<Parsed<ModModule>, ParseError> {
+pub(super) fn parse_script(text: &str) -> Result<Parsed<ModModule>, ParseError> {
     let parsed = parse(text, ParseOptions::from(Mode::Module))?;
     // In this mode the parser returns a module.
     parsed.try_into_module().ok_or_else(|| ParseError {

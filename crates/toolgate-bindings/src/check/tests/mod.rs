@@ -1,5 +1,6 @@
 //! Scripts and what is found in them.
 
+mod extract_types;
 mod fixture;
 mod flow;
 mod flow_corpus;

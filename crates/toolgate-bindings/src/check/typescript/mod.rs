@@ -201,7 +201,7 @@ pub(super) fn parses(text: &str) -> bool {
 }
 
 /// Parses a module, for top-level `await`. The engine makes an async function of it, for `return`.
-fn parse<'a>(allocator: &'a Allocator, text: &'a str) -> ParserReturn<'a> {
+pub(super) fn parse<'a>(allocator: &'a Allocator, text: &'a str) -> ParserReturn<'a> {
     let kind = SourceType::ts().with_module(true);
     let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
     Parser::new(allocator, text, kind).with_options(options).parse()

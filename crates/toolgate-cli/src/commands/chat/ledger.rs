@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use serde::Serialize;
-use toolgate_agent::{AgentEvent, ToolDiscovery};
+use serde_json::json;
+use toolgate_agent::{AgentEvent, AgentTool, Conversation, ToolDiscovery};
 use toolgate_catalog::{ExposureKind, TokenCounter, grouped};
 use toolgate_host::ToolSession;
 
@@ -11,6 +12,8 @@ use toolgate_host::ToolSession;
 #[derive(Debug)]
 pub(super) struct Ledger {
     discovery: ToolDiscovery,
+    /// The definitions of the loop's own tools.
+    own: Vec<String>,
     /// The tokens of each tool.
     tools: HashMap<String, u64>,
     /// What is in every request from the start.
@@ -37,7 +40,19 @@ pub(super) struct Savings {
 }
 
 impl Ledger {
-    pub(super) fn new(session: &ToolSession, discovery: ToolDiscovery) -> Self {
+    /// For a conversation, with the requests and saved tokens of before.
+    pub(super) fn of(
+        session: &ToolSession,
+        conversation: &Conversation,
+        (requests, saved): (u64, u64),
+    ) -> Self {
+        let own: Vec<String> = conversation.own_tools().iter().map(definition).collect();
+        let ledger = Self::new(session, conversation.provider().discovery(), &own);
+        let found = conversation.loaded_tools().filter(|name| !ledger.listed.contains(*name));
+        Self { found: found.map(str::to_owned).collect(), requests, saved, ..ledger }
+    }
+
+    fn new(session: &ToolSession, discovery: ToolDiscovery, own: &[String]) -> Self {
         let host = session.host();
         let (catalog, exposure) = (host.catalog().read(), host.exposure());
         let (mut tools, mut listed) = (HashMap::new(), BTreeSet::new());
@@ -57,22 +72,24 @@ impl Ledger {
             ToolDiscovery::Code => Some(ExposureKind::Code),
             _ => None,
         };
-        let base = match meta {
+        let count = |text: &str| TokenCounter::shared().count(text) as u64;
+        let base: u64 = match meta {
             Some(kind) => {
                 listed.clear();
-                let count = |text: String| TokenCounter::shared().count(&text) as u64;
-                session.meta_tools(kind).iter().map(|tool| count(tool.to_string())).sum()
+                session.meta_tools(kind).iter().map(|tool| count(&tool.to_string())).sum()
             }
             None => listed.iter().filter_map(|name| tools.get(name)).sum(),
         };
-        Self { discovery, tools, base, found: BTreeSet::new(), listed, requests: 0, saved: 0 }
+        let base = base + own.iter().map(|tool| count(tool)).sum::<u64>();
+        let (found, own) = (BTreeSet::new(), own.to_vec());
+        Self { discovery, own, tools, base, found, listed, requests: 0, saved: 0 }
     }
 
     /// Counts the tools of now.
     pub(super) fn refresh(&mut self, session: &ToolSession) {
         let Self { requests, saved, .. } = *self;
         let found = std::mem::take(&mut self.found);
-        *self = Self { found, requests, saved, ..Self::new(session, self.discovery) };
+        *self = Self { found, requests, saved, ..Self::new(session, self.discovery, &self.own) };
     }
 
     /// Counts what an event says.
@@ -82,8 +99,9 @@ impl Ledger {
                 let new = names.iter().filter(|name| !self.listed.contains(*name));
                 self.found.extend(new.cloned());
             }
-            AgentEvent::ToolsChanged { removed, .. } => {
-                for name in removed {
+            AgentEvent::ToolsChanged { removed: gone, .. }
+            | AgentEvent::ToolsUnloaded { names: gone } => {
+                for name in gone {
                     self.found.remove(name);
                 }
             }
@@ -94,6 +112,11 @@ impl Ledger {
             }
             _ => {}
         }
+    }
+
+    /// The requests so far, and the tokens that they have saved.
+    pub(super) fn totals(&self) -> (u64, u64) {
+        (self.requests, self.saved)
     }
 
     /// The tools that searches have loaded.
@@ -135,4 +158,9 @@ impl Ledger {
     fn in_context(&self) -> u64 {
         self.base + self.found.iter().filter_map(|name| self.tools.get(name)).sum::<u64>()
     }
+}
+
+/// A definition as toolgate counts it.
+fn definition(AgentTool { name, description, input_schema, .. }: &AgentTool) -> String {
+    json!({ "name": name, "description": description, "inputSchema": input_schema }).to_string()
 }

@@ -110,9 +110,13 @@ impl ModelChoice {
                 self.name,
                 if self.url.is_some() { " and the path of --url" } else { "" }
             )),
-            ProviderError::Status { status: 429, .. } => {
-                Some("wait, or ask another model with --model".to_owned())
-            }
+            ProviderError::Status { status: 429, retry_after, .. } => Some(match retry_after {
+                Some(wait) => format!(
+                    "wait {} s, as the provider says, or ask another model with --model",
+                    wait.as_secs()
+                ),
+                None => "wait, or ask another model with --model".to_owned(),
+            }),
             ProviderError::Unreachable(_) => Some(match (&self.url, self.address.needs_key()) {
                 (Some(_), _) => "check --url, and that the server there runs".to_owned(),
                 (None, false) => format!(

@@ -18,6 +18,8 @@ pub(super) struct Screen {
     style: Style,
     /// Whether the last piece of text did not end its line.
     is_open: bool,
+    /// The calls without a result: id, tool, and both with the arguments.
+    open_calls: Vec<(String, String, String)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +42,7 @@ impl Screen {
             (false, false) if io::stdout().is_terminal() => Style::Stream,
             (false, false) => Style::Whole,
         };
-        Self { style, is_open: false }
+        Self { style, is_open: false, open_calls: Vec::new() }
     }
 
     /// Shows an event: as a line of JSON, or as text.
@@ -53,12 +55,22 @@ impl Screen {
         }
         match event {
             AgentEvent::TextDelta { text } if self.style != Style::Whole => self.text(text),
-            AgentEvent::ToolCallStarted { name, arguments, .. } => {
-                self.note(&format!("→ {}", shown(&call(name, arguments), LONGEST)));
+            AgentEvent::ToolCallStarted { id, name, arguments, .. } => {
+                let call = call(name, arguments);
+                self.note(&format!("→ {}", shown(&call, LONGEST)));
+                self.open_calls.push((id.clone(), name.clone(), call));
             }
-            AgentEvent::ToolResult { name, is_error, preview, .. } => {
+            AgentEvent::ToolResult { id, name, is_error, preview, .. } => {
                 let mark = if *is_error { "✗" } else { "←" };
-                self.note(&format!("{mark} {name}: {}", shown(preview, LONGEST)));
+                let call = self.closed(id).unwrap_or_else(|| name.clone());
+                self.note(&format!(
+                    "{mark} {}: {}",
+                    shown(&call, LONGEST / 2),
+                    shown(preview, LONGEST)
+                ));
+            }
+            AgentEvent::ToolsFound { query, names } if query.is_empty() => {
+                self.note(&format!("? {}", names.join(", ")));
             }
             AgentEvent::ToolsFound { query, names } => {
                 let found = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
@@ -71,8 +83,13 @@ impl Screen {
                 let (added, removed) = (added.len(), removed.len());
                 self.note(&format!("The tools have changed: {added} added, {removed} removed."));
             }
+            AgentEvent::ToolsUnloaded { names } => {
+                let tools = if names.len() == 1 { "tool is" } else { "tools are" };
+                self.note(&format!("{} {tools} unloaded.", names.len()));
+            }
             AgentEvent::Retry { attempt, wait, reason, discards_text } => {
-                let discards = if *discards_text { " The text above does not count." } else { "" };
+                let discards = *discards_text && self.style != Style::Whole;
+                let discards = if discards { " The text above does not count." } else { "" };
                 let seconds = wait.as_secs_f64();
                 self.note(&format!(
                     "Attempt {attempt} failed: {reason}. The next one is in {seconds:.1} s.{discards}"
@@ -82,14 +99,25 @@ impl Screen {
                 let before = grouped(*tokens_before);
                 self.note(&format!("A summary has replaced the conversation of {before} tokens."));
             }
+            // The next calls are of another reply.
+            AgentEvent::Usage { .. } => self.open_calls.clear(),
             AgentEvent::Done(end) => self.done(end, ledger),
             _ => {}
         }
         Ok(())
     }
 
+    /// A call that has ended: with its arguments if another call of the same tool is open or was made beside it.
+    fn closed(&mut self, id: &str) -> Option<String> {
+        let place = self.open_calls.iter().position(|(open, ..)| open == id)?;
+        let (_, name, call) = &self.open_calls[place];
+        let beside = self.open_calls.iter().filter(|(_, other, _)| other == name).count() > 1;
+        Some(if beside { call.clone() } else { name.clone() })
+    }
+
     fn done(&mut self, end: &TurnEnd, ledger: &Ledger) {
         self.finish();
+        self.open_calls.clear();
         if self.style == Style::Whole && !end.text.is_empty() {
             print::line(&end.text);
         }

@@ -7,7 +7,7 @@ use serde_json::json;
 use toolgate::setup::SavedChat;
 use toolgate_broker::new_id;
 use toolgate_policy::definitions::shown;
-use toolgate_store::{ChatStore, StoredChat, utc};
+use toolgate_store::{ChatLock, ChatStore, StoredChat, utc};
 
 use crate::{
     cli::ChatMode,
@@ -28,6 +28,23 @@ pub(super) struct ChatHead {
     pub(super) mode: Option<ChatMode>,
     /// The first question.
     pub(super) title: String,
+    /// What was asked for when it began, since its messages need it.
+    #[serde(flatten)]
+    pub(super) options: ChatOptions,
+    /// Why its mode is what it is.
+    #[serde(default)]
+    pub(super) reason: String,
+    /// How many requests it has made, and the tokens that they have saved.
+    #[serde(default)]
+    pub(super) saved: (u64, u64),
+}
+
+/// What a chat was begun with.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct ChatOptions {
+    pub(super) programmatic: bool,
+    pub(super) tool_changes: bool,
 }
 
 /// The file of a chat.
@@ -36,6 +53,8 @@ pub(super) struct ChatFile {
     store: ChatStore,
     pub(super) id: String,
     pub(super) head: ChatHead,
+    /// Nobody else continues it meanwhile.
+    _lock: Option<ChatLock>,
 }
 
 /// A chat that goes on.
@@ -48,12 +67,14 @@ impl ChatFile {
     /// A new chat. Its file is written after the first turn.
     pub(super) fn new(store: ChatStore, head: ChatHead) -> Self {
         let id = new_id("chat").to_string();
-        Self { store, id, head }
+        // A chat that cannot be locked cannot be stored either, which is said then.
+        let lock = store.lock(&id).ok().flatten();
+        Self { store, id, head, _lock: lock }
     }
 
     /// Another chat with the same model.
     pub(super) fn another(&self) -> Self {
-        let head = ChatHead { title: String::new(), ..self.head.clone() };
+        let head = ChatHead { title: String::new(), saved: (0, 0), ..self.head.clone() };
         Self::new(self.store.clone(), head)
     }
 
@@ -84,17 +105,22 @@ pub(super) fn load(id: Option<&str>) -> Result<StoredConversation, Failure> {
             Failure::usage("no chat is stored").hint("begin one with `toolgate chat`")
         })?,
     };
+    let lock = store.lock(&id)?;
     let Some((head, content)) = store.load(&id)? else {
         let failure = Failure::usage(format!("there is no chat `{}`", shown(&id, TITLE)));
         return Err(failure.hint("`toolgate chat --list` lists the stored ones"));
     };
+    if lock.is_none() {
+        let failure = Failure::usage(format!("the chat `{id}` is open in another process"));
+        return Err(failure.hint("end it there, or begin another one with `toolgate chat`"));
+    }
     let damaged = |error: serde_json::Error| {
         Failure::new(format!("the chat `{id}` cannot be read: {error}"))
             .hint("`toolgate chat --list` lists the stored ones")
     };
     let head = serde_json::from_str(&head).map_err(damaged)?;
     let saved = serde_json::from_str(&content).map_err(damaged)?;
-    Ok(StoredConversation { file: ChatFile { store: store.clone(), id, head }, saved })
+    Ok(StoredConversation { file: ChatFile { store: store.clone(), id, head, _lock: lock }, saved })
 }
 
 /// Lists the stored chats, the latest first.

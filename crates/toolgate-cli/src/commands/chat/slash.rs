@@ -29,6 +29,9 @@ pub(super) enum Slash {
     Exit,
 }
 
+/// What a search tells a model to do next.
+const SEARCH_ADVICE: &str = "Parameters: get_tool_details. To call: call_tool.";
+
 const HELP: &str = "\
 /tools               List the tools that the model can use
 /search QUERY        Search for tools, as the model does
@@ -79,7 +82,9 @@ pub(super) async fn run(state: &mut ChatState, command: Slash) -> Result<(), Fai
         Slash::Tools => print::line(tools(state)),
         Slash::Search(query) => {
             let found = meta_call(state.tools.inner(), "search_tools", json!({ "query": query }));
-            print::line(text_of(&found.await?));
+            let found = text_of(&found.await?);
+            // The last line is for a model.
+            print::line(found.trim_end().trim_end_matches(SEARCH_ADVICE).trim_end());
         }
         Slash::Servers => print::line(servers(state)),
         Slash::Reset => {
@@ -109,17 +114,17 @@ pub(super) async fn run(state: &mut ChatState, command: Slash) -> Result<(), Fai
     Ok(())
 }
 
-/// Unloads what searches have loaded, where the wire can. Elsewhere the definitions are a part of the conversation.
+/// Unloads what searches have loaded. What the provider's own search has loaded is in the provider's messages, which
+/// nobody else may change.
 fn reset_search(state: &mut ChatState) {
     if state.ledger.found().is_empty() {
         print::note("Searches have loaded no tool.");
-    } else if state.can_unload() {
-        state.conversation.unload_tools();
+    } else if state.conversation.unload_tools() {
         print::note("The tools that searches have loaded are unloaded with your next question.");
     } else {
         print::note(
-            "With this model the loaded tools are a part of the conversation. /reset begins a new one \
-             without them.",
+            "In this mode the provider has loaded the tools, and its own messages cannot be changed. /reset begins a \
+             new chat without them.",
         );
     }
 }
@@ -163,12 +168,13 @@ fn tools(state: &ChatState) -> String {
             grouped(u64::from(tool.definition.tokens())),
         ])
     });
-    let rows: Vec<_> = rows.collect();
+    let mut rows: Vec<_> = rows.collect();
     if rows.is_empty() {
-        "There are no tools.".to_owned()
-    } else {
-        table(&["tool", "state", ">tokens"], rows)
+        return "There are no tools.".to_owned();
     }
+    // The list may be long, and its end is what stays on the screen.
+    rows.sort_by_key(|row| row[1] == "loaded");
+    table(&["tool", "state", ">tokens"], rows)
 }
 
 fn servers(state: &ChatState) -> String {

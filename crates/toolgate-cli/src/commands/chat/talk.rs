@@ -138,9 +138,10 @@ impl ChatState {
 
     /// Stores the chat. One that cannot be stored goes on.
     fn save(&mut self) {
-        let Some(file) = self.file.as_ref().filter(|file| !file.head.title.is_empty()) else {
+        let Some(file) = self.file.as_mut().filter(|file| !file.head.title.is_empty()) else {
             return;
         };
+        file.head.saved = self.ledger.totals();
         if let Err(failure) = file.save(&self.tools.save(&self.conversation)) {
             print::note(format!("warning: the chat is not stored: {}", failure.first_line()));
             self.file = None;

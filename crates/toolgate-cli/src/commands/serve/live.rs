@@ -8,6 +8,8 @@ use std::{
 
 use serde_json::{Value, json};
 use tokio::time::MissedTickBehavior;
+use toolgate_gateway::PassthroughFactory;
+use toolgate_host::LiveSession;
 use toolgate_store::{LiveFile, Store};
 
 use super::ServedHosts;
@@ -17,7 +19,12 @@ use crate::folders;
 const INTERVAL: Duration = Duration::from_millis(500);
 
 /// Writes the state of the sessions while the gateway runs. Without a state folder it does nothing.
-pub(super) async fn publish(store: Option<Store>, config: PathBuf, hosts: ServedHosts) {
+pub(super) async fn publish(
+    store: Option<Store>,
+    config: PathBuf,
+    hosts: ServedHosts,
+    passthrough: Option<Arc<PassthroughFactory>>,
+) {
     let opened = tokio::task::spawn_blocking(move || store.and_then(|it| it.live().open().ok()));
     let Ok(Some(file)) = opened.await else { return };
     let file = Arc::new(file);
@@ -27,29 +34,43 @@ pub(super) async fn publish(store: Option<Store>, config: PathBuf, hosts: Served
     loop {
         looks.tick().await;
         let (file, config, hosts) = (Arc::clone(&file), config.clone(), hosts.clone());
-        let looked = tokio::task::spawn_blocking(move || look(&file, &config, &hosts, written));
+        let passed = passthrough.as_ref().map(|it| it.live_sessions()).unwrap_or_default();
+        let looked =
+            tokio::task::spawn_blocking(move || look(&file, &config, &hosts, &passed, written));
         written = looked.await.unwrap_or_default();
     }
 }
 
 /// Resets the sessions that somebody wants to be reset, and writes what has changed. Returns what is
 /// written.
-fn look(file: &LiveFile, config: &Path, hosts: &ServedHosts, written: Value) -> Value {
+fn look(
+    file: &LiveFile,
+    config: &Path,
+    hosts: &ServedHosts,
+    passed: &[LiveSession],
+    written: Value,
+) -> Value {
+    let mut reset = Vec::new();
     for (_, host) in hosts.all() {
         for session in host.live_sessions() {
-            if file.take_reset(&session.id) {
+            if file.wants_reset(&session.id) {
                 host.reset_session(&session.id);
+                reset.push(session.id);
             }
         }
     }
-    let now = state(config, hosts);
-    if now == written || file.write(now.to_string().as_bytes()).is_err() {
-        return written;
+    // A session that is passed through has found nothing.
+    let passed_reset = passed.iter().map(|session| &session.id);
+    reset.extend(passed_reset.filter(|id| file.wants_reset(id)).cloned());
+    let now = state(config, hosts, passed);
+    let is_written = now != written && file.write(now.to_string().as_bytes()).is_ok();
+    for id in reset {
+        file.end_reset(&id);
     }
-    now
+    if is_written { now } else { written }
 }
 
-fn state(config: &Path, hosts: &ServedHosts) -> Value {
+fn state(config: &Path, hosts: &ServedHosts, passed: &[LiveSession]) -> Value {
     let hosts = hosts.all();
     let sessions = hosts.iter().flat_map(|(namespace, host)| {
         host.live_sessions().into_iter().map(move |session| {
@@ -58,5 +79,6 @@ fn state(config: &Path, hosts: &ServedHosts) -> Value {
             session
         })
     });
+    let sessions = sessions.chain(passed.iter().map(|session| json!(session)));
     json!({ "config": folders::shown(config), "sessions": sessions.collect::<Vec<_>>() })
 }

@@ -84,12 +84,16 @@ fn gateway(process: u32, text: &[u8]) -> Value {
     gateway
 }
 
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 fn render(gateway: &Value) -> String {
     let none = Vec::new();
     let sessions = gateway["sessions"].as_array().unwrap_or(&none);
     let config = one_line(gateway["config"].as_str().unwrap_or_default(), 200);
-    let mut text =
-        format!("Gateway {} of {config}: {} session(s)", gateway["process"], sessions.len());
+    let count = counted(sessions.len() as u64, "session");
+    let mut text = format!("Gateway {} of {config}: {count}", gateway["process"]);
     for session in sessions {
         let word = |key: &str| one_line(session[key].as_str().unwrap_or_default(), 200);
         let number = |key: &str| session[key].as_u64().unwrap_or_default();
@@ -116,7 +120,10 @@ fn render(gateway: &Value) -> String {
                 percent(all.saturating_sub(listed), all),
             );
         }
-        let _ = write!(text, "\n  {} searches, {} calls", number("searches"), number("calls"));
+        let (searches, calls) = (number("searches"), number("calls"));
+        let searches =
+            if searches == 1 { "1 search".into() } else { format!("{searches} searches") };
+        let _ = write!(text, "\n  {searches}, {}", counted(calls, "call"));
         for key in ["found", "loaded"] {
             let names: Vec<&str> =
                 session[key].as_array().unwrap_or(&none).iter().filter_map(Value::as_str).collect();

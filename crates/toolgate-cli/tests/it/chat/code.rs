@@ -107,3 +107,44 @@ async fn calls_of_openais_programs_are_judged_as_calls_of_a_script() {
     };
     check(WireApi::Responses, &results(1), &results(2));
 }
+
+/// A question is an event, and nobody waits where nobody can answer: neither for a call of the model, nor for one of its
+/// code, whose container would expire.
+#[tokio::test]
+async fn a_question_is_an_event_and_nobody_waits_without_a_terminal() {
+    let program = json!({ "type": "server_tool_use", "id": "srvtoolu_1", "name": "code_execution",
+        "input": { "code": "…" }, "caller": { "type": "direct" } });
+    let by = |id: &str, caller: Value| json!({ "type": "tool_use", "id": id, "name": "kit_echo", "input": { "message": id }, "caller": caller });
+    let code = json!({ "type": "code_execution_20260120", "tool_id": "srvtoolu_1" });
+    let blocks = [program, by("c1", code), by("c2", json!({ "type": "direct" }))];
+    let endpoint = Endpoint::start(vec![
+        Play::Events(anthropic_events(&blocks[..2], "tool_use", Value::Null)),
+        Play::Events(anthropic_events(&blocks[2..], "tool_use", Value::Null)),
+        says(WireApi::Anthropic, "Done."),
+    ])
+    .await;
+    let kit = Fixture::new("kit").with_builtins([Builtin::Echo]);
+    let asks = json!({ "tools": { "echo": { "approval": "ask" } } });
+    let place = Workplace::new(&json!({ "mcpServers": { "kit": entry_with(&kit, asks) } }));
+    let model = ["--model", "anthropic/m", "--url", &endpoint.url];
+    let arguments = [&["-p", "Go", "--programmatic", "--json"], &model[..]].concat();
+    let outcome = finish(command(&place, &arguments), "").await;
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let events = super::events(&outcome);
+    for id in ["c1", "c2"] {
+        let of = |kind: &str| {
+            events
+                .iter()
+                .position(|event| event["type"] == kind && event["id"] == id)
+                .unwrap_or_else(|| panic!("{kind} of {id}: {outcome:?}"))
+        };
+        let (began, asked, ended) =
+            (of("tool_call_started"), of("approval_needed"), of("tool_result"));
+        assert!(began < asked && asked < ended, "{outcome:?}");
+        let asked = &events[asked];
+        assert_eq!(asked["name"], "kit_echo");
+        let reference = asked["reference"].as_str().unwrap();
+        assert!(reference.starts_with("q_"), "{asked}");
+        assert!(events[ended]["preview"].as_str().unwrap().contains(reference), "{outcome:?}");
+    }
+}

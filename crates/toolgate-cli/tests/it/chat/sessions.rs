@@ -3,10 +3,11 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
 use toolgate_agent::WireApi;
-use toolgate_testkit::Fixture;
+use toolgate_testkit::{Fixture, within};
 
-use super::{Lab, calls, command, events, finish, says};
+use super::{Lab, calls, command, events, finish, kinds, says};
 use crate::{
     endpoint::Endpoint,
     fixtures::tool,
@@ -110,4 +111,59 @@ async fn a_chat_that_goes_on_still_carries_what_it_has_read() {
     assert_eq!(ask(&["-p", "Send it", "--continue"]).await.stdout, "Tried.\n");
     let body = endpoint.body(3).to_string();
     assert!(!body.contains("\"sent\"") && body.contains("waiting for approval"), "{body}");
+}
+
+#[tokio::test]
+async fn one_process_at_a_time_continues_a_chat() {
+    let api = WireApi::Completions;
+    let lab = Lab::new(vec![says(api, "One."), says(api, "Two.")]).await;
+    lab.run(api, &["-p", "First"]).await;
+    let mut open = lab.command(api, &["--continue", "--json"]).spawn().unwrap();
+    let mut lines = BufReader::new(open.stdout.take().unwrap()).lines();
+    let began = within("the chat begins", lines.next_line()).await.unwrap().unwrap();
+    let id = serde_json::from_str::<Value>(&began).unwrap()["id"].as_str().unwrap().to_owned();
+    let second = lab.run(api, &["-p", "Second", "--continue"]).await;
+    assert_eq!(second.code, Some(2), "{second:?}");
+    let told = format!("error: the chat `{id}` is open in another process\n");
+    assert!(second.stderr.contains(&told), "{second:?}");
+    drop(open.stdin.take());
+    assert!(within("its end", open.wait()).await.unwrap().success());
+    let third = lab.run(api, &["-p", "Third", "--continue"]).await;
+    assert_eq!(third.stdout, "Two.\n", "{third:?}");
+    assert_eq!(lab.endpoint.received().len(), 2, "the second one has asked nothing");
+}
+
+/// What the first process loaded, saved and was told counts in the second one.
+#[tokio::test]
+async fn a_chat_that_goes_on_knows_what_was_loaded_and_saved() {
+    let api = WireApi::Anthropic;
+    let plays = vec![
+        calls(api, "search_tools", json!({ "query": "echo a message", "limit": 1 })),
+        says(api, "Found."),
+        says(api, "Next."),
+    ];
+    let lab = Lab::with(plays, json!({}), json!({ "toolSearch": { "enabled": true } })).await;
+    let first = events(&lab.run(api, &["-p", "Find", "--json", "--tool-changes"]).await);
+    let of = |events: &[Value], kind: &str| {
+        let place = kinds(events).iter().position(|known| *known == kind).unwrap();
+        events[place].clone()
+    };
+    let before = of(&first, "savings");
+    let second = events(&lab.run(api, &["-p", "Go on", "--json", "--continue"]).await);
+    let after = of(&second, "savings");
+    assert_eq!(after["definitions_in_context"], before["definitions_in_context"]);
+    assert!(after["definitions_in_context"].as_u64() > Some(100), "the search itself counts");
+    assert!(after["saved"].as_u64() >= before["saved"].as_u64(), "{before} {after}");
+    assert_eq!(second[0]["reason"], first[0]["reason"]);
+    // The messages need the same header.
+    let betas: Vec<_> = lab
+        .endpoint
+        .received()
+        .iter()
+        .map(|it| it.header("anthropic-beta").map(str::to_owned))
+        .collect();
+    assert!(betas[0].is_some() && betas.iter().all(|beta| *beta == betas[0]), "{betas:?}");
+    let status = finish(lab.command(api, &["--continue"]), "/tool-search status\n").await;
+    assert!(status.stdout.contains("Searches have loaded kit_echo."), "{status:?}");
+    assert!(status.stdout.contains("in 3 requests."), "{status:?}");
 }

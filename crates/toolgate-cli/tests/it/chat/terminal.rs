@@ -47,7 +47,7 @@ async fn a_chat_at_a_terminal_streams_and_asks_in_place() {
     Allow [o]nce, [s]ession, [a]lways (for chat), or [N]o? o
     ← kit_counter: {"count":1}
     Counted.
-    (Tokens: 20 new, 10 cache-written, 200 cached, 14 out. Definitions: 129 tokens in the context, 129 if all 4 tools were listed; 0 saved in 2 requests.)
+    (Tokens: 20 new, 10 cache-written, 200 cached, 14 out. Definitions: 305 tokens in the context, 129 if all 4 tools were listed; 0 saved in 2 requests.)
     > Count again
     → kit_counter {}
     chat wants to call kit_counter of the server kit
@@ -56,7 +56,7 @@ async fn a_chat_at_a_terminal_streams_and_asks_in_place() {
     Allow [o]nce, [s]ession, [a]lways (for chat), or [N]o? n
     ✗ kit_counter: `kit_counter` was not called: a person denied it
     Denied.
-    (Tokens: 20 new, 10 cache-written, 200 cached, 14 out. Definitions: 129 tokens in the context, 129 if all 4 tools were listed; 0 saved in 4 requests.)
+    (Tokens: 20 new, 10 cache-written, 200 cached, 14 out. Definitions: 305 tokens in the context, 129 if all 4 tools were listed; 0 saved in 4 requests.)
     > /exit
     `toolgate chat --resume chat_ID` continues this chat.
     "#);
@@ -98,6 +98,25 @@ async fn ctrl_c_during_a_question_withdraws_it() {
     assert!(outcome.stderr.contains("Hello to you."), "{outcome:?}");
     let waiting = lab.place.run(&["approve", "--json"]).await.json();
     assert_eq!(waiting, json!([]), "nobody waits for it");
+    // The model is not told that the call may have been made.
+    let told = lab.endpoint.body(1).to_string();
+    assert!(told.contains("while a person was asked about this call; it was not made"), "{told}");
+}
+
+#[tokio::test]
+async fn a_question_at_the_terminal_is_an_event_too() {
+    let plays = vec![calls(API, "kit_counter", json!({})), says(API, "Counted.")];
+    let lab = Lab::with(plays, asks(), json!({})).await;
+    let mut typist = Typist::at_terminal(lab.command(API, &["-p", "Count", "--json"]));
+    typist.sees(ALLOW).await.types("o\n");
+    let outcome = typist.end().await;
+    assert_eq!((outcome.code, lab.called().len()), (Some(0), 1), "{outcome:?}");
+    let screen = format!("{}{}", outcome.stdout, outcome.stderr);
+    assert!(
+        screen.contains("\"type\":\"approval_needed\",\"id\":\"c1\",\"name\":\"kit_counter\""),
+        "{screen}"
+    );
+    assert!(screen.contains("chat wants to call kit_counter"), "{screen}");
 }
 
 #[tokio::test]

@@ -322,3 +322,64 @@ async fn its_declaration_is_a_generic_function() {
     let listed = client.request("tools/list", json!({})).await.unwrap().to_string();
     assert!(listed.contains("await extract(value, schema, hint?)"), "{listed}");
 }
+
+/// A type of the script is a type, in both languages.
+#[tokio::test]
+async fn a_type_of_the_script_is_enough() {
+    let scripts = [
+        (
+            "typescript",
+            "interface Ticket { title: string; urgent: boolean }
+const said = await desk_read({});
+const ticket = await extract<Ticket>(said, 'HINT');
+return [ticket.title, ticket.urgent];",
+        ),
+        (
+            "typescript",
+            "type Ticket = { title: string, urgent: boolean };
+const ticket = await extract(await desk_read({}), 'Ticket', 'HINT');
+return [ticket.title, ticket.urgent];",
+        ),
+        (
+            "python",
+            "from dataclasses import dataclass
+@dataclass
+class Ticket:
+    title: str
+    urgent: bool
+ticket = await extract(await desk_read(), Ticket, hint='HINT')
+[ticket.title, ticket.urgent]",
+        ),
+        (
+            "python",
+            "from typing import TypedDict
+class Ticket(TypedDict):
+    title: str
+    urgent: bool
+ticket = await extract(await desk_read(), Ticket, hint='HINT')
+[ticket['title'], ticket['urgent']]",
+        ),
+    ];
+    let model = model(say(TICKET)).await;
+    let mut client = workplace(&of(&model), &free()).connect(&[]).await;
+    for (place, (language, code)) in scripts.into_iter().enumerate() {
+        // Each asks another question, so that no answer is known.
+        let code = code.replace("HINT", &format!("ticket {place}"));
+        let arguments = json!({ "code": code, "language": language });
+        let done = call(&mut client, "run_code", arguments).await;
+        assert!(text(&done).starts_with(r#"["Checkout is broken",true]"#), "{code}: {done}");
+        let asked = model.questions().last().unwrap().to_string();
+        for part in ["urgent", "required", "boolean"] {
+            assert!(asked.contains(part), "{part}: {asked}");
+        }
+    }
+    assert_eq!(model.questions().len(), 4);
+    // What does not fit the type is an error here too.
+    model.script(say(r#"{ "title": 7, "urgent": true }"#));
+    let done = run(
+        &mut client,
+        "interface T { title: string } try { return await extract<T>('x') } catch (e) { return 'no: ' + e.message }",
+    )
+    .await;
+    assert!(first(&done).contains("is not of type"), "{done}");
+}
