@@ -206,9 +206,9 @@ impl AnthropicMessages {
 }
 
 /// Takes the definitions of these tools out of the answers to our searches.
-pub(super) fn unload(history: &mut Vec<WireMessage>, names: &BTreeSet<String>) {
+pub(super) fn unload(history: &mut [WireMessage], names: &BTreeSet<String>) {
     let is_unloaded = |block: &Value| {
-        let new = |name: &String| format!("{} `{name}`", wires::NEW_TOOL);
+        let new = |name: &String| format!("{NEW_TOOL} `{name}`");
         match block["type"].as_str() {
             Some("tool_reference") => {
                 block["tool_name"].as_str().is_some_and(|name| names.contains(name))
