@@ -208,7 +208,7 @@ impl AnthropicMessages {
 /// Takes the definitions of these tools out of the answers to our searches.
 pub(super) fn unload(history: &mut [WireMessage], names: &BTreeSet<String>) {
     let is_unloaded = |block: &Value| {
-        let new = |name: &String| format!("{NEW_TOOL} `{name}`");
+        let new = |name: &String| format!("{} `{name}`", wires::NEW_TOOL);
         match block["type"].as_str() {
             Some("tool_reference") => {
                 block["tool_name"].as_str().is_some_and(|name| names.contains(name))
