@@ -66,8 +66,7 @@ fn found_text(found: &[(AgentTool, bool)]) -> String {
 /// A tool whose definition the model does not have.
 fn new_tool(AgentTool { name, description, input_schema, .. }: &AgentTool) -> String {
     format!(
-        "{} `{name}`, to be called with {CALL_TOOL}: {description}\nArguments: {input_schema}",
-        NEW_TOOL
+        "{NEW_TOOL} `{name}`, to be called with {CALL_TOOL}: {description}\nArguments: {input_schema}"
     )
 }
 

@@ -369,7 +369,7 @@ async fn a_list_that_never_grows_reaches_later_tools() {
             streamed(api, &text("Found.")),
         ];
         let direct = |model: &mut toolgate_agent::ModelSettings| {
-            model.discovery = Some(ToolDiscovery::Direct)
+            model.discovery = Some(ToolDiscovery::Direct);
         };
         let mut lab = Lab::with(api, plays, direct, |_| {}).await;
         lab.answer("1").await;

@@ -108,7 +108,7 @@ async fn a_session_that_is_passed_through_is_shown() {
     let workplace = workplace(false);
     let mut client = workplace.connect(&["--passthrough", "notes"]).await;
     list(&mut client).await;
-    let shown = session(&workplace, "the session is shown", |it| it.is_object()).await;
+    let shown = session(&workplace, "the session is shown", Value::is_object).await;
     assert_eq!(shown["mode"], "pass-through");
     assert_eq!(shown["reason"], "the server `notes` is served as it is");
     assert_eq!(shown["calls"], 0);

@@ -206,7 +206,7 @@ impl AnthropicMessages {
 }
 
 /// Takes the definitions of these tools out of the answers to our searches.
-pub(super) fn unload(history: &mut Vec<WireMessage>, names: &BTreeSet<String>) {
+pub(super) fn unload(history: &mut [WireMessage], names: &BTreeSet<String>) {
     let is_unloaded = |block: &Value| {
         let new = |name: &String| format!("{} `{name}`", wires::NEW_TOOL);
         match block["type"].as_str() {

@@ -143,11 +143,6 @@ impl Calls<'_> {
         let parameter = call.type_arguments.as_ref().and_then(|all| all.params.first());
         let of_parameter = || parameter.and_then(|one| self.declared.schema(&shape(one, 0)?, 0));
         match call.arguments.as_slice() {
-            // `extract<Ticket>(text)`
-            [value] => {
-                let Some(schema) = of_parameter() else { return };
-                self.edit(end(value.span()), format!(", {schema}"));
-            }
             // `extract(text, "Ticket")`
             [_, Argument::StringLiteral(named), ..]
                 if self.declared.types.contains_key(named.value.as_str()) =>
@@ -156,8 +151,8 @@ impl Calls<'_> {
                 let place = named.span.start as usize..named.span.end as usize;
                 self.edit(place, schema.to_string());
             }
-            // `extract<Ticket>(text, "a hint")`
-            [value, Argument::StringLiteral(_) | Argument::TemplateLiteral(_)] => {
+            // `extract<Ticket>(text)`, and with a hint
+            [value] | [value, Argument::StringLiteral(_) | Argument::TemplateLiteral(_)] => {
                 let Some(schema) = of_parameter() else { return };
                 self.edit(end(value.span()), format!(", {schema}"));
             }

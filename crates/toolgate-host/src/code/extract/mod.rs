@@ -259,7 +259,8 @@ impl Request {
             _ => {
                 return Err(refused(
                     "the type is a JSON Schema, such as { type: \"object\", properties: { … } }, \
-                     or \"string\", \"number\", \"integer\" or \"boolean\""
+                     a type that the script declares and JSON can have, or \"string\", \"number\", \
+                     \"integer\" or \"boolean\""
                         .to_owned(),
                 ));
             }
