@@ -19,7 +19,7 @@ impl Lookup for BenchTools {
         });
         let tool = |name: &String| {
             let input_schema = to_raw_value(&schema).ok()?;
-            Some(LookupResult::Tool { name: name.clone(), input_schema })
+            Some(LookupResult::Tool { name: name.clone(), input_schema, output_schema: None })
         };
         names.iter().filter_map(tool).collect()
     }

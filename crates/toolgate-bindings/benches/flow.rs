@@ -43,7 +43,11 @@ impl Lookup for AllTools {
     fn look_up(&mut self, names: &[String]) -> Vec<LookupResult> {
         let input_schema = to_raw_value(&json!({ "type": "object" })).ok();
         let tool = |name: &String| {
-            Some(LookupResult::Tool { name: name.clone(), input_schema: input_schema.clone()? })
+            Some(LookupResult::Tool {
+                name: name.clone(),
+                input_schema: input_schema.clone()?,
+                output_schema: None,
+            })
         };
         names
             .iter()

@@ -33,23 +33,23 @@
 #[cfg(feature = "check")]
 pub mod check;
 
-mod extract;
 mod limits;
 mod model;
 mod module;
 mod naming;
 mod python;
 mod reader;
+mod script_functions;
 mod shape;
 mod text;
 mod typescript;
 
 use serde_json::Value;
 
-pub use extract::{EXTRACT_PYTHON, EXTRACT_TYPESCRIPT};
 pub use limits::MAX_DECLARATION_BYTES;
 pub use module::wraps_result;
 pub use python::PYTHON_PREAMBLE;
+pub use script_functions::{python_function, typescript_function};
 pub use shape::Shape;
 
 /// A tool to declare.

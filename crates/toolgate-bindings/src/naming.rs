@@ -155,8 +155,10 @@ impl Survey<'_> {
         match self.arena.node(id) {
             Node::Object(object) if self.objects == Objects::Named => !object.properties.is_empty(),
             Node::Object(_) | Node::Union(_) | Node::Intersection { .. } | Node::Tuple { .. } => {
+                let is_shared = self.uses.get(&id).is_some_and(|uses| *uses > 1);
+                let is_object = matches!(self.arena.node(id), Node::Object(object) if !object.properties.is_empty());
                 !self.is_transparent(id)
-                    && self.uses.get(&id).is_some_and(|uses| *uses > 1)
+                    && (is_shared || is_object && self.arena.is_defined(id))
                     && self.weights.get(&id).is_some_and(|weight| *weight > WORTH_A_NAME)
             }
             _ => false,

@@ -30,7 +30,13 @@ pub(crate) fn render(module: &Module) -> String {
     for (name, node) in &names.declared {
         let description = module.arena.description(*node);
         text.push_str(&comment(description, ""));
-        text.extend(["type ", name, " = ", &printer.body(*node, ""), ";\n"]);
+        let body = printer.body(*node, "");
+        match module.arena.node(*node) {
+            Node::Object(object) if !object.properties.is_empty() => {
+                text.extend(["interface ", name, " ", &body, "\n"]);
+            }
+            _ => text.extend(["type ", name, " = ", &body, ";\n"]),
+        }
     }
     for function in &module.functions {
         text.push_str(&printer.function(function));

@@ -12,7 +12,7 @@ use toolgate_policy::{CallPath, Decision, Flow, FlowMode, ToolPolicy};
 use toolgate_store::CallDecision;
 use toolgate_upstream::{
     CallError, CallHold, CallOptions, ConnectFailure, ConnectionClient, ConnectionHandler,
-    RawConnection, RawRequest, RequestError, ServerSpec,
+    RawConnection, RawRequest, RequestError, ServerLimits, ServerSpec,
 };
 
 use crate::{
@@ -259,7 +259,7 @@ impl Admitted {
         if let Some(judged) = &self.judged
             && self.broker.policy().flow() != FlowMode::Off
         {
-            let (name, callers) = (judged.tool.name.as_str(), &self.broker.callers);
+            let (name, callers) = (judged.context.name_of(&judged.tool), &self.broker.callers);
             data_flow::learn(&judged.context, name, &judged.origin(callers), data, callers);
         }
     }
@@ -316,7 +316,9 @@ impl Broker {
         client: ConnectionClient,
         handler: Arc<dyn ConnectionHandler>,
     ) -> Result<Arc<dyn RawChannel>, ConnectFailure> {
-        let spec = ServerSpec { remembered_era: Some(era), ..spec.clone() };
+        // A client that talks to the server gets what the server sent, or an error.
+        let limits = ServerLimits { max_kept_bytes: 0, ..spec.limits };
+        let spec = ServerSpec { remembered_era: Some(era), limits, ..spec.clone() };
         Ok(Arc::new(spec.open_connection(&client, handler).await?))
     }
 

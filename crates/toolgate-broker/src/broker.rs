@@ -479,7 +479,7 @@ impl Broker {
     ) -> Result<Admitted, BrokerError> {
         let policy = self.policy_of(tool);
         let meta = options.meta.as_ref();
-        let sent = SentData { tool: tool.name.as_str(), arguments: &arguments, meta };
+        let sent = SentData { tool: context.name_of(tool), arguments: &arguments, meta };
         let mode = (self.policy().flow(), self.policy().branches());
         let flow = data_flow::flow(context, &sent, mode, &self.callers);
         let caller = &context.session.caller().facts;

@@ -12,6 +12,8 @@ use std::{
 
 use futures::future::BoxFuture;
 use thiserror::Error;
+use toolgate_catalog::Tool;
+use toolgate_flow::LabelSet;
 use toolgate_policy::{CallPath, CallerFacts, definitions::shown};
 use toolgate_store::CallDecision;
 
@@ -117,6 +119,10 @@ pub struct CallContext {
     pub run: Option<(Arc<RunContext>, u64)>,
     /// The place in the script that makes the call, if the engine knows it.
     pub place: Option<u32>,
+    /// The function of the script that makes the call, if it is not named after the tool.
+    function: Option<&'static str>,
+    /// The labels of stored data that the call returns.
+    stored: LabelSet,
 }
 
 impl SessionContext {
@@ -283,12 +289,36 @@ impl RunContext {
 impl CallContext {
     /// A call that a session makes itself.
     pub fn direct(session: &Arc<SessionContext>) -> Self {
-        Self { session: Arc::clone(session), run: None, place: None }
+        let session = Arc::clone(session);
+        Self { session, run: None, place: None, function: None, stored: LabelSet::EMPTY }
     }
 
     /// A call that a script makes.
     pub fn of_run(session: &Arc<SessionContext>, run: &Arc<RunContext>, call: u64) -> Self {
-        Self { session: Arc::clone(session), run: Some((Arc::clone(run), call)), place: None }
+        Self { run: Some((Arc::clone(run), call)), ..Self::direct(session) }
+    }
+
+    /// The call, made by this function of the script, which stands for tools of other names.
+    #[must_use]
+    pub fn by_function(self, name: &'static str) -> Self {
+        Self { function: Some(name), ..self }
+    }
+
+    /// The call, which returns stored data of what was read before.
+    #[must_use]
+    pub fn returning(self, read: &[PriorRead]) -> Self {
+        let stored = read.iter().fold(self.stored, |all, read| all.union(read.labels));
+        Self { stored, ..self }
+    }
+
+    /// The name of a call of this tool in the script.
+    pub(crate) fn name_of<'a>(&self, tool: &'a Tool) -> &'a str {
+        self.function.unwrap_or(tool.name.as_str())
+    }
+
+    /// The labels of stored data that the call returns.
+    pub(crate) fn stored_labels(&self) -> LabelSet {
+        self.stored
     }
 
     /// The call, made at this place of its script.

@@ -125,6 +125,8 @@ struct ReturningCall {
     place: Option<u32>,
 }
 
+/// How many runs of a session are told apart in what they read from a tool.
+const RUNS_APART: usize = 64;
 /// How many results are remembered in detail. Of older ones only the tool is known.
 const PAST: usize = 65_536;
 
@@ -275,7 +277,7 @@ pub(crate) fn origin(
     flow: &Flow,
     callers: &CallerMemory,
 ) -> ResultOrigin {
-    let mut origin = ResultOrigin::new(tool, labels, flow);
+    let mut origin = ResultOrigin::new(tool, labels.union(context.stored_labels()), flow);
     if let Some((run, _)) = &context.run {
         let server = &tool.server;
         let in_run = run.data.stored.lock().get(server).copied().unwrap_or(LabelSet::EMPTY);
@@ -462,8 +464,21 @@ impl ResultMemory {
         // Data that was not traced, or is no longer remembered, may be in the arguments.
         let contact = if incomplete { Contact::Carried } else { Contact::Touched };
         if incomplete || mode == FlowMode::Labels {
-            let touched = self.touched.iter().filter(|past| counts(past));
-            evidence.extend(touched.map(|past| past.evidence(contact, None)));
+            let mut latest: BTreeMap<&ToolId, Evidence> = BTreeMap::new();
+            for past in self.touched.iter().filter(|past| counts(past)) {
+                let new = past.evidence(contact, None);
+                // The latest result of a tool stands for all.
+                match latest.get_mut(&past.tool) {
+                    Some(known) if known.call > new.call => {
+                        known.labels = known.labels.union(new.labels);
+                    }
+                    Some(known) => {
+                        *known = Evidence { labels: known.labels.union(new.labels), ..new };
+                    }
+                    None => _ = latest.insert(&past.tool, new),
+                }
+            }
+            evidence.extend(latest.into_values());
         }
     }
 
@@ -531,12 +546,39 @@ impl ResultMemory {
                 // The latest one stands for all.
                 (known.number, known.run_call) = (past.number, past.run_call);
             }
-            None => self.touched.push(past.clone()),
+            None => {
+                self.touched.push(past.clone());
+                self.join_older(&past);
+            }
         }
         self.past.push_back(past);
         if self.past.len() > PAST {
             self.past.pop_front();
             self.first += 1;
+        }
+    }
+}
+
+impl ResultMemory {
+    /// Joins the results of the oldest run of a tool to those of no run in particular, so that a
+    /// session with many runs does not get slower. They then count for every run.
+    fn join_older(&mut self, new: &PastResult) {
+        let is_same = |known: &PastResult| known.tool == new.tool && known.name == new.name;
+        let of_runs = |known: &PastResult| is_same(known) && known.run.is_some();
+        if self.touched.iter().filter(|known| of_runs(known)).count() <= RUNS_APART {
+            return;
+        }
+        let Some(oldest) = self.touched.iter().position(of_runs) else { return };
+        let mut oldest = self.touched.remove(oldest);
+        (oldest.run, oldest.run_call, oldest.place) = (None, None, None);
+        let joined =
+            |known: &PastResult| is_same(known) && known.run.is_none() && known.place.is_none();
+        match self.touched.iter_mut().find(|known| joined(known)) {
+            Some(known) => {
+                known.labels = known.labels.union(oldest.labels);
+                known.number = known.number.max(oldest.number);
+            }
+            None => self.touched.push(oldest),
         }
     }
 }
@@ -552,4 +594,36 @@ impl PastResult {
 
 fn decides(way: Option<&ScriptWay>) -> bool {
     way.is_some_and(|way| way.is_choice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_with_many_runs_stays_small() {
+        let mut results = ResultMemory::default();
+        let origin =
+            ResultOrigin { tool: ToolId::new("crm", "get"), labels: Label::Private.into() };
+        let run = |number: usize| Arc::<str>::from(format!("run_{number}"));
+        for number in 0..2_000 {
+            let call = ReturningCall { run: Some(run(number)), ..ReturningCall::default() };
+            results.learn("crm_get", &origin, call, &json!(number));
+        }
+        assert_eq!(results.touched.len(), RUNS_APART + 1);
+        let found = |results: &mut ResultMemory, own: usize| {
+            let (own, mut evidence) = (run(own), Vec::new());
+            let other = |past: &PastResult| past.run.as_ref() != Some(&own);
+            let values = [Some(&Value::Null), None];
+            results.find("mail_send", values, FlowMode::Labels, other, &mut evidence);
+            evidence
+        };
+        // What an older run has read counts, and a run's own results do not.
+        let evidence = found(&mut results, 1_999);
+        assert_eq!((evidence.len(), evidence[0].call), (1, 1_999));
+        let mut one = ResultMemory::default();
+        let call = ReturningCall { run: Some(run(1)), ..ReturningCall::default() };
+        one.learn("crm_get", &origin, call, &json!("x"));
+        assert_eq!((found(&mut one, 1).len(), found(&mut one, 2).len()), (0, 1));
+    }
 }

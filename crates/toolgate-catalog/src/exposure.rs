@@ -68,6 +68,15 @@ pub struct ExposureSettings {
     pub unit: CostUnit,
 }
 
+/// What toolgate's own tools cost in a session that lists all tools directly.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OwnCost {
+    /// In tokens.
+    pub tokens: u64,
+    /// In characters.
+    pub characters: u64,
+}
+
 /// What all definitions together cost.
 #[derive(Debug, Default)]
 struct Totals {
@@ -177,8 +186,9 @@ impl ExposureSettings {
 }
 
 impl Totals {
-    fn of<'a>(tools: impl IntoIterator<Item = &'a Tool>, characters: bool) -> Self {
-        let mut totals = Self { characters: characters.then_some(0), ..Self::default() };
+    fn of<'a>(tools: impl IntoIterator<Item = &'a Tool>, own: OwnCost, characters: bool) -> Self {
+        let characters = characters.then_some(own.characters);
+        let mut totals = Self { tools: 0, tokens: own.tokens, characters };
         for tool in tools {
             totals.tools += 1;
             totals.tokens += u64::from(tool.definition.tokens());
@@ -190,16 +200,21 @@ impl Totals {
     }
 }
 
-/// Decides for a session that starts now. `unknown_servers` have not listed their tools yet and
-/// are in no cache either.
-pub fn decide(catalog: &Catalog, settings: &ExposureSettings, unknown_servers: usize) -> Exposure {
+/// Decides for a session that starts now. `own` is listed besides the tools of the servers.
+/// `unknown_servers` have not listed their tools yet and are in no cache either.
+pub fn decide(
+    catalog: &Catalog,
+    settings: &ExposureSettings,
+    own: OwnCost,
+    unknown_servers: usize,
+) -> Exposure {
     let reason = match settings.mode {
         // These modes need no count.
         RequestedMode::Direct | RequestedMode::Deferred | RequestedMode::Code => {
             Reason::Requested(settings.mode)
         }
         RequestedMode::Auto => {
-            let totals = Totals::of(catalog.tools(), settings.counts_characters());
+            let totals = Totals::of(catalog.tools(), own, settings.counts_characters());
             reason(&totals, settings, unknown_servers)
         }
     };
@@ -368,10 +383,23 @@ mod tests {
     #[test]
     fn a_small_set_is_shown_directly() {
         let catalog = catalog(vec![CatalogServer::named("s")], 3);
-        let exposure = decide(&catalog, &ExposureSettings::default(), 0);
+        let exposure = decide(&catalog, &ExposureSettings::default(), OwnCost::default(), 0);
         assert_eq!(exposure.kind, ExposureKind::Direct);
         assert_eq!(loaded(&exposure, &catalog), 3);
         insta::assert_snapshot!(exposure.reason, @"87 tokens fit into the 10,000 allowed");
+    }
+
+    #[test]
+    fn tools_of_our_own_count() {
+        let catalog = catalog(vec![CatalogServer::named("s")], 3);
+        let settings = ExposureSettings { context_window: 2_000, ..Default::default() };
+        let with = |own| decide(&catalog, &settings, own, 0);
+        assert_eq!(with(OwnCost { tokens: 13, characters: 0 }).kind, ExposureKind::Direct);
+        let more = with(OwnCost { tokens: 14, characters: 0 });
+        insta::assert_snapshot!(more.reason, @"101 tokens are more than 100, which is 5 % of a context of 2,000 tokens");
+        let settings = ExposureSettings { character_threshold: Some(400), ..settings };
+        let many = decide(&catalog, &settings, OwnCost { tokens: 0, characters: 300 }, 0);
+        assert!(matches!(many.reason, Reason::Characters { .. }), "{}", many.reason);
     }
 
     #[test]
@@ -391,7 +419,7 @@ mod tests {
         ]
         .iter()
         .map(|settings| {
-            let exposure = decide(&catalog, settings, 0);
+            let exposure = decide(&catalog, settings, OwnCost::default(), 0);
             assert_eq!(exposure.kind, ExposureKind::Stable);
             assert_eq!(loaded(&exposure, &catalog), 0);
             exposure.reason.to_string()
@@ -404,7 +432,7 @@ mod tests {
         2,350 characters are more than 2,000, which is 5 % of a context of 10,000 tokens
         asked for: deferred
         ");
-        let unknown = decide(&catalog, &settings, 2);
+        let unknown = decide(&catalog, &settings, OwnCost::default(), 2);
         assert_eq!(unknown.kind, ExposureKind::Stable, "what is unknown must not flood a context");
     }
 
@@ -415,18 +443,18 @@ mod tests {
         entry.defer_tools.insert("tool_1".into(), false);
         let catalog = catalog(vec![entry, CatalogServer::named("other")], 3);
 
-        let small = decide(&catalog, &ExposureSettings::default(), 0);
+        let small = decide(&catalog, &ExposureSettings::default(), OwnCost::default(), 0);
         assert_eq!(small.kind, ExposureKind::Direct);
         let names: Vec<_> = small.loaded(&catalog).map(|tool| tool.name.as_str()).collect();
         assert_eq!(names, ["s_tool_1", "other_tool_0", "other_tool_1", "other_tool_2"]);
 
         let settings = ExposureSettings { tool_threshold: Some(1), ..Default::default() };
-        let large = decide(&catalog, &settings, 0);
+        let large = decide(&catalog, &settings, OwnCost::default(), 0);
         let names: Vec<_> = large.loaded(&catalog).map(|tool| tool.name.as_str()).collect();
         assert_eq!(names, ["s_tool_1"]);
 
         let settings = ExposureSettings { mode: RequestedMode::Direct, ..settings };
-        assert_eq!(loaded(&decide(&catalog, &settings, 0), &catalog), 6);
+        assert_eq!(loaded(&decide(&catalog, &settings, OwnCost::default(), 0), &catalog), 6);
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub use definition::{
     Definition, Fingerprint, MAX_DEFINITION_BYTES, Malformed, NotAFingerprint, Rejected, read_list,
 };
 pub use exposure::{
-    CHARACTERS_A_TOKEN, DeferredStyle, Exposure, ExposureKind, ExposureSettings, Reason,
+    CHARACTERS_A_TOKEN, DeferredStyle, Exposure, ExposureKind, ExposureSettings, OwnCost, Reason,
     RequestedMode, decide, grouped,
 };
 pub use identity::{ExposedName, ServerName, ToolId};

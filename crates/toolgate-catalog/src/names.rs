@@ -26,7 +26,7 @@ pub const HOST_TOOL_NAMES: [&str; 10] = [
 ];
 
 /// Functions that scripts have besides the tools. No tool ever gets one of these names either.
-pub const SCRIPT_FUNCTION_NAMES: [&str; 2] = ["emit", "extract"];
+pub const SCRIPT_FUNCTION_NAMES: [&str; 3] = ["emit", "extract", "read_resource"];
 
 const HASH_CHARACTERS: usize = 8;
 

@@ -38,37 +38,36 @@ fn main() {
     // As a task, like all that a gateway does: the thread that blocks is one more to be woken.
     let work = runtime.spawn(async {
         let warm = host(2);
-        let cold = host(0);
+        let on_demand = host(0);
         let folder = tempfile::tempdir().expect("a folder");
         let kept = host_with(2, Some(folder.path()));
-        trivial(&warm, &cold).await;
+        trivial(&warm, &on_demand).await;
         calls(&warm).await;
         journal(&warm, &kept).await;
         together(&warm).await;
+        large_results().await;
         warm.shutdown().await;
-        cold.shutdown().await;
+        on_demand.shutdown().await;
         kept.shutdown().await;
     });
     runtime.block_on(work).expect("no panic");
 }
 
 /// From the request to the answer of a script that returns a number.
-async fn trivial(warm: &ToolHost, cold: &ToolHost) {
-    println!("a trivial script, medians of 100");
+async fn trivial(ahead: &ToolHost, on_demand: &ToolHost) {
+    println!("a trivial script, medians of 100 in a row");
     for (name, host, code, language) in [
-        ("TypeScript, warm pool", warm, "return 1", Language::TypeScript),
-        ("Python, warm pool", warm, "1", Language::Python),
-        ("TypeScript, cold pool", cold, "return 1", Language::TypeScript),
+        ("TypeScript", ahead, "return 1", Language::TypeScript),
+        ("Python", ahead, "1", Language::Python),
+        ("TypeScript, forked on demand", on_demand, "return 1", Language::TypeScript),
     ] {
         let mut times = Vec::new();
         for _ in 0..100 {
-            // A pool is warm when nobody has just taken a worker from it.
-            tokio::time::sleep(Duration::from_millis(40)).await;
             let started = Instant::now();
             run(host, code, language).await;
             times.push(started.elapsed());
         }
-        println!("  {name:24} {:>10.0?}  (fastest {:.0?})", median(&mut times), times[0]);
+        println!("  {name:30} {:>10.0?}  (fastest {:.0?})", median(&mut times), times[0]);
     }
 }
 
@@ -165,6 +164,39 @@ async fn together(host: &ToolHost) {
     println!("100 scripts at once, each waiting 200 ms for a tool: {:.0?}", started.elapsed());
 }
 
+/// What a run with one call costs after a gigabyte of results, against one on a fresh store.
+async fn large_results() {
+    const RESULTS: usize = 72;
+    const BYTES: usize = 15_000_000;
+    let folders = [tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder")];
+    let [fresh, full] = folders.each_ref().map(|folder| host_with(2, Some(folder.path())));
+    for number in 0..RESULTS {
+        // Each has a content of its own.
+        let code = format!("return (await bench_big({{ bytes: {} }})).length", BYTES - number);
+        run(&full, &code, Language::TypeScript).await;
+    }
+    let code = "return (await bench_add({ a: 1, b: 1 })).sum";
+    let (mut on_fresh, mut on_full) = (Vec::new(), Vec::new());
+    for _ in 0..200 {
+        for (host, times) in [(&fresh, &mut on_fresh), (&full, &mut on_full)] {
+            // A pool is warm when nobody has just taken a worker from it.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            let started = Instant::now();
+            run(host, code, Language::TypeScript).await;
+            times.push(started.elapsed());
+        }
+    }
+    let (on_fresh, on_full) = (median(&mut on_fresh), median(&mut on_full));
+    println!(
+        "one call after {} MB of results: {on_full:.1?}, on a fresh store {on_fresh:.1?}, ratio {:.2} \
+         (at most 1.20)",
+        RESULTS * BYTES / 1_000_000,
+        on_full.as_secs_f64() / on_fresh.as_secs_f64()
+    );
+    fresh.shutdown().await;
+    full.shutdown().await;
+}
+
 async fn run(host: &ToolHost, code: &str, language: Language) {
     let options = CallOptions { cancel: CancellationToken::new(), ..CallOptions::default() };
     let run = host.session().run_code(code, language, options).await.expect("scripts are on");
@@ -182,6 +214,9 @@ fn host_with(warm: usize, folder: Option<&Path>) -> ToolHost {
     code.limits.calls = 10_000;
     code.limits.calls_in_flight = 10_000;
     code.max_parallel_calls = 1_000;
+    // Nothing is removed while it is measured.
+    code.retention.bytes = 4 * 1024 * 1024 * 1024;
+    code.retention.runs = 100_000;
     let mut settings = HostSettings::new(vec![ServerSetup::new(spec())]);
     settings.code = Some(code);
     if let Some(folder) = folder {
@@ -197,7 +232,7 @@ fn host_with(warm: usize, folder: Option<&Path>) -> ToolHost {
 }
 
 fn spec() -> ServerSpec {
-    let fixture = Fixture::new("bench").with_builtins([Builtin::Add, Builtin::Sleep]);
+    let fixture = Fixture::new("bench").with_builtins([Builtin::Add, Builtin::Sleep, Builtin::Big]);
     let entry = fixture.entry().expect("the fixture's program");
     let endpoint = Endpoint::Stdio(StdioEndpoint {
         command: entry.command,

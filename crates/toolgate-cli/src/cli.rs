@@ -140,6 +140,10 @@ pub(crate) enum Command {
     Config(ConfigCommand),
     /// Show how this system confines scripts
     Doctor(Output),
+    /// Show what runs the scripts of each language, and why
+    ///
+    /// Without a configuration it shows what holds by default.
+    Engines(Output),
     /// Measure how well search strategies find tools, with labelled queries
     ///
     /// With --config, `hybrid` and `embedding` use the encoder of that file.

@@ -10,6 +10,7 @@ mod definitions;
 mod demo;
 mod doctor;
 mod enable;
+mod engines;
 mod eval;
 mod findings;
 mod grants;
@@ -74,6 +75,7 @@ pub(crate) async fn run(cli: Cli) -> CommandResult {
         Command::Grants(arguments) => grants::run(&arguments),
         Command::Audit(arguments) => audit::run(&arguments),
         Command::Doctor(output) => doctor::run(output).await,
+        Command::Engines(output) => engines::run(globals, output).await,
         Command::Login(arguments) => login::run(globals, &arguments).await,
         Command::Logout { name } => logout::run(globals, &name).await,
         Command::Enable(arguments) => enable::enable(globals, &arguments).await,
@@ -173,13 +175,13 @@ async fn encode(host: &ToolHost) {
     bar.finish_and_clear();
 }
 
-/// Calls a meta-tool as an agent would. An error result is a failure.
+/// Calls a meta-tool as an agent would, with the whole result. An error result is a failure.
 async fn meta_call(session: &ToolSession, tool: &str, arguments: Value) -> Result<Value, Failure> {
     let arguments = match arguments {
         Value::Object(arguments) => arguments,
         _ => Map::new(),
     };
-    let result = session.call(tool, arguments, CallOptions::default()).await;
+    let result = session.call_exact(tool, arguments, CallOptions::default()).await;
     let result = result.map_err(failed_call)?;
     if is_error(&result) { Err(Failure::usage(text_of(&result))) } else { Ok(result) }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::document::{Member, Value};
 use crate::scope::Scope;
 use crate::section::{
-    Definitions, Flag, Word, Wrong, custom, integer, number, seconds, section, text, text_schema,
-    whole,
+    Definitions, Flag, Word, Wrong, custom, integer, number, seconds, section, strings_schema,
+    text, text_schema, whole,
 };
 use crate::tool_search::{ChatProviderName, MODEL_HINT, api_key, base_url};
 use crate::{ProblemSeverity, Secret};
@@ -16,15 +16,23 @@ section! {
     pub struct CodeModeConfig as "CodeMode" {
         /// Whether agents may run scripts.
         "enabled" => enabled: bool = true, Flag(Wrong::Becomes(false));
+        /// Which Python runs scripts: `auto` is the CPython of this machine, version 3.11 or newer, if
+        /// there is one and the system can confine it, and else `monty`, the embedded interpreter of
+        /// a part of the language. A path or a name is that program; a folder is a virtual environment.
+        "python" => python: String = String::from("auto"), text();
+        /// Packages that Python scripts may import beside the standard library, if CPython runs them
+        /// and they are installed: `["numpy", "pandas"]`.
+        "pythonPackages" => python_packages: Vec<String> = Vec::new(),
+            custom(strings_schema, read_packages);
         /// How many seconds a script may take, including the time in which it waits for tools.
         "timeoutSeconds" => timeout_seconds: f64 = 30.0, number(0.1, 86_400.0);
         /// How many seconds of CPU time a script may use.
         "cpuSeconds" => cpu_seconds: f64 = 10.0, number(0.01, 3_600.0);
         /// How much memory a script's values may take, in megabytes.
-        "memoryMb" => memory_mb: u64 = 128, whole::<u64>(2, 4_096);
+        "memoryMb" => memory_mb: u64 = 512, whole::<u64>(2, 4_096);
         /// How much stack a script may use, in kilobytes.
         "stackKb" => stack_kb: u64 = 1_024, whole::<u64>(64, 4_096);
-        /// How many workers wait for a script, so that it starts at once. Each takes a few megabytes.
+        /// How many workers are forked before a script needs them, so that it starts at once.
         "warmWorkers" => warm_workers: usize = 2, integer(0, 100);
         /// How many scripts may run at once.
         "maxRuns" => max_runs: usize = 256, integer(1, 10_000);
@@ -99,6 +107,24 @@ section! {
         /// How much disk space all runs may use, in megabytes.
         "megabytes" => megabytes: u64 = 1_024, whole::<u64>(1, 1_048_576);
     }
+}
+
+/// Reads the names of packages, which scripts write after `import`.
+fn read_packages(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<Vec<String>> {
+    let is_name = |part: &str| {
+        let is_letter = |letter: char| letter == '_' || letter.is_ascii_alphanumeric();
+        part.chars().all(is_letter) && part.starts_with(|first: char| !first.is_ascii_digit())
+    };
+    let mut packages = Vec::new();
+    for (package, at) in scope.strings(member)? {
+        if package.split('.').all(is_name) {
+            packages.push(package.to_owned());
+        } else {
+            let expected = "the name that a script imports, such as `numpy`";
+            scope.unfit(ProblemSeverity::Warning, &at, expected, "");
+        }
+    }
+    Some(packages)
 }
 
 /// Reads the model. A mistake costs the model, with an error: scripts run without it.

@@ -32,7 +32,7 @@ pub struct EngineScript<'a> {
 
 /// A name that one place of a script uses to call a function. A call under this name reports the
 /// number of the place.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptPlace {
     /// An identifier that nothing else in the script uses.
     pub alias: String,
@@ -41,7 +41,7 @@ pub struct ScriptPlace {
 }
 
 /// A tool, as a function of the script's language.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Function {
     /// The tool's exposed name, which is an identifier in all languages.
     pub name: String,

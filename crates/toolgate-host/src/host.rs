@@ -24,6 +24,7 @@ use crate::{
     events::{HostEvent, HostEvents, ReportedPrompt},
     live_catalog::LiveCatalog,
     live_sessions::LiveSessions,
+    meta::{self, MetaToolOptions},
     resources::{ListKind, ResourceHub},
     session::ToolSession,
     settings::{Connect, HostSettings, open_journal},
@@ -214,15 +215,31 @@ impl ToolHost {
         let unknown = self.unknown_servers().len();
         let catalog = self.catalog().read();
         let off = self.inner.enabled.off();
+        let direct = MetaToolOptions { deferred: false, ..self.meta_tool_options() };
+        let own = meta::direct_cost(&direct);
         if off.is_empty() {
-            return decide(&catalog, &self.settings().exposure, unknown);
+            return decide(&catalog, &self.settings().exposure, own, unknown);
         }
         // Disabled servers cost nothing.
         let mut visible = (*catalog).clone();
         for server in &off {
             visible.replace_server(server, Vec::new());
         }
-        decide(&visible, &self.settings().exposure, unknown)
+        decide(&visible, &self.settings().exposure, own, unknown)
+    }
+
+    /// The options for the meta-tools of a session that starts now, with deferred tools.
+    pub(crate) fn meta_tool_options(&self) -> MetaToolOptions {
+        let settings = self.settings();
+        MetaToolOptions {
+            keep_loaded_tools: settings.keep_loaded_tools,
+            scripts: self.code().is_enabled(),
+            python: self.code().python_kind(),
+            extract: self.code().has_extract_model(),
+            deferred: true,
+            servers: self.offers_servers(),
+            skills: !settings.directory.skills.skills.is_empty(),
+        }
     }
 
     /// What is wrong with the schemas of a server's tools whose calls are refused because of it.

@@ -63,7 +63,7 @@ pub use events::{CallFacts, CallOutcome, HostEvent, HostEvents};
 pub use finding::{FoundTool, FoundTools, ToolQuery};
 pub use host::ToolHost;
 pub use live_sessions::LiveSession;
-pub use meta::{MetaTool, one_line};
+pub use meta::{MetaTool, PythonKind, one_line};
 pub use overview::ServerOverview;
 pub use passthrough::PassthroughGuard;
 pub use program::ProviderProgram;

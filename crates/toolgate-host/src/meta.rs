@@ -19,8 +19,10 @@ use serde_json::{Map, Value, json};
 use toolgate_broker::BrokerError;
 use toolgate_upstream::CallOptions;
 
-pub(crate) use definitions::{MetaToolOptions, input_schema, meta_definitions};
+pub use definitions::PythonKind;
+pub(crate) use definitions::{MetaToolOptions, direct_cost, input_schema, meta_definitions};
 pub(crate) use details::declaration;
+pub(crate) use read::ReadRequest;
 
 use crate::session::{CallFailure, ToolSession, error_result};
 

@@ -26,7 +26,7 @@ use crate::{
     live_sessions::LiveRecord,
     meta::{self, MetaTool, MetaToolOptions},
     recent_searches::RecentSearches,
-    resources::{self, ListKind, NotificationStream, Subscriber},
+    resources::{self, NotificationStream, Subscriber},
     spans,
 };
 
@@ -164,6 +164,7 @@ impl ToolSession {
     /// The definitions that the session is shown, with their exposed names.
     pub async fn list_tools(&self) -> Vec<Value> {
         self.host.notice_choices().await;
+        self.host.code().find_python().await;
         self.reset_if_asked();
         let exposure = self.exposure().await;
         if !matches!(exposure.kind, ExposureKind::Stable | ExposureKind::Code) {
@@ -178,8 +179,31 @@ impl ToolSession {
         frozen.await.clone()
     }
 
-    /// Calls a meta-tool, or a tool by its exposed name. The result is as the server sent it.
+    /// Calls a meta-tool, or a tool by its exposed name, for a model. The texts of a tool's result are
+    /// within the budget for output; `read_output` reads the rest.
     pub async fn call(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+        options: CallOptions,
+    ) -> Result<Value, CallFailure> {
+        let result = self.call_exact(name, arguments, options).await?;
+        match MetaTool::named(name) {
+            Some(MetaTool::Call) => Ok(self.within_budget(result, false)),
+            Some(_) => Ok(result),
+            None => {
+                let is_checked = result.get("structuredContent").is_some() && {
+                    let catalog = self.host.catalog().read();
+                    let schema = |tool: &Tool| tool.definition.output_schema();
+                    catalog.resolve(name).and_then(schema).is_some()
+                };
+                Ok(self.within_budget(result, is_checked))
+            }
+        }
+    }
+
+    /// Calls a meta-tool, or a tool by its exposed name. The result is as the server sent it.
+    pub async fn call_exact(
         &self,
         name: &str,
         arguments: Map<String, Value>,
@@ -356,7 +380,7 @@ impl ToolSession {
 
     /// The meta-tools of a mode, whatever mode the session has.
     pub fn meta_tools(&self, kind: ExposureKind) -> Vec<Value> {
-        meta::meta_definitions(kind, self.offer())
+        meta::meta_definitions(kind, &self.offer())
     }
 
     /// Whether the caller can call a tool directly, and whether a script of the caller can.
@@ -513,7 +537,7 @@ impl ToolSession {
                 .filter(|tool| !given.contains(&tool.name)),
         );
         let offer = MetaToolOptions { deferred: !all_loaded, ..offer };
-        let own = meta::meta_definitions(exposure.kind, offer);
+        let own = meta::meta_definitions(exposure.kind, &offer);
         self.live(|live| {
             let tokens = |text: &str| TokenCounter::shared().count(text) as u64;
             let of_own: u64 = own.iter().map(|tool| tokens(&tool.to_string())).sum();
@@ -564,25 +588,9 @@ impl ToolSession {
 
     /// The options for the session's meta-tools.
     fn offer(&self) -> MetaToolOptions {
-        let settings = self.host.settings();
         let something_off = self.hidden.get().is_some_and(|hidden| !hidden.is_empty());
-        MetaToolOptions {
-            keep_loaded_tools: settings.keep_loaded_tools,
-            scripts: self.host.code().is_enabled(),
-            extract: self.host.code().has_extract_model(),
-            deferred: true,
-            servers: something_off || self.host.offers_servers(),
-            skills: !settings.directory.skills.skills.is_empty(),
-            resources: self.has_resources(),
-        }
-    }
-
-    /// Whether a server of this session is known to have resources.
-    fn has_resources(&self) -> bool {
-        let servers: Vec<ServerName> =
-            self.host.catalog().read().servers().map(|entry| entry.name.clone()).collect();
-        let mut seen = servers.iter().filter(|server| self.sees(server));
-        seen.any(|server| self.host.declares(server, ListKind::Resources) == Some(true))
+        let offer = self.host.meta_tool_options();
+        MetaToolOptions { servers: something_off || offer.servers, ..offer }
     }
 
     /// Whether a meta-tool may be called. Some are not listed and may be called all the same.

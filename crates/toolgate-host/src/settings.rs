@@ -34,6 +34,8 @@ pub struct HostSettings {
     pub keep_loaded_tools: bool,
     /// How many tokens of the servers' instructions a session gets; 0 for none.
     pub instructions_budget: usize,
+    /// How much of a result, or of a script's output and value, a model gets at once, in tokens.
+    pub max_output_tokens: usize,
     /// How tools are ranked.
     pub strategy: StrategyName,
     /// Makes the vectors for strategies that rank by meaning. Without one, the built-in word
@@ -136,6 +138,7 @@ impl HostSettings {
             max_results: 5,
             keep_loaded_tools: true,
             instructions_budget: 1_000,
+            max_output_tokens: 4_000,
             strategy: StrategyName::default(),
             subagent: None,
             usage_memory: true,

@@ -16,3 +16,6 @@ pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 pub const PROGRESS_TOKEN: &str = "progressToken";
 /// Who makes a call, as toolgate tells a server that is to know it.
 pub const CALLER: &str = "toolgate/caller";
+
+/// How many characters of a result were no Unicode and were replaced.
+pub const REPLACED: &str = "toolgate/replaced";

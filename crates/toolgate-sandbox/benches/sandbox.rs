@@ -23,7 +23,8 @@ struct Instant;
 impl Tools for Instant {
     fn describe(&self, names: Vec<String>) -> BoxFuture<'static, Vec<LookupResult>> {
         let schema = RawValue::from_string(String::from("{\"type\":\"object\"}")).unwrap();
-        let found = |name| LookupResult::Tool { name, input_schema: schema.clone() };
+        let found =
+            |name| LookupResult::Tool { name, input_schema: schema.clone(), output_schema: None };
         let found = names.into_iter().map(found).collect();
         Box::pin(async { found })
     }
@@ -40,7 +41,6 @@ impl Tools for Instant {
 struct Bench {
     runtime: Runtime,
     pool: Pool,
-    warm: usize,
     limits: RunLimits,
 }
 
@@ -52,18 +52,16 @@ impl Bench {
             PoolSettings::new(env!("CARGO_BIN_EXE_toolgate-sandbox-worker"), [""; 0]);
         settings.warm = warm;
         let limits = RunLimits { calls: 10_000, calls_in_flight: 10_000, ..RunLimits::default() };
-        Self { runtime: runtime.unwrap(), pool: Pool::new(settings).unwrap(), warm, limits }
+        Self { runtime: runtime.unwrap(), pool: Pool::new(settings), limits }
     }
 
-    /// Until all workers wait, and have had the time to make their engines.
-    fn settle(&self) {
-        if self.warm > 0 {
-            self.pool.warm_up();
-            while self.pool.waiting() < self.warm {
-                std::thread::sleep(Duration::from_micros(200));
-            }
-            std::thread::sleep(Duration::from_millis(20));
+    /// With a zygote that has forked before.
+    fn prepared(warm: usize) -> Self {
+        let bench = Self::new(warm);
+        for language in LANGUAGES {
+            bench.run(code(language, "return 1", "1"), language);
         }
+        bench
     }
 
     fn run(&self, code: &str, language: Language) {
@@ -84,49 +82,70 @@ fn code<'a>(language: Language, typescript: &'a str, python: &'a str) -> &'a str
     }
 }
 
-#[divan::bench(args = LANGUAGES, sample_count = 50, sample_size = 1)]
-fn trivial_script_warm(bencher: Bencher<'_, '_>, language: Language) {
-    let bench = Bench::new(2);
+/// The languages, with different numbers of workers that are forked ahead.
+const AHEAD: [(Language, usize); 8] = [
+    (Language::TypeScript, 0),
+    (Language::TypeScript, 1),
+    (Language::TypeScript, 2),
+    (Language::TypeScript, 4),
+    (Language::Python, 0),
+    (Language::Python, 1),
+    (Language::Python, 2),
+    (Language::Python, 4),
+];
+
+/// One script right after the other.
+#[divan::bench(args = AHEAD, sample_count = 200, sample_size = 1)]
+fn trivial_script_in_a_row(bencher: Bencher<'_, '_>, (language, warm): (Language, usize)) {
+    let bench = Bench::prepared(warm);
+    bencher.bench_local(|| bench.run(code(language, "return 1", "1"), language));
+}
+
+/// One script, and then a pause.
+#[divan::bench(args = AHEAD, sample_count = 30, sample_size = 1)]
+fn trivial_script_now_and_then(bencher: Bencher<'_, '_>, (language, warm): (Language, usize)) {
+    let bench = Bench::prepared(warm);
     bencher
-        .with_inputs(|| bench.settle())
+        .with_inputs(|| std::thread::sleep(Duration::from_millis(200)))
         .bench_local_values(|()| bench.run(code(language, "return 1", "1"), language));
 }
 
-#[divan::bench(args = LANGUAGES, sample_count = 50, sample_size = 1)]
+/// The first script of a pool.
+#[divan::bench(args = LANGUAGES, sample_count = 20, sample_size = 1)]
 fn trivial_script_cold(bencher: Bencher<'_, '_>, language: Language) {
-    let bench = Bench::new(0);
-    bencher.bench_local(|| bench.run(code(language, "return 1", "1"), language));
+    bencher
+        .with_inputs(|| Bench::new(2))
+        .bench_local_values(|bench| bench.run(code(language, "return 1", "1"), language));
 }
 
 #[divan::bench(args = LANGUAGES, sample_count = 20, sample_size = 1)]
 fn a_thousand_calls_in_sequence(bencher: Bencher<'_, '_>, language: Language) {
-    let bench = Bench::new(2);
+    let bench = Bench::prepared(2);
     let typescript = "for (let i = 0; i < 1000; i++) await echo({ i }); return 1";
     let python = "for i in range(1000): await echo(i=i)\n1";
-    bencher
-        .with_inputs(|| bench.settle())
-        .bench_local_values(|()| bench.run(code(language, typescript, python), language));
+    bencher.bench_local(|| bench.run(code(language, typescript, python), language));
 }
 
 #[divan::bench(args = LANGUAGES, sample_count = 20, sample_size = 1)]
 fn a_thousand_calls_at_once(bencher: Bencher<'_, '_>, language: Language) {
-    let bench = Bench::new(2);
+    let bench = Bench::prepared(2);
     let typescript =
         "await Promise.all(Array.from({ length: 1000 }, (_, i) => echo({ i }))); return 1";
     let python = "import asyncio\nawait asyncio.gather(*[echo(i=i) for i in range(1000)])\n1";
-    bencher
-        .with_inputs(|| bench.settle())
-        .bench_local_values(|()| bench.run(code(language, typescript, python), language));
+    bencher.bench_local(|| bench.run(code(language, typescript, python), language));
 }
 
-#[divan::bench(args = [10, 100], sample_count = 5, sample_size = 1)]
-fn runs_at_once(bencher: Bencher<'_, '_>, runs: usize) {
-    let bench = Bench::new(2);
-    bencher.with_inputs(|| bench.settle()).bench_local_values(|()| {
-        let all = (0..runs).map(|_| {
-            let script = SandboxScript::new("return 1", Language::TypeScript);
+/// A hundred scripts at once, each of which waits for 200 ms.
+#[divan::bench(args = [0, 2], sample_count = 10, sample_size = 1)]
+fn a_hundred_scripts_that_wait(bencher: Bencher<'_, '_>, warm: usize) {
+    let bench = Bench::prepared(warm);
+    bencher.bench_local(|| {
+        let all = (0..100).map(|_| {
+            let code = "await new Promise((done) => setTimeout(done, 200)); return 1";
+            let script = SandboxScript::new(code, Language::TypeScript);
             bench.pool.run(script, &bench.limits, Arc::new(Instant), CancellationToken::new())
         });
-        bench.runtime.block_on(futures::future::join_all(all))
+        let reports = bench.runtime.block_on(futures::future::join_all(all));
+        assert!(reports.iter().all(|report| matches!(report.outcome, RunOutcome::Value(Some(_)))));
     });
 }

@@ -1,15 +1,18 @@
 //! Runs scripts in worker processes that can reach nothing but their host.
 //!
-//! A [`Pool`] keeps workers ready. [`Pool::run`] takes one, sends it the script, answers its calls
-//! from [`Tools`], enforces the [`RunLimits`] and discards the worker. Whatever the script or its
-//! engine does, the caller gets a [`RunReport`], and later runs are not affected.
+//! A [`Pool`] starts a zygote, a process that prepares the engines and then forks workers.
+//! [`Pool::run`] takes a worker, sends it the script, answers its calls from [`Tools`], enforces the
+//! [`RunLimits`] and discards the worker. Whatever the script or its engine does, the caller gets a
+//! [`RunReport`], and later runs are not affected.
 //!
-//! The binary that embeds the pool is also the worker: in a hidden mode it calls [`worker_main`]
-//! and does nothing else. [`lockdown`] describes what a worker gives up, [`frame`] what it can
-//! send.
+//! The binary that embeds the pool is also the zygote: in a hidden mode it calls [`worker_main`]
+//! and does nothing else. [`control`] describes how the pool talks to a zygote, [`lockdown`] what a
+//! worker gives up, and [`frame`] what it can send.
 
 mod captured;
 mod clock;
+pub mod control;
+mod cpython;
 pub mod frame;
 mod journal;
 mod limits;
@@ -20,10 +23,12 @@ mod run;
 mod system;
 mod tools;
 mod worker;
+mod zygote;
 
 pub use futures::future::BoxFuture;
 pub use toolgate_bindings::check::{
-    CallSite, CheckFinding, CheckSeverity, Language, LookupResult, ProgramFlow, SiteFlow,
+    CallSite, CheckFinding, CheckSeverity, Language, LookupResult, NOT_RETURNED, ProgramFlow,
+    SiteFlow,
 };
 pub use toolgate_engines::{
     CallId, EngineCall, FailureKind, RunSeed, ScriptFailure, StackFrame, Stream, ToolException,
@@ -33,11 +38,13 @@ pub use self::journal::SandboxScript;
 pub use crate::{
     captured::CapturedOutput,
     clock::{ClockHold, RunClock},
+    cpython::{MachinePython, PythonChoice, PythonEngine, PythonPackage, PythonSettings},
     journal::{JournalEvent, JournaledCall, RunEvent, RunJournalRecord},
     limits::{LimitReached, RunLimits},
-    pool::{Pool, PoolSettings, ProbeError},
+    pool::{Pool, PoolSettings, ProbeError, WorkerProgram},
     report::{CallRecord, CallState, RunOutcome, RunReport},
     system::allocator::WorkerAllocator,
     tools::{CallResponse, Tools},
-    worker::{MakeEngine, Urgency, make_engine, worker_main, worker_main_with},
+    worker::{MakeEngine, make_engine},
+    zygote::{worker_main, worker_main_with},
 };

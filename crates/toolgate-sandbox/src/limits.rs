@@ -31,7 +31,7 @@ impl Default for RunLimits {
         Self {
             wall: Duration::from_secs(30),
             cpu: Duration::from_secs(10),
-            memory_bytes: 128 * MEGABYTE,
+            memory_bytes: 512 * MEGABYTE,
             stack_bytes: 1024 * KILOBYTE,
             calls: 500,
             calls_in_flight: 500,

@@ -33,6 +33,12 @@ pub trait Tools: Send + Sync + 'static {
         let _ = flow;
     }
 
+    /// Keeps a result that is too large for the script, and says where it is.
+    fn keep(&self, result: &RawValue) -> Option<String> {
+        let _ = result;
+        None
+    }
+
     /// The clock of the run, requested once at its start. The implementation stops it while a call
     /// waits for a person.
     fn clock(&self) -> RunClock {

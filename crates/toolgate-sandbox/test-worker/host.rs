@@ -1,7 +1,6 @@
 //! A host, to see what becomes of its workers when it is killed.
 
 use std::{
-    io::Write,
     process::ExitCode,
     sync::{
         Arc,
@@ -16,14 +15,15 @@ use toolgate_sandbox::{
     SandboxScript, Tools,
 };
 
-/// Runs one script that spins, says so, and waits to be killed.
+/// Says what confines its workers, runs one script that spins, says so, and waits to be killed.
 pub(crate) fn run() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let pool = Pool::new(PoolSettings::this_program([""; 0]).unwrap()).unwrap();
+        let pool = Pool::new(PoolSettings::this_program([""; 0]).unwrap());
         let code = String::from("# broken\n# call running\n# spin\n");
         let script = SandboxScript::new(code, Language::Python);
-        pool.warm_up();
+        let report = pool.probe(Language::Python).await.unwrap();
+        println!("{}", serde_json::to_string(&report).unwrap());
         while pool.waiting() < 2 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
@@ -37,7 +37,7 @@ pub(crate) fn run() -> ExitCode {
             }
             // The one that runs was replaced.
             if pool.waiting() == 2 && RUNNING.swap(false, Ordering::Relaxed) {
-                std::io::stdout().write_all(b"running\n").unwrap();
+                println!("running");
             }
         }
     })

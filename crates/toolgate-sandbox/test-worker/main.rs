@@ -15,24 +15,35 @@ use std::{process::ExitCode, sync::atomic::Ordering};
 use toolgate_engines::{
     Engine, EngineLimits, EngineOutcome, EngineScript, World, javascript::EngineStartError,
 };
-use toolgate_sandbox::{Language, Urgency, WorkerAllocator, worker_main_with};
+use toolgate_sandbox::{Language, WorkerAllocator, worker_main_with};
 
 #[global_allocator]
 static ALLOCATOR: WorkerAllocator = WorkerAllocator::new();
 
 fn main() -> ExitCode {
-    if std::env::args().nth(1).as_deref() == Some("host") {
-        return host::run();
-    }
     attacks::PARENT.store(std::os::unix::process::parent_id(), Ordering::Relaxed);
-    worker_main_with(make_engine)
+    match std::env::args().nth(1).as_deref() {
+        Some("host") => host::run(),
+        // For tests with many crashes: preparing the engines again takes a while without
+        // optimisation.
+        Some("unprepared") => worker_main_with(make_unprepared),
+        _ => worker_main_with(make_engine),
+    }
 }
 
-fn make_engine(language: Language, urgency: Urgency) -> Result<Box<dyn Engine>, EngineStartError> {
-    Ok(Box::new(EitherEngine(toolgate_sandbox::make_engine(language, urgency)?)))
+fn make_engine(language: Language) -> Result<Box<dyn Engine>, EngineStartError> {
+    let engine = toolgate_sandbox::make_engine(language)?;
+    Ok(Box::new(EitherEngine { language, engine: Some(engine) }))
 }
 
-struct EitherEngine(Box<dyn Engine>);
+fn make_unprepared(language: Language) -> Result<Box<dyn Engine>, EngineStartError> {
+    Ok(Box::new(EitherEngine { language, engine: None }))
+}
+
+struct EitherEngine {
+    language: Language,
+    engine: Option<Box<dyn Engine>>,
+}
 
 impl Engine for EitherEngine {
     fn run(
@@ -44,6 +55,13 @@ impl Engine for EitherEngine {
         if script.source.starts_with("# broken\n") {
             return broken::run(script.source, world);
         }
-        self.0.run(script, limits, world)
+        match self.engine {
+            Some(engine) => engine.run(script, limits, world),
+            // The trial of the zygote.
+            None if script.source.len() < 10 => EngineOutcome::Value(None),
+            None => {
+                toolgate_sandbox::make_engine(self.language).unwrap().run(script, limits, world)
+            }
+        }
     }
 }

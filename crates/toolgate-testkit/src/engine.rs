@@ -277,6 +277,7 @@ impl Engine {
                 message["id"] = json!("nobody-asked");
                 message.to_string()
             }
+            Some(AnswerFault::LoneSurrogate) => message.to_string().replace('\u{fffd}', "\\ud800"),
             Some(AnswerFault::Hollow) => json!({ "jsonrpc": "2.0", "id": request.id }).to_string(),
         };
         request.outbox.answer(text);

@@ -128,4 +128,6 @@ pub enum AnswerFault {
     WrongId,
     /// It has neither a result nor an error.
     Hollow,
+    /// It has half of a surrogate pair where the result has U+FFFD.
+    LoneSurrogate,
 }

@@ -23,7 +23,7 @@ use toolgate_models::embeddings::{
 };
 use toolgate_policy::{NewTools, PolicySettings, definitions::Lock};
 use toolgate_registry::{Registry, RegistrySettings, ServerSource as Source, Skills, read_skills};
-use toolgate_sandbox::{PoolSettings, RunLimits};
+use toolgate_sandbox::{PoolSettings, PythonChoice, PythonSettings, RunLimits};
 use toolgate_search::encoder::Encoder;
 use toolgate_store::{
     AuditLimits, ChoiceFile, DamagedChoices, Retention, Store, StoreError, VaultKey,
@@ -296,6 +296,7 @@ impl HostConfig {
             max_results: search.max_results,
             keep_loaded_tools: search.keep_loaded_tools,
             instructions_budget: search.instructions_budget,
+            max_output_tokens: configuration.code_mode.max_output_tokens,
             strategy: search.strategy,
             subagent: search.subagent.as_ref().and_then(subagent),
             usage_memory: search.usage_memory,
@@ -375,7 +376,12 @@ pub fn audit_limits(audit: &AuditConfig) -> AuditLimits {
 /// The limits of scripts that run in processes of `worker`.
 pub fn code_settings(settings: &CodeModeConfig, worker: PoolSettings) -> CodeSettings {
     CodeSettings {
-        pool: PoolSettings { warm: settings.warm_workers, runs: settings.max_runs, ..worker },
+        pool: PoolSettings {
+            python: python_settings(settings),
+            warm: settings.warm_workers,
+            runs: settings.max_runs,
+            ..worker
+        },
         limits: RunLimits {
             wall: Duration::from_secs_f64(settings.timeout_seconds),
             cpu: Duration::from_secs_f64(settings.cpu_seconds),
@@ -386,7 +392,6 @@ pub fn code_settings(settings: &CodeModeConfig, worker: PoolSettings) -> CodeSet
             result_bytes: settings.max_result_bytes,
             output_bytes: settings.max_output_bytes,
         },
-        max_output_tokens: settings.max_output_tokens,
         max_parallel_calls: settings.max_parallel_calls,
         retention: Retention {
             runs: settings.journal.runs,
@@ -395,6 +400,15 @@ pub fn code_settings(settings: &CodeModeConfig, worker: PoolSettings) -> CodeSet
         },
         extract: extract_settings(&settings.extract),
     }
+}
+
+fn python_settings(settings: &CodeModeConfig) -> PythonSettings {
+    let choice = match settings.python.as_str() {
+        "auto" => PythonChoice::Auto,
+        "monty" => PythonChoice::Embedded,
+        named => PythonChoice::Named(named.into()),
+    };
+    PythonSettings { choice, packages: settings.python_packages.clone() }
 }
 
 fn extract_settings(settings: &ExtractConfig) -> ExtractSettings {

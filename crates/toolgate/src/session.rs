@@ -82,7 +82,8 @@ impl Session {
     }
 
     /// Answers a call that a model made: of a loaded tool, or of a meta-tool such as `search_tools`. Every
-    /// problem is a result that the model can read.
+    /// problem is a result that the model can read. Of a long text the model gets the beginning, the end and
+    /// an id for `read_output`; [`call`](Self::call) returns it whole.
     pub async fn answer(&self, name: &str, arguments: Value) -> ToolResult {
         match call::arguments(name, arguments) {
             Ok(arguments) => {

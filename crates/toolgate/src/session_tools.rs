@@ -14,7 +14,7 @@ use toolgate_agent::{
 };
 use toolgate_broker::{ApprovalRequest, PriorRead};
 use toolgate_catalog::{ExposureKind, Fingerprint};
-use toolgate_host::{HostEvent, ProviderProgram, ToolQuery, ToolSession};
+use toolgate_host::{HostEvent, MetaTool, ProviderProgram, ToolQuery, ToolSession};
 use toolgate_upstream::CallOptions;
 
 use crate::{Session, ToolResult, call, session::readable};
@@ -119,7 +119,11 @@ impl BoundSession {
         let outcome = match call::arguments(&name, request.arguments) {
             Err(problem) => return ToolResult::error(&name, &problem.to_string()),
             Ok(arguments) => match request.caller {
-                ToolCaller::Direct => session.call(&name, arguments, options).await,
+                ToolCaller::Direct if MetaTool::named(&name).is_some() => {
+                    session.call(&name, arguments, options).await
+                }
+                // The model may not have `read_output`. The loop has a limit of its own.
+                ToolCaller::Direct => session.call_exact(&name, arguments, options).await,
                 ToolCaller::Code { program } => {
                     let program = self.program(&program);
                     session.call_for_program(&program, &name, arguments, options).await

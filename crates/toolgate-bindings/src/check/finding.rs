@@ -65,13 +65,15 @@ pub(super) struct FindingCollector<'a> {
     starts: Vec<usize>,
     findings: Vec<CheckFinding>,
     beyond: usize,
+    /// Where the checked text has more than this one, and how much.
+    pub(super) inserted: Option<(usize, usize)>,
 }
 
 impl<'a> FindingCollector<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let starts = std::iter::once(0).chain(ends.map(|(offset, _)| offset + 1)).collect();
-        Self { text, starts, findings: Vec::new(), beyond: 0 }
+        Self { text, starts, findings: Vec::new(), beyond: 0, inserted: None }
     }
 
     pub(super) fn has_errors(&self) -> bool {
@@ -98,6 +100,10 @@ impl<'a> FindingCollector<'a> {
             self.beyond += 1;
             return;
         }
+        let offset = match self.inserted {
+            Some((at, by)) if offset > at => at.max(offset.saturating_sub(by)),
+            _ => offset,
+        };
         let offset = self.text.floor_char_boundary(offset);
         let index = self.starts.partition_point(|start| *start <= offset).saturating_sub(1);
         let start = self.starts.get(index).copied().unwrap_or_default();

@@ -1,13 +1,26 @@
 //! Literal values in a script of either language.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, rc::Rc};
 
 /// A value, as far as the source determines it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Literal {
-    /// The byte offset of the value.
+    /// The byte offset of the value; [`NOWHERE`] if the source does not contain it.
     pub(super) offset: usize,
     pub(super) kind: LiteralKind,
+    /// The result of a tool that it is, or that it is a part of.
+    pub(super) origin: Option<Rc<Origin>>,
+}
+
+/// The offset of a value that is not in the source, such as a part of a result.
+pub(super) const NOWHERE: usize = usize::MAX;
+
+/// A part of the result of a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Origin {
+    pub(super) tool: Rc<str>,
+    /// The names from the result to the part, such as `.items[]`; empty for the result itself.
+    pub(super) path: String,
 }
 
 /// What the source says about a value.
@@ -21,21 +34,55 @@ pub(super) enum LiteralKind {
     /// `None` if the value is known only at run time.
     Boolean(Option<bool>),
     Number(f64),
+    /// A number that is known only at run time.
+    SomeNumber,
     /// `None` if the text is composed at run time.
     Text(Option<String>),
     Array {
-        items: Vec<Literal>,
+        items: Rc<[Literal]>,
         /// Whether these are all items, at their final positions.
         complete: bool,
     },
+    /// An array of any length, with values of one kind.
+    ListOf(Rc<Literal>),
     Object {
-        entries: Vec<LiteralEntry>,
+        entries: Rc<[LiteralEntry]>,
         /// Whether these are all the entries.
         complete: bool,
     },
+    /// Each of these: the script contains all of them, as in `x ? a : b`.
+    Each(Rc<[Literal]>),
+    /// One of these, and the script may know which: a type such as `string | null`.
+    OneOf(Rc<[Literal]>),
+    /// A promise of a value.
+    Promise(Rc<Literal>),
 }
 
 impl LiteralKind {
+    pub(super) fn array(items: Vec<Literal>, complete: bool) -> Self {
+        Self::Array { items: items.into(), complete }
+    }
+
+    pub(super) fn object(entries: Vec<LiteralEntry>, complete: bool) -> Self {
+        Self::Object { entries: entries.into(), complete }
+    }
+
+    /// The values that this may be one of; itself, if it is no choice.
+    pub(super) fn alternatives(&self) -> Option<&[Literal]> {
+        match self {
+            Self::Each(all) | Self::OneOf(all) => Some(all),
+            _ => None,
+        }
+    }
+
+    /// Whether the value may be absent.
+    pub(super) fn may_be_undefined(&self) -> bool {
+        match self.alternatives() {
+            Some(all) => all.iter().any(|one| one.kind.may_be_undefined()),
+            None => *self == Self::Undefined,
+        }
+    }
+
     /// A number. JSON has no infinite numbers, so these are unknown.
     pub(super) fn number(value: f64) -> Self {
         if value.is_finite() { Self::Number(value) } else { Self::Unknown }
@@ -55,8 +102,12 @@ pub(super) struct LiteralEntry {
 pub(super) const MAX_DEPTH: usize = 32;
 
 impl Literal {
+    pub(super) fn new(offset: usize, kind: LiteralKind) -> Self {
+        Self { offset, kind, origin: None }
+    }
+
     pub(super) fn unknown(offset: usize) -> Self {
-        Self { offset, kind: LiteralKind::Unknown }
+        Self::new(offset, LiteralKind::Unknown)
     }
 }
 
@@ -79,6 +130,25 @@ impl LiteralEntries {
         self.overwritten = Some(self.entries.len());
     }
 
+    /// Adds entries of an object that may not be added at run time.
+    pub(super) fn push_possible(&mut self, entries: &[LiteralEntry], complete: bool) {
+        if !complete {
+            self.push_unknown();
+        }
+        for entry in entries {
+            let is_given = self.entries.iter().any(|known| known.key == entry.key);
+            let mut entry = entry.clone();
+            let undefined = Literal::new(NOWHERE, LiteralKind::Undefined);
+            // The earlier value may stay.
+            entry.value.kind = if is_given {
+                LiteralKind::Unknown
+            } else {
+                LiteralKind::OneOf(Rc::new([undefined, entry.value.clone()]))
+            };
+            self.entries.push(entry);
+        }
+    }
+
     pub(super) fn finish(mut self) -> LiteralKind {
         let complete = self.overwritten.is_none();
         for entry in self.entries.iter_mut().take(self.overwritten.unwrap_or_default()) {
@@ -89,6 +159,6 @@ impl LiteralEntries {
             self.entries.iter().rev().map(|entry| seen.insert(entry.key.clone())).collect();
         let mut last = last.into_iter().rev();
         self.entries.retain(|_| last.next().unwrap_or(true));
-        LiteralKind::Object { entries: self.entries, complete }
+        LiteralKind::object(self.entries, complete)
     }
 }

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    Language, ToolUse,
+    Language, ToolUse, declared,
     finding::FindingCollector,
-    literal::{Literal, LiteralKind},
+    literal::{Literal, LiteralKind, NOWHERE},
     schema::SchemaChecker,
 };
 
@@ -30,6 +30,9 @@ pub enum LookupResult {
         name: String,
         /// The schema of the arguments.
         input_schema: Box<RawValue>,
+        /// The schema of the result, if the server declares it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output_schema: Option<Box<RawValue>>,
     },
     /// There is no such tool.
     Unknown {
@@ -41,7 +44,7 @@ pub enum LookupResult {
 }
 
 /// The longest name of a tool, in bytes.
-const MAX_NAME_BYTES: usize = 128;
+pub(super) const MAX_NAME_BYTES: usize = 128;
 /// The largest number of names in a query. Further names give no finding.
 const MAX_NAMES: usize = 2000;
 
@@ -83,6 +86,8 @@ pub(super) struct ToolSignature {
     pub(super) name: String,
     pub(super) schema: Value,
     pub(super) parameters: Vec<String>,
+    /// What a call returns, as far as that is declared.
+    pub(super) result: Literal,
 }
 
 impl ToolTable {
@@ -101,12 +106,13 @@ impl ToolTable {
             .collect();
         for result in results {
             match result {
-                LookupResult::Tool { name, input_schema } => {
+                LookupResult::Tool { name, input_schema, output_schema } => {
                     // An unreadable schema gives no finding.
                     let schema =
                         serde_json::from_str(input_schema.get()).unwrap_or(Value::Bool(true));
                     let parameters = crate::parameters(&schema);
-                    let tool = ToolSignature { name: name.clone(), schema, parameters };
+                    let result = declared::result(&name, output_schema.as_deref());
+                    let tool = ToolSignature { name: name.clone(), schema, parameters, result };
                     resolved.insert(name, ResolvedName::Tool(tool));
                 }
                 LookupResult::Unknown { name, nearest } => {
@@ -140,7 +146,7 @@ impl ToolTable {
 
 /// Whether a function takes its arguments by position in TypeScript too. Tools take one object.
 pub(super) fn takes_positions(name: &str) -> bool {
-    name == "extract"
+    matches!(name, "extract" | "read_resource" | "read_output")
 }
 
 /// Checks the arguments, which are an object literal, and reports violations. `offset` is the
@@ -157,14 +163,15 @@ pub(super) fn check_arguments(
         return;
     }
     // A missing parameter is reported at the call, not at the bracket.
-    let arguments = Literal { offset, kind: arguments.kind.clone() };
+    let arguments = Literal::new(offset, arguments.kind.clone());
     let checker = SchemaChecker::new(&tool.schema, language, budget);
     for violation in checker.check(&tool.name, &arguments) {
-        report.add(violation.severity, violation.offset, violation.message, violation.hint);
+        let at = if violation.offset == NOWHERE { offset } else { violation.offset };
+        report.add(violation.severity, at, violation.message, violation.hint);
     }
 }
 
 /// The arguments of a call that passes none.
 pub(super) fn no_arguments(offset: usize) -> Literal {
-    Literal { offset, kind: LiteralKind::Object { entries: Vec::new(), complete: true } }
+    Literal::new(offset, LiteralKind::object(Vec::new(), true))
 }

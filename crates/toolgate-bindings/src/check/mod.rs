@@ -24,6 +24,7 @@
 //! ```
 
 mod awaiting;
+mod declared;
 mod extract_types;
 mod finding;
 mod flow;
@@ -48,6 +49,8 @@ pub use self::{
     finding::{CheckFinding, CheckSeverity},
     flow::{CallPlace, CallSite, MAX_FLOW_STEPS, ProgramFlow, SiteFlow},
     lookup::{Lookup, LookupResult},
+    python::ModuleShape,
+    typescript::NOT_RETURNED,
 };
 
 /// The largest script that is parsed.
@@ -71,6 +74,8 @@ pub struct Checked {
     /// The source to run, with the line numbers of the script: JavaScript, or Python. Calls of tools
     /// have the names of their places.
     pub source: String,
+    /// The script as it was written, without a code fence around it.
+    pub text: String,
     /// The tools that it mentions, in the order of their names.
     pub tools: Vec<ToolUse>,
     /// Which results of calls can reach which arguments; `None` if that cannot be known.
@@ -79,6 +84,8 @@ pub struct Checked {
     pub places: Vec<CallPlace>,
     /// How many steps it took to follow the data, at most [`MAX_FLOW_STEPS`] and a few more.
     pub flow_steps: usize,
+    /// What the statements are, in Python.
+    pub module: ModuleShape,
     /// The findings in the order of the lines, at most [`MAX_FINDINGS`].
     pub findings: Vec<CheckFinding>,
     /// The number of further findings, at least.
@@ -104,7 +111,8 @@ pub struct ToolUse {
 /// Checks a script.
 ///
 /// `globals` are the names that the engine provides to every script, `modules` the modules that a
-/// Python script can import. `lookup` is called at most once.
+/// script can import. An engine that provides `tools` in Python is Python's own interpreter. `lookup`
+/// is called at most once.
 ///
 /// Parsers are recursive. Nested brackets are counted before parsing, but a chain of a hundred
 /// thousand operators can still overflow a small stack, so untrusted scripts are checked in a
@@ -135,14 +143,18 @@ pub fn check(
             None
         }
         None => match language {
-            Language::TypeScript => typescript::check(&text, globals, lookup, &mut report),
+            Language::TypeScript => typescript::check(&text, globals, modules, lookup, &mut report),
             Language::Python => python::check(&text, globals, modules, lookup, &mut report),
         },
     };
-    let LanguageCheck { source, tools, flow, places, flow_steps } = outcome.unwrap_or_default();
+    let LanguageCheck { source, tools, flow, places, flow_steps, module } =
+        outcome.unwrap_or_default();
     let (findings, findings_left_out) = report.finish(MAX_FINDINGS);
-    let source = source.unwrap_or_else(|| text.into_owned());
-    Checked { source, tools, flow, places, flow_steps, findings, findings_left_out }
+    let (source, text) = match source {
+        Some(source) => (source, text.into_owned()),
+        None => (text.clone().into_owned(), text.into_owned()),
+    };
+    Checked { source, text, tools, flow, places, flow_steps, module, findings, findings_left_out }
 }
 
 /// Whether a text that contains a fence is a script as a whole, because the fence is in a string or
@@ -165,4 +177,5 @@ struct LanguageCheck {
     flow: Option<ProgramFlow>,
     places: Vec<CallPlace>,
     flow_steps: usize,
+    module: ModuleShape,
 }

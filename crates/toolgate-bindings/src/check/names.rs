@@ -64,6 +64,8 @@ pub(super) struct Advice {
 pub(super) struct NameContext<'k> {
     pub(super) language: Language,
     pub(super) advice: fn(&str, &NameRole) -> Option<Advice>,
+    /// The modules that a script only has to import.
+    pub(super) modules: &'k [&'k str],
     /// The names that the script declares.
     pub(super) own: Vec<&'k str>,
 }
@@ -155,6 +157,11 @@ impl UndeclaredNames {
                 return;
             }
         }
+        if knowledge.modules.contains(&text) && !self.is_dynamic && !is_known_import(text) {
+            let message = format!("`{}` is not imported", cut(text));
+            report.error(one.offset, message, format!("write `import {}`", cut(text)));
+            return;
+        }
         let advice = (knowledge.advice)(text, &one.role);
         // `from module import *` may define it.
         if let Some(advice) = advice.filter(|advice| !(advice.is_import && self.is_dynamic)) {
@@ -231,6 +238,11 @@ pub(super) fn report_hiding_variables(
         let message = format!("the variable `{}` hides the tool of that name", cut(&hiding.name));
         report.error(hiding.offset, message, "give it another name".to_owned());
     }
+}
+
+/// Whether there is better advice than to import the module of that name.
+fn is_known_import(name: &str) -> bool {
+    matches!(name, "datetime" | "asyncio" | "json" | "re" | "math")
 }
 
 fn no_tool(name: &str) -> String {

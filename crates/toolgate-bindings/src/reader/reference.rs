@@ -24,7 +24,12 @@ impl<'a> SchemaReader<'a, '_> {
         let name = percent_decoded(name).replace("~1", "/").replace("~0", "~");
         // Namespaced definitions (`shared.types.Label`) are named by their last part.
         let name = name.rsplit(['.', '/']).next().unwrap_or_default();
-        self.target(target, if is_definition && !name.is_empty() { name } else { hint })
+        let is_definition = is_definition && !name.is_empty();
+        let node = self.target(target, if is_definition { name } else { hint });
+        if is_definition {
+            self.arena.mark_defined(node);
+        }
+        node
     }
 
     fn find(&mut self, reference: &str) -> Option<&'a Value> {

@@ -4,8 +4,8 @@ use std::{fs, path::Path, process::Command};
 
 use serde_json::{Value, json};
 use toolgate_bindings::{
-    EXTRACT_PYTHON, EXTRACT_TYPESCRIPT, Output, PYTHON_PREAMBLE, ToolApi, parameters, python,
-    typescript,
+    Output, PYTHON_PREAMBLE, ToolApi, parameters, python, python_function, typescript,
+    typescript_function,
 };
 use toolgate_testkit::real_servers;
 
@@ -155,7 +155,7 @@ fn around(text: &str, said: &str) -> String {
 
 #[test]
 fn the_declaration_of_extract_gives_the_type_of_the_schema() {
-    let declared = ("declarations.ts", EXTRACT_TYPESCRIPT);
+    let declared = ("declarations.ts", typescript_function("extract").unwrap());
     let schema = r#"{ type: "object", properties: { title: { type: "string" }, level: { enum: ["low", "high"] },
       tags: { type: "array", items: { type: "integer" } } }, required: ["title"] }"#;
     let right = format!(
@@ -172,9 +172,10 @@ fn the_declaration_of_extract_gives_the_type_of_the_schema() {
 
     let folder = tempfile::tempdir().unwrap();
     let script = format!(
-        "{PYTHON_PREAMBLE}{EXTRACT_PYTHON}\nimport inspect, typing\n\
+        "{PYTHON_PREAMBLE}{}\nimport inspect, typing\n\
          assert list(inspect.signature(extract).parameters) == ['value', 'type', 'hint']\n\
-         assert typing.get_type_hints(extract)['return'] is T\n"
+         assert typing.get_type_hints(extract)['return'] is T\n",
+        python_function("extract").unwrap()
     );
     write(folder.path(), "stubs.py", &script);
     let output = Command::new("python3").arg(folder.path().join("stubs.py")).output().unwrap();

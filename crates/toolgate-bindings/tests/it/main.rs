@@ -8,3 +8,4 @@ mod corpus;
 mod hostile;
 mod shapes;
 mod snapshots;
+mod typed;

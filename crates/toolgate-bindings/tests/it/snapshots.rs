@@ -222,13 +222,13 @@ fn shared_and_recursive_types() {
         }, "$defs": { "Address": address } },
     });
     insta::assert_snapshot!(declared(&[("parcel_send", definition)]), @r#"
-    type Group = { name: string; groups?: Group[] };
+    interface Group { name: string; groups?: Group[] }
     /** A place on earth */
-    type Address = {
+    interface Address {
       /** With the number of the house */
       street?: string;
       city: string;
-    };
+    }
     declare function parcel_send(args: {
       from: Address;
       via?: Address[];
@@ -401,7 +401,7 @@ fn tools_that_share_a_type() {
         }, "required": ["tickets"], "additionalProperties": true },
     });
     insta::assert_snapshot!(declared(&[("desk_get", get), ("desk_list", list)]), @r"
-    type DeskGetResult = { id: number; title: string; assignee?: string | null };
+    interface DeskGetResult { id: number; title: string; assignee?: string | null }
     declare function desk_get(args: { id: number }): Promise<DeskGetResult>;
     declare function desk_list(args?: {}): Promise<{ tickets: DeskGetResult[]; next?: string }>;
 
@@ -415,4 +415,31 @@ fn tools_that_share_a_type() {
     async def desk_get(id: int) -> DeskGetResult: ...
     async def desk_list() -> DeskListResult: ...
     ");
+}
+
+#[test]
+fn shapes_that_a_schema_names_keep_their_names() {
+    let entry = json!({
+        "type": "object",
+        "properties": {
+            "ts": { "type": "string" }, "level": { "enum": ["info", "error"] },
+            "message": { "type": "string" }, "host": { "$ref": "#/$defs/Host" },
+        },
+        "required": ["ts", "message"],
+    });
+    let host = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
+    let definition = json!({
+        "inputSchema": { "type": "object" },
+        "outputSchema": {
+            "type": "object",
+            "properties": { "entries": { "type": "array", "items": { "$ref": "#/$defs/LogEntry" } } },
+            "required": ["entries"],
+            "$defs": { "LogEntry": entry, "Host": host },
+        },
+    });
+    let tool = Tool::new("logs_query", definition);
+    insta::assert_snapshot!(typescript(&[tool.api()]), @r#"
+    interface LogEntry { ts: string; level?: "info" | "error"; message: string; host?: { name?: string } }
+    declare function logs_query(args?: {}): Promise<{ entries: LogEntry[] }>;
+    "#);
 }

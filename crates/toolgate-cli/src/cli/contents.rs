@@ -8,7 +8,7 @@ use super::Cli;
 
 /// The groups of commands, in the order in which a new user needs them.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Start", &["demo", "config", "status", "doctor"]),
+    ("Start", &["demo", "config", "status", "doctor", "engines"]),
     ("Serve an agent", &["serve", "token", "login", "logout"]),
     ("Use tools", &["search", "inspect", "call", "run", "runs", "chat"]),
     ("Choose servers", &["enable", "disable", "skills", "logs"]),

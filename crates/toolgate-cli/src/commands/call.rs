@@ -39,7 +39,7 @@ pub(crate) async fn run(globals: &Globals, arguments: Call) -> CommandResult {
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Calls through `call_tool`, as an agent does. Ctrl-C cancels the call and notifies the server.
+/// Calls through `call_tool`, as an agent does, with the whole result. Ctrl-C cancels the call and notifies the server.
 async fn call(
     session: &ToolSession,
     bar: &ProgressBar,
@@ -54,7 +54,7 @@ async fn call(
         ("name".to_owned(), json!(name)),
         ("arguments".to_owned(), Value::Object(arguments)),
     ]);
-    session.call("call_tool", request, options).await.map_err(failed_call)
+    session.call_exact("call_tool", request, options).await.map_err(failed_call)
 }
 
 fn read_arguments(arguments: &Call) -> Result<Map<String, Value>, Failure> {

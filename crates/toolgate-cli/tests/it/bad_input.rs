@@ -43,7 +43,7 @@ async fn invalid_json() {
      all servers        0       0       0.0 %
      a session now      0       0       0.0 %
 
-    A session is direct: 0 tokens fit into the 10,000 allowed.
+    A session is direct: 389 tokens fit into the 10,000 allowed.
     --- stderr
     error: toolgate.json:1:1: the file has no MCP servers
       hint: add one, such as { "mcpServers": { "files": { "command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "."] } } }

@@ -5,7 +5,7 @@ use toolgate_testkit::{Builtin, Cursors, Faults, Fixture, FixtureEra, Pages, Sta
 
 use crate::{
     fixtures::{kit, notes, weather},
-    support::{Workplace, call, call_through, entry, entry_with, list, names},
+    support::{Workplace, call, call_through, entry, entry_with, names, served},
 };
 
 /// Every file under a folder.
@@ -139,7 +139,7 @@ async fn servers_with_unusual_names_have_separate_logs_and_tools() {
         odd.iter().map(|name| ((*name).to_owned(), entry(&kit()))).collect();
     let workplace = Workplace::deferred(&Value::Object(servers));
     let mut client = workplace.connect(&["--mode", "direct"]).await;
-    let tools = list(&mut client).await;
+    let tools = served(&mut client).await;
     assert_eq!(tools.len(), odd.len() * Builtin::ALL.len());
     for (index, name) in odd.iter().enumerate() {
         let stderr = Builtin::ALL.iter().position(|tool| *tool == Builtin::Stderr).unwrap();
@@ -205,11 +205,12 @@ async fn two_tools_of_one_name() {
      server  state  tools  loaded  deferred  protocol    remarks
      twins   ready      0       0         0  2025-11-25  tool `same` is left out: the server lists it with different definitions, so none of them is used
 
-    A session of all clients is direct: 0 tokens fit into the 10,000 allowed.
+    A session of all clients is direct: 406 tokens fit into the 10,000 allowed.
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
     "#);
     let mut client = workplace.connect(&["--mode", "direct"]).await;
-    assert_eq!(names(&list(&mut client).await), [""; 0]);
+    assert_eq!(names(&served(&mut client).await), ["twins_same"]);
+    call(&mut client, "twins_same", json!({})).await;
 }

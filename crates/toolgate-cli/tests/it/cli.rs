@@ -47,7 +47,7 @@ async fn status_of_servers_that_work() {
      notes    ready      4       4         0  2025-11-25
      weather  ready      2       2         0  2025-11-25
 
-    A session of all clients is direct: 319 tokens fit into the 10,000 allowed.
+    A session of all clients is direct: 708 tokens fit into the 10,000 allowed.
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
@@ -93,7 +93,7 @@ async fn status_of_servers_that_fail() {
                                                            the arguments of `odd_invalid_pattern` cannot be checked, because its schema is broken ("([unclosed" is not a "regex"); the server has to mend it, or set `validateArguments: false` for the tool to call it unchecked
                                                            the arguments of `odd_dangling_reference` cannot be checked, because its schema is broken (Pointer '/$defs/absent' does not exist); the server has to mend it, or set `validateArguments: false` for the tool to call it unchecked
 
-    A session of all clients is direct: 374 tokens fit into the 10,000 allowed.
+    A session of all clients is direct: 763 tokens fit into the 10,000 allowed.
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
@@ -148,10 +148,10 @@ async fn status_shows_what_a_session_lists_and_why() {
         lines.extend(told.map(str::to_owned));
     }
     insta::assert_snapshot!(lines.join("\n"), @r"
-    A session of all clients is direct: 231 tokens fit into the 10,000 allowed.
+    A session of all clients is direct: 620 tokens fit into the 10,000 allowed.
     A session of all clients is deferred (stable): 4 tools are more than the 2 of toolThreshold.
     A session of all clients is deferred (stable): 994 characters are more than the 2 of tokenThreshold.
-    A session of all clients is deferred (stable): 231 tokens are more than 200, which is 0.1 % of a context of 200,000 tokens.
+    A session of all clients is deferred (stable): 620 tokens are more than 200, which is 0.1 % of a context of 200,000 tokens.
     A session of all clients is deferred (stable): asked for: deferred.
     A session of clients up to 2025-11-25 is deferred (dynamic): asked for: deferred.
     A session of clients from 2026-07-28 on is deferred (stable): asked for: deferred.
@@ -170,7 +170,7 @@ async fn tokens() {
      kit               22     877       0.4 %
      notes              4     231       0.1 %
      all servers       26   1,108       0.6 %
-     a session now      6     667       0.3 %
+     a session now      6     693       0.3 %
 
     A session is deferred (stable): asked for: deferred.
     --- stderr
@@ -183,7 +183,7 @@ async fn tokens() {
      kit               22       3,855       0.5 %
      notes              4         994       0.1 %
      all servers       26       4,849       0.6 %
-     a session now      6       2,971       0.4 %
+     a session now      6       3,065       0.4 %
 
     A session is deferred (stable): asked for: deferred.
     --- stderr

@@ -106,6 +106,7 @@ async fn no_command_prints_what_a_terminal_would_obey() {
         &["policy", "check", "show_delete", &hostile],
         &["config", "check"],
         &["doctor"],
+        &["engines"],
         &["tokens"],
         &["usage"],
         &["skills"],

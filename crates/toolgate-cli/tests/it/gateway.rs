@@ -1,5 +1,6 @@
 //! `toolgate serve`: what a model sees, finds and calls.
 
+mod budget;
 mod call;
 mod details;
 mod list;

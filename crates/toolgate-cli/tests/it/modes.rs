@@ -6,8 +6,8 @@ use toolgate_testkit::{Builtin, Faults, Fixture};
 use crate::{
     fixtures::{kit, notes, odd, weather},
     support::{
-        META, Workplace, call, call_through, entry, entry_with, list, names, notification, text,
-        until,
+        DIRECT_META, META, Workplace, call, call_through, entry, entry_with, list, names,
+        notification, served, text, until,
     },
 };
 
@@ -32,7 +32,8 @@ async fn auto_defers_above_any_threshold() {
         let mut client = two_servers(&search).connect(&[]).await;
         let tools = list(&mut client).await;
         assert_eq!(names(&tools) == META, deferred, "{search}: {:?}", names(&tools));
-        assert_eq!(tools.len(), if deferred { META.len() } else { 6 }, "{search}");
+        let direct = 6 + DIRECT_META.len();
+        assert_eq!(tools.len(), if deferred { META.len() } else { direct }, "{search}");
     }
 }
 
@@ -46,7 +47,7 @@ async fn the_mode_argument_overrides_the_configuration() {
     let workplace = two_servers(&json!({ "enabled": true }));
     for mode in ["direct", "auto"] {
         let mut client = workplace.connect(&["--mode", mode]).await;
-        assert_eq!(list(&mut client).await.len(), 6, "{mode}");
+        assert_eq!(served(&mut client).await.len(), 6, "{mode}");
     }
 }
 
@@ -56,6 +57,8 @@ async fn direct_lists_definitions_unchanged_under_exposed_names() {
     let workplace = Workplace::new(&json!({ "mcpServers": servers }));
     let mut client = workplace.connect(&["--mode", "direct"]).await;
     let tools = list(&mut client).await;
+    assert_eq!(names(&tools[..DIRECT_META.len()]), DIRECT_META);
+    let tools = tools[DIRECT_META.len()..].to_vec();
     assert!(META.iter().all(|meta| !names(&tools).contains(meta)));
 
     let sent = |server: &str, definitions: Vec<Value>| -> Vec<Value> {
@@ -112,7 +115,7 @@ async fn a_servers_setting_beats_the_threshold_and_a_tools_beats_its_servers() {
     assert_eq!(result["structuredContent"]["place"], "Ulm");
 
     let mut client = large.connect(&["--mode", "direct"]).await;
-    assert_eq!(list(&mut client).await.len(), 7, "asked for outright, nothing is deferred");
+    assert_eq!(served(&mut client).await.len(), 7, "asked for outright, nothing is deferred");
 }
 
 #[tokio::test]
@@ -182,12 +185,12 @@ async fn a_changed_server_changes_a_direct_list_and_is_announced() {
         "notes": entry(&notes()),
     } }));
     let mut client = workplace.connect(&[]).await;
-    let before = list(&mut client).await;
+    let before = served(&mut client).await;
     assert_eq!(before.len(), 6);
     let change = json!({ "add": "later", "remove": "echo" });
     call(&mut client, "kit_change_tools", change).await;
     notification(&mut client, "notifications/tools/list_changed").await;
-    let after = list(&mut client).await;
+    let after = served(&mut client).await;
     assert_eq!(names(&after[..2]), ["kit_change_tools", "kit_later"]);
     assert_eq!(after[2..], before[2..], "the other server is as it was");
     let gone = client.call("kit_echo", json!({})).await.unwrap();
@@ -241,7 +244,7 @@ async fn prefixes_collisions_and_names_of_meta_tools() {
     }
     let workplace = Workplace::new(&json!({ "mcpServers": servers }));
     let mut client = workplace.connect(&["--mode", "direct"]).await;
-    let first = list(&mut client).await;
+    let first = served(&mut client).await;
     insta::assert_snapshot!(names(&first).join("\n"), @"
     s_one
     solo
@@ -270,7 +273,7 @@ async fn prefixes_collisions_and_names_of_meta_tools() {
     }
     drop(client);
     let mut client = workplace.connect(&["--mode", "direct"]).await;
-    assert_eq!(list(&mut client).await, first, "the same after a restart");
+    assert_eq!(served(&mut client).await, first, "the same after a restart");
     // The meta-tool wins over any tool that would like its name.
     let result = call(&mut client, "search_tools", json!({ "query": "solo" })).await;
     let tools = &result["structuredContent"]["servers"][0]["tools"];
@@ -286,7 +289,7 @@ async fn tools_that_are_excluded_or_denied_do_not_exist() {
     let workplace =
         Workplace::new(&json!({ "mcpServers": { "notes": entry_with(&notes(), settings) } }));
     let mut client = workplace.connect(&["--mode", "direct"]).await;
-    assert_eq!(names(&list(&mut client).await), ["notes_find_notes"]);
+    assert_eq!(names(&served(&mut client).await), ["notes_find_notes"]);
     for hidden in ["notes_delete_note", "notes_create_note", "notes_shareNoteWithTeam"] {
         let result = call_through(&mut client, hidden, json!({ "id": "1" })).await;
         assert_eq!(result["isError"], true, "{hidden} is not callable either");
@@ -309,9 +312,9 @@ async fn a_server_that_is_late_joins_a_direct_list() {
         json!({ "notes": entry(&notes()), "weather": entry(&weather().with_faults(late)) });
     let workplace = Workplace::new(&json!({ "mcpServers": servers }));
     let mut client = workplace.connect(&["--mode", "direct"]).await;
-    let early = list(&mut client).await;
+    let early = served(&mut client).await;
     if early.len() == 4 {
         notification(&mut client, "notifications/tools/list_changed").await;
     }
-    assert_eq!(list(&mut client).await.len(), 6);
+    assert_eq!(served(&mut client).await.len(), 6);
 }

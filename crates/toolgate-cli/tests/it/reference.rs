@@ -49,6 +49,7 @@ const COMMANDS: &[&[&str]] = &[
     &["config", "check"],
     &["config", "schema"],
     &["doctor"],
+    &["engines"],
     &["eval"],
     &["demo"],
     &["completions"],

@@ -18,6 +18,9 @@ use toolgate_testkit::{Fixture, FixtureEntry, RawClient, within};
 pub(crate) const META: [&str; 6] =
     ["search_tools", "get_tool_details", "call_tool", "run_code", "resume_run", "read_output"];
 
+/// The meta-tools of a session that lists all tools.
+pub(crate) const DIRECT_META: [&str; 3] = ["run_code", "resume_run", "read_output"];
+
 /// A folder with a configuration, which is also the user's home.
 #[derive(Debug)]
 pub(crate) struct Workplace {
@@ -40,9 +43,17 @@ pub(crate) struct Outcome {
 }
 
 impl Workplace {
-    /// With this `toolgate.json`.
+    /// With this `toolgate.json`. Unless it says something else, the embedded Python runs scripts:
+    /// what the machine has must not decide what a test tests.
     pub(crate) fn new(config: &Value) -> Self {
-        Self::with_text(&serde_json::to_string_pretty(config).unwrap())
+        let mut config = config.clone();
+        if let Some(config) = config.as_object_mut() {
+            let code_mode = config.entry("codeMode").or_insert_with(|| json!({}));
+            if let Some(code_mode) = code_mode.as_object_mut() {
+                code_mode.entry("python").or_insert_with(|| "monty".into());
+            }
+        }
+        Self::with_text(&serde_json::to_string_pretty(&config).unwrap())
     }
 
     /// With this text as its `toolgate.json`.
@@ -217,6 +228,13 @@ pub(crate) async fn call_through(client: &mut RawClient, tool: &str, arguments: 
 pub(crate) async fn list(client: &mut RawClient) -> Vec<Value> {
     let answer = client.request("tools/list", json!({})).await.unwrap();
     answer["result"]["tools"].as_array().unwrap_or_else(|| panic!("{answer}")).clone()
+}
+
+/// The tools of the servers in the gateway's `tools/list`.
+pub(crate) async fn served(client: &mut RawClient) -> Vec<Value> {
+    let own = |tool: &Value| META.iter().any(|name| tool["name"] == **name);
+    let tools = list(client).await;
+    tools.into_iter().filter(|tool| !own(tool)).collect()
 }
 
 /// The names in a list.

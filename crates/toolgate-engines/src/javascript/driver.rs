@@ -134,7 +134,7 @@ impl Driver<'_> {
         ctx: &Ctx<'_>,
         script: &EngineScript<'_>,
     ) -> Result<Persistent<Promise<'static>>, Ending> {
-        self.define(ctx, script.functions).map_err(|error| ending_of(ctx, &error))?;
+        self.define(ctx, script).map_err(|error| ending_of(ctx, &error))?;
         let names: Vec<&str> = script.places.iter().map(|place| place.alias.as_str()).collect();
         let [open, arrow, close] = PLACES;
         let (before, after) = if names.is_empty() {
@@ -160,10 +160,13 @@ impl Driver<'_> {
         Ok(Persistent::save(ctx, promise))
     }
 
-    fn define(&self, ctx: &Ctx<'_>, tools: &[Tool]) -> rquickjs::Result<()> {
+    fn define(&self, ctx: &Ctx<'_>, script: &EngineScript<'_>) -> rquickjs::Result<()> {
         let define = self.host.internal(ctx, "define")?;
-        for tool in tools {
+        for tool in script.functions {
             define.call::<_, ()>((tool.name.as_str(), example(tool)))?;
+        }
+        if computes_globals(script.source) {
+            self.host.internal(ctx, "openGlobal")?.call::<_, ()>(())?;
         }
         Ok(())
     }
@@ -287,6 +290,14 @@ fn ending_of(ctx: &Ctx<'_>, error: &Error) -> Ending {
     }
 }
 
+/// Whether a script reads globals by names that it computes.
+fn computes_globals(source: &str) -> bool {
+    source.match_indices("globalThis").any(|(at, name)| {
+        let after = source[at + name.len()..].trim_start_matches("?.").trim_start();
+        after.strip_prefix('[').is_some_and(|key| !key.trim_start().starts_with(['"', '\'']))
+    })
+}
+
 /// How a tool is called.
 fn example(tool: &Tool) -> String {
     format!("{}({{ {} }})", tool.name, tool.parameters.join(", "))
@@ -306,8 +317,8 @@ fn check_lost(ctx: &Ctx<'_>) -> Result<(), Ending> {
 /// Refuses every `import()`.
 struct NoModules;
 
-const NO_MODULES: &str = "there are no modules here: every tool is a global function, and what \
-                          the language has is there without an import";
+const NO_MODULES: &str = "there are no modules here but some of Node, by a plain `import`: every \
+                          tool is a global function, and what the language has is there without one";
 
 impl Resolver for NoModules {
     fn resolve<'js>(

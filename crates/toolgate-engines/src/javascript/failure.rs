@@ -6,7 +6,7 @@ use super::{
     driver::{Ending, FILE},
     globals,
     host::Host,
-    prelude,
+    prelude, results,
 };
 use crate::engine::{
     EngineOutcome, EngineScript, FailureKind, ScriptFailure, ScriptPlace, ScriptPosition,
@@ -121,6 +121,9 @@ fn describe<'js>(
     let mut failure = ScriptFailure { kind, message, stack: frames(&stack, script), hint: None };
     if kind == FailureKind::Exception {
         advise(&mut failure);
+        if failure.hint.is_none() {
+            failure.hint = results::hint(ctx, host, script, &failure);
+        }
     }
     Ok(failure)
 }

@@ -4,7 +4,7 @@
 #[rustfmt::skip]
 pub const GLOBALS: &[&str] = &[
     "AbortController", "AbortSignal", "AggregateError", "Array", "ArrayBuffer",
-    "AsyncDisposableStack", "Atomics", "BigInt", "BigInt64Array", "BigUint64Array", "Boolean",
+    "AsyncDisposableStack", "Atomics", "BigInt", "BigInt64Array", "BigUint64Array", "Boolean", "Buffer",
     "DOMException", "DataView", "Date", "DisposableStack", "Error", "EvalError", "Event",
     "EventTarget", "FinalizationRegistry", "Float16Array", "Float32Array", "Float64Array",
     "Function", "Infinity", "Int16Array", "Int32Array", "Int8Array", "InternalError", "Intl",
@@ -18,6 +18,9 @@ pub const GLOBALS: &[&str] = &[
     "parseInt", "performance", "process", "queueMicrotask", "setImmediate", "setInterval",
     "setTimeout", "structuredClone", "tools", "undefined", "unescape",
 ];
+
+/// The modules of Node that a script can import, with or without `node:` before the name.
+pub const MODULES: &[&str] = &["buffer", "crypto", "timers", "timers/promises"];
 
 /// A global of other JavaScript hosts that does not exist here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,12 +48,13 @@ const NETWORK: &str = "scripts have no network. Call a tool instead: tools are g
                        that take one object, as in `await server_tool({ … })`";
 const FILES: &str = "scripts have no files. Call a tool that reads or writes them, `return` a \
                      value or print it with `console.log`";
-const MODULES: &str = "there are no modules. Every tool is a global function, and what the \
-                       language has is there without an import";
+const NO_MODULES: &str = "there are no modules but some of Node. Every tool is a global function, \
+                          and what the language has is there without an import";
 pub(super) const SYSTEM: &str = "scripts have no system around them: no files, environment or \
                                  arguments. `return` ends the script, `console.log` writes";
 const PAGE: &str = "there is no web page. `return` a value or print it with `console.log`";
-const BYTES: &str = "use Uint8Array with TextEncoder and TextDecoder, and btoa and atob for base64";
+const BYTES: &str = "use Buffer, or Uint8Array with TextEncoder and TextDecoder";
+const DATES: &str = "use Date, Date.UTC and Intl.DateTimeFormat with a timeZone";
 const ONE_THREAD: &str = "there is one thread. Calls run in parallel with `await Promise.all([…])`";
 const NO_QUESTIONS: &str = "nobody is there to answer. `return` what there is to decide";
 
@@ -65,17 +69,17 @@ pub const ABSENT: &[Absent] = &[
     absent("WebSocket", Form::Function, NETWORK),
     absent("EventSource", Form::Function, NETWORK),
     absent("axios", Form::Object, NETWORK),
-    absent("require", Form::Undefined, MODULES),
-    absent("module", Form::Undefined, MODULES),
-    absent("exports", Form::Undefined, MODULES),
-    absent("importScripts", Form::Function, MODULES),
+    absent("require", Form::Undefined, NO_MODULES),
+    absent("module", Form::Undefined, NO_MODULES),
+    absent("exports", Form::Undefined, NO_MODULES),
+    absent("importScripts", Form::Function, NO_MODULES),
     absent("fs", Form::Object, FILES),
     absent("Deno", Form::Object, SYSTEM),
     absent("Bun", Form::Object, SYSTEM),
     absent("__dirname", Form::Undefined, FILES),
     absent("__filename", Form::Undefined, FILES),
-    absent("Buffer", Form::Undefined, BYTES),
     absent("Blob", Form::Function, BYTES),
+    absent("Temporal", Form::Undefined, DATES),
     absent("window", Form::Undefined, PAGE),
     absent("document", Form::Undefined, PAGE),
     absent("localStorage", Form::Undefined, PAGE),

@@ -11,7 +11,11 @@ use rquickjs::{
 };
 use scoped_tls_hkt::scoped_thread_local;
 
-use super::{json, timers::Timers};
+use super::{
+    json,
+    results::{self, LastResults},
+    timers::Timers,
+};
 use crate::world::{CallId, Completion, EngineCall, HostClosed, Stream, World};
 
 scoped_thread_local!(static mut WORLD: dyn World);
@@ -34,11 +38,15 @@ pub(super) struct Host {
     next_call: Cell<CallId>,
     pub(super) timers: RefCell<Timers<Persistent<Function<'static>>>>,
     rejections: RefCell<Rejections>,
+    pub(super) results: RefCell<LastResults>,
     internals: RefCell<HashMap<String, Persistent<Function<'static>>>>,
     prelude: RefCell<Option<(Persistent<Object<'static>>, Persistent<Object<'static>>)>>,
     closed: Cell<bool>,
     /// The exit code of the script.
     exit_code: Cell<Option<f64>>,
+    /// How often the engine has asked whether to go on, which is a measure of its work.
+    #[cfg(test)]
+    pub(super) ticks: Cell<u64>,
     /// The state of the random number generator, once it was used.
     dice: Cell<Option<u64>>,
 }
@@ -52,6 +60,7 @@ pub(super) enum TimeBase {
 
 /// A call with a pending promise.
 struct PendingPromise {
+    tool: String,
     resolve: Persistent<Function<'static>>,
     reject: Persistent<Function<'static>>,
     /// Created at the call, for its stack.
@@ -76,6 +85,8 @@ impl Host {
         // exited.
         let host = Rc::clone(self);
         runtime.set_interrupt_handler(Some(Box::new(move || {
+            #[cfg(test)]
+            host.ticks.set(host.ticks.get() + 1);
             host.closed.get() || host.exit_code.get().is_some()
         })));
     }
@@ -85,6 +96,7 @@ impl Host {
         self.calls.borrow_mut().clear();
         self.timers.borrow_mut().clear();
         self.rejections.borrow_mut().unhandled.clear();
+        self.results.borrow_mut().clear();
         self.internals.borrow_mut().clear();
         self.prelude.borrow_mut().take();
     }
@@ -157,6 +169,7 @@ impl Host {
         let id = self.next_call.get();
         self.next_call.set(id + 1);
         let pending = PendingPromise {
+            tool: name.clone(),
             resolve: Persistent::save(ctx, resolve),
             reject: Persistent::save(ctx, reject),
             error: Persistent::save(ctx, error),
@@ -196,12 +209,19 @@ impl Host {
         let Some(pending) = self.calls.borrow_mut().remove(&completion.id) else {
             return Ok(());
         };
-        let PendingPromise { resolve, reject, error } = pending;
+        let PendingPromise { tool, resolve, reject, error } = pending;
         match completion.outcome {
             Ok(json) => {
                 let parse_exact = self.internal(ctx, "parseExact")?;
                 match json::read(ctx, &parse_exact, json.get()) {
-                    Ok(value) => resolve.restore(ctx)?.call((value,)),
+                    Ok(value) => {
+                        results::remember(ctx, self, tool, &value, json.get().len());
+                        if value.is_array() {
+                            let mark = self.internal(ctx, "markResult")?;
+                            mark.call::<_, ()>((value.clone(),))?;
+                        }
+                        resolve.restore(ctx)?.call((value,))
+                    }
                     // Too deep or too large for the limits of the script, so the call fails.
                     Err(Error::Exception) => reject.restore(ctx)?.call((ctx.catch(),)),
                     Err(other) => Err(other),

@@ -2,18 +2,20 @@
 //!
 //! A script is the body of an async function: `await` and `return` work at its top level. Tools are
 //! global functions that take one object and return a promise. `tools.any_name` calls a tool that
-//! is not among the script's functions.
+//! is not among the script's functions, and so does `tools.server.tool`.
 //!
 //! Rust code controls calls, timers and the end of a run ([`host`], [`driver`]). The files in
 //! `prelude/` provide what scripts expect of a JavaScript host. They keep their own copies of the
 //! built-ins that they use, so that a script that changes prototypes harms only itself.
 
+mod bytes;
 mod driver;
 mod failure;
 mod globals;
 mod host;
 mod json;
 mod prelude;
+mod results;
 #[cfg(test)]
 mod tests;
 mod timers;
@@ -22,7 +24,7 @@ use std::rc::Rc;
 
 use rquickjs::{Context, Runtime};
 
-pub use self::globals::{ABSENT, Absent, Form, GLOBALS};
+pub use self::globals::{ABSENT, Absent, Form, GLOBALS, MODULES};
 use self::host::Host;
 use crate::{
     engine::{Engine, EngineLimits, EngineOutcome, EngineScript},

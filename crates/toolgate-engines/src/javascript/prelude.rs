@@ -8,6 +8,7 @@ use rquickjs::{
 };
 
 use super::{
+    bytes,
     driver::{FILE, MAIN},
     globals::{ABSENT, Form, SYSTEM},
     host::{Host, TimeBase},
@@ -35,6 +36,7 @@ macro_rules! chunk {
 const EAGER: &[Chunk] = &[
     chunk!("time"),
     chunk!("shared"),
+    chunk!("arrays"),
     chunk!("errors"),
     chunk!("json"),
     chunk!("calls"),
@@ -51,6 +53,9 @@ const LAZY: &[Chunk] = &[
     chunk!("describe"),
     chunk!("console_more"),
     chunk!("encoding"),
+    chunk!("bytes"),
+    chunk!("modules"),
+    chunk!("shapes"),
     chunk!("url"),
     chunk!("clone"),
     chunk!("abort"),
@@ -93,12 +98,22 @@ pub(super) fn warm(ctx: &Ctx<'_>, host: &Host) -> Result<()> {
 
 /// The function that describes a thrown value. Few scripts need it.
 pub(super) fn describe<'js>(ctx: &Ctx<'js>, host: &Host) -> Result<Function<'js>> {
-    if let Ok(describe) = host.internal(ctx, "describe") {
-        return Ok(describe);
+    loaded(ctx, host, "describe", "describe")
+}
+
+/// The function that says what a result looks like.
+pub(super) fn shape<'js>(ctx: &Ctx<'js>, host: &Host) -> Result<Function<'js>> {
+    loaded(ctx, host, "shapes", "shape")
+}
+
+/// A function for the host, of a file that is compiled when it is first needed.
+fn loaded<'js>(ctx: &Ctx<'js>, host: &Host, chunk: &str, name: &str) -> Result<Function<'js>> {
+    if let Ok(known) = host.internal(ctx, name) {
+        return Ok(known);
     }
     let (functions, shared) = host.prelude(ctx)?;
-    lazy(ctx, "describe")?.call::<_, ()>((functions, shared))?;
-    host.internal(ctx, "describe")
+    lazy(ctx, chunk)?.call::<_, ()>((functions, shared))?;
+    host.internal(ctx, name)
 }
 
 fn lazy<'js>(ctx: &Ctx<'js>, name: &str) -> Result<Function<'js>> {
@@ -158,6 +173,7 @@ fn functions<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> Result<Object<'js>> {
     };
     object.set("write", Function::new(ctx.clone(), write)?)?;
 
+    bytes::install(ctx, &object)?;
     object.set("now", Function::new(ctx.clone(), || Host::time(TimeBase::Epoch).floor())?)?;
     object.set("elapsed", Function::new(ctx.clone(), || Host::time(TimeBase::Beginning))?)?;
     let roller = Rc::clone(host);

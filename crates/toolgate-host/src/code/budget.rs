@@ -35,7 +35,8 @@ pub(crate) fn head(text: &str, tokens: usize) -> &str {
     &text[..longest(text, tokens, |end| &text[..end])]
 }
 
-fn fits(text: &str, tokens: usize) -> bool {
+/// Whether a text costs at most `tokens`.
+pub(super) fn fits(text: &str, tokens: usize) -> bool {
     // A token has at least one byte.
     text.len() <= tokens
         || (text.len() <= tokens.saturating_mul(MAX_BYTES_A_TOKEN)

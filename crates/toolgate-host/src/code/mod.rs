@@ -5,11 +5,13 @@
 //! is converted for the model.
 
 pub(crate) mod budget;
+mod cut;
 pub(crate) mod extract;
 mod graph;
 mod journal;
 mod media;
 mod outputs;
+mod reads;
 mod report;
 mod resume;
 mod script_tools;
@@ -19,24 +21,24 @@ mod value;
 use std::{
     any::Any,
     sync::{
-        Arc, OnceLock,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use serde_json::{Value, json};
 use thiserror::Error;
 use toolgate_broker::{CallJournal, Pause, RunContext, SessionContext, new_id};
 use toolgate_sandbox::{
-    CallState, CapturedOutput, Language, Pool, PoolSettings, RunClock, RunLimits, RunOutcome,
-    RunReport, SandboxScript, lockdown::LockdownReport,
+    CallState, CapturedOutput, Language, Pool, PoolSettings, PythonChoice, PythonEngine, RunClock,
+    RunLimits, RunOutcome, RunReport, SandboxScript, lockdown::LockdownReport,
 };
 use toolgate_store::{Journal, Retention, RunState, Store};
 use toolgate_upstream::CallOptions;
 
-pub(crate) use self::outputs::OutputError;
+pub(crate) use self::outputs::PageSize;
 use self::{
     extract::ExtractCache,
     journal::RunJournal,
@@ -53,7 +55,9 @@ pub use self::{
     resume::{Resume, ResumeError, UnknownCalls},
     script_tools::WaitingCall,
 };
-use crate::{events::HostEvent, session::ToolSession, settings::JournalUnavailable, spans};
+use crate::{
+    events::HostEvent, meta::PythonKind, session::ToolSession, settings::JournalUnavailable, spans,
+};
 
 /// How scripts run.
 #[derive(Debug, Clone)]
@@ -62,8 +66,6 @@ pub struct CodeSettings {
     pub pool: PoolSettings,
     /// The limits of each script.
     pub limits: RunLimits,
-    /// How much of a script's output and value is shown, in tokens.
-    pub max_output_tokens: usize,
     /// How many calls of all scripts together one server gets at once.
     pub max_parallel_calls: usize,
     /// How long runs are kept in the journal.
@@ -76,8 +78,8 @@ pub struct CodeSettings {
 #[derive(Debug)]
 pub struct CodeMode {
     settings: RwLock<Option<Arc<CodeSettings>>>,
-    /// Created at the first use: most commands never run a script.
-    pool: OnceLock<Result<Pool, SandboxUnavailable>>,
+    /// Created at the first use: most commands never run a script. Other settings need another one.
+    pool: Mutex<Option<(PoolSettings, Arc<Pool>)>>,
     pub(crate) shapes: Arc<LearnedShapes>,
     outputs: OutputStore,
     extracted: Arc<ExtractCache>,
@@ -132,7 +134,6 @@ impl CodeSettings {
         Self {
             pool,
             limits: RunLimits::default(),
-            max_output_tokens: 4_000,
             max_parallel_calls: 32,
             retention: Retention::default(),
             extract: ExtractSettings::default(),
@@ -148,7 +149,7 @@ impl CodeMode {
     ) -> Self {
         Self {
             settings: RwLock::new(settings.map(Arc::new)),
-            pool: OnceLock::new(),
+            pool: Mutex::default(),
             shapes: Arc::new(LearnedShapes::new(store.map(Store::shapes))),
             outputs: OutputStore::default(),
             extracted: Arc::default(),
@@ -167,9 +168,41 @@ impl CodeMode {
         self.settings().is_some_and(|settings| settings.extract.model.is_some())
     }
 
-    /// Replaces the limits of later runs. Workers that exist already stay as they are.
+    /// Which Python runs, as far as it is known.
+    pub(crate) fn python_kind(&self) -> PythonKind {
+        let pool = self.pool.lock().as_ref().map(|(_, pool)| Arc::clone(pool));
+        match pool.as_deref().and_then(Pool::known_interpreter) {
+            Some(python) => PythonKind::CPython {
+                version: python.version.as_str().into(),
+                packages: python.usable_packages().map(str::to_owned).collect(),
+            },
+            None => PythonKind::Subset,
+        }
+    }
+
+    /// Finds the Python that runs scripts, so that [`Self::python_kind`] knows it.
+    pub(crate) async fn find_python(&self) {
+        if let Some(settings) = self.settings()
+            && settings.pool.python.choice != PythonChoice::Embedded
+        {
+            // The description is that of the embedded one if there is none.
+            let _ = self.pool(&settings).interpreter().await;
+        }
+    }
+
+    /// The Python that runs scripts; `None` if scripts are off. The first call starts it.
+    pub async fn python(&self) -> Option<PythonEngine> {
+        let settings = self.settings()?;
+        Some(self.pool(&settings).python().await.clone())
+    }
+
+    /// Replaces the settings of later runs. Those that have begun end as they are.
     pub(crate) fn reload(&self, settings: Option<CodeSettings>) {
+        let is_used = self.pool.lock().is_some();
         *self.settings.write() = settings.map(Arc::new);
+        if is_used {
+            self.warm_up();
+        }
     }
 
     fn settings(&self) -> Option<Arc<CodeSettings>> {
@@ -178,18 +211,19 @@ impl CodeMode {
 
     /// Starts workers, so that the first script does not wait for one.
     pub fn warm_up(&self) {
-        if let Some(Ok(pool)) = self.settings().map(|settings| self.pool(&settings)) {
-            pool.warm_up();
+        if let Some(settings) = self.settings() {
+            self.pool(&settings).warm_up();
         }
     }
 
-    /// What confines workers on this system; `None` if scripts are off.
-    pub async fn lockdown(&self) -> Option<Result<LockdownReport, SandboxUnavailable>> {
+    /// What confines the workers of a language on this system; `None` if scripts are off.
+    pub async fn lockdown(
+        &self,
+        language: Language,
+    ) -> Option<Result<LockdownReport, SandboxUnavailable>> {
         let settings = self.settings()?;
-        Some(match self.pool(&settings) {
-            Ok(pool) => pool.probe().await.map_err(|error| SandboxUnavailable(error.to_string())),
-            Err(error) => Err(error.clone()),
-        })
+        let report = self.pool(&settings).probe(language).await;
+        Some(report.map_err(|error| SandboxUnavailable(error.to_string())))
     }
 
     /// The long outputs of a session's caller.
@@ -197,17 +231,16 @@ impl CodeMode {
         self.outputs.of(session)
     }
 
-    /// How much of a text is shown at once.
-    pub(crate) fn output_tokens(&self) -> usize {
-        self.settings().map_or(4_000, |settings| settings.max_output_tokens)
-    }
-
-    fn pool(&self, settings: &CodeSettings) -> Result<&Pool, &SandboxUnavailable> {
-        let create = || {
-            let pool = Pool::new(settings.pool.clone());
-            pool.map_err(|error| SandboxUnavailable(error.to_string()))
-        };
-        self.pool.get_or_init(create).as_ref()
+    fn pool(&self, settings: &CodeSettings) -> Arc<Pool> {
+        let mut pool = self.pool.lock();
+        match &*pool {
+            Some((known, pool)) if *known == settings.pool => Arc::clone(pool),
+            _ => {
+                let new = Arc::new(Pool::new(settings.pool.clone()));
+                *pool = Some((settings.pool.clone(), Arc::clone(&new)));
+                new
+            }
+        }
     }
 
     /// The journal; `None` if runs are not kept.
@@ -224,6 +257,17 @@ impl CodeMode {
 }
 
 impl ToolSession {
+    /// The result of a tool as a model gets it: within the budget for output, with an id for the rest.
+    /// Structured content that the client checks with a schema stays whole.
+    pub(crate) fn within_budget(&self, mut result: Value, is_checked: bool) -> Value {
+        let tokens = self.host().settings().max_output_tokens;
+        if let Value::Object(fields) = &mut result {
+            let outputs = self.host().code().outputs(self.context());
+            cut::cut_result(fields, tokens, is_checked, outputs);
+        }
+        result
+    }
+
     /// Runs a script, whose calls go through the broker; `None` if scripts are off.
     pub async fn run_code(
         &self,
@@ -327,19 +371,14 @@ impl ToolSession {
             shapes: Arc::clone(&mode.shapes),
             journal: journal.clone(),
             progress: options.progress,
+            result_bytes: settings.limits.result_bytes,
             extract: settings.extract.clone(),
             extracted: Arc::clone(&mode.extracted),
         });
         let code = script.code.clone();
-        let mut report = match mode.pool(settings) {
-            Ok(pool) => {
-                let tools = Arc::new(tools.clone());
-                pool.run(script, &settings.limits, tools, options.cancel).await
-            }
-            Err(error) => {
-                no_report(RunOutcome::Crashed(format!("no worker could be started: {error}")))
-            }
-        };
+        let pool = mode.pool(settings);
+        let mut report =
+            pool.run(script, &settings.limits, Arc::new(tools.clone()), options.cancel).await;
         report.emitted.append(&mut tools.take_emitted());
         if let Some(journal) = &journal {
             // Such as calls that waited for the answer of a person.
@@ -375,7 +414,8 @@ impl ToolSession {
     ) -> CodeRun {
         let mode = self.host().code();
         let outputs = mode.outputs(self.context());
-        let rendered = report::render(&report, code, mode.output_tokens(), media, outputs);
+        let tokens = self.host().settings().max_output_tokens;
+        let rendered = report::render(&report, code, tokens, media, outputs);
         let report::RenderedRun {
             mut text,
             output,

@@ -12,6 +12,7 @@ use regex::RegexBuilder;
 use toolgate_broker::{PriorRead, SessionContext};
 
 use super::budget;
+use crate::meta::one_line;
 
 /// The long texts of the last runs. Each belongs to one caller.
 #[derive(Debug, Default)]
@@ -34,6 +35,15 @@ struct StoredOutput {
     /// The session that made it, and what that session had read: the text may contain it.
     session: Arc<str>,
     read: Arc<[PriorRead]>,
+}
+
+/// How much of a text is read at once.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum PageSize {
+    /// What a model gets.
+    Tokens(usize),
+    /// What a script gets.
+    Bytes(usize),
 }
 
 /// A part of a stored text.
@@ -62,6 +72,37 @@ const MAX_STORED: usize = 200;
 /// The most characters of a line that are shown around a match.
 const LINE_CHARACTERS: usize = 400;
 const PATTERN_SIZE: usize = 1 << 20;
+
+impl PageSize {
+    fn head(self, text: &str) -> &str {
+        match self {
+            Self::Tokens(tokens) => budget::head(text, tokens),
+            Self::Bytes(bytes) => &text[..text.floor_char_boundary(bytes)],
+        }
+    }
+
+    /// About how many bytes a page has at most.
+    fn bytes(self) -> usize {
+        match self {
+            Self::Tokens(tokens) => tokens.saturating_mul(4),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+}
+
+impl OutputError {
+    /// What a model or a script is told.
+    pub(crate) fn for_model(self, id: &str) -> String {
+        match self {
+            Self::Unknown => format!(
+                "There is no output `{}`: only the latest outputs are kept. Repeat the call or the \
+                 script with less output.",
+                one_line(id, 64)
+            ),
+            Self::Pattern(problem) => problem,
+        }
+    }
+}
 
 impl OutputStore {
     /// The texts of a session's caller.
@@ -97,16 +138,16 @@ impl SessionOutputs<'_> {
         }
     }
 
-    /// The page of at most `tokens` from `offset` on.
+    /// The page from `offset` on.
     pub(crate) fn page(
         &self,
         id: &str,
         offset: usize,
-        tokens: usize,
+        size: PageSize,
     ) -> Result<OutputPage, OutputError> {
         let text = self.text(id)?;
         let start = text.ceil_char_boundary(offset.min(text.len()));
-        let mut shown = budget::head(&text[start..], tokens);
+        let mut shown = size.head(&text[start..]);
         // At least one character is returned, so that reading makes progress.
         if shown.is_empty() {
             let end = text.ceil_char_boundary((start + 1).min(text.len()));
@@ -123,7 +164,7 @@ impl SessionOutputs<'_> {
         id: &str,
         pattern: &str,
         offset: usize,
-        tokens: usize,
+        size: PageSize,
     ) -> Result<OutputPage, OutputError> {
         let text = self.text(id)?;
         let pattern = RegexBuilder::new(pattern)
@@ -145,14 +186,14 @@ impl SessionOutputs<'_> {
             let from =
                 line.floor_char_boundary(matched.start().saturating_sub(LINE_CHARACTERS / 2));
             let shown: String = line[from..].chars().take(LINE_CHARACTERS).collect();
-            if found.len() + shown.len() > tokens.saturating_mul(4) && !found.is_empty() {
+            if found.len() + shown.len() > size.bytes() && !found.is_empty() {
                 next = Some(here);
                 break;
             }
             let _ = writeln!(found, "{}: {shown}", here + from);
         }
         let text_length = text.len();
-        Ok(OutputPage { text: budget::head(&found, tokens).to_owned(), next, total: text_length })
+        Ok(OutputPage { text: size.head(&found).to_owned(), next, total: text_length })
     }
 
     /// Notes that the session reads a part of a text that another session may have made: what that
@@ -166,6 +207,13 @@ impl SessionOutputs<'_> {
         if let Some(read) = read {
             self.session.add_read(&read, part);
         }
+    }
+
+    /// What the session that made a text had read.
+    pub(crate) fn read_before(&self, id: &str) -> Arc<[PriorRead]> {
+        let stored = self.outputs.stored.lock();
+        let found = stored.iter().find(|each| self.has(each, id));
+        found.map(|each| Arc::clone(&each.read)).unwrap_or_default()
     }
 
     fn text(&self, id: &str) -> Result<Arc<str>, OutputError> {
@@ -199,7 +247,7 @@ mod tests {
         let id = outputs.store(&text);
         let (mut read, mut offset, mut pages) = (String::new(), 0, 0);
         loop {
-            let page = outputs.page(&id, offset, 500).unwrap();
+            let page = outputs.page(&id, offset, PageSize::Tokens(500)).unwrap();
             assert_eq!(page.total, text.len());
             read.push_str(&page.text);
             pages += 1;
@@ -218,8 +266,8 @@ mod tests {
         let me = session("me");
         let outputs = outputs.of(&me);
         let id = outputs.store("äöü");
-        assert_eq!(outputs.page(&id, 1, 0).unwrap().text, "ö");
-        assert_eq!(outputs.page(&id, 99, 0).unwrap().next, None);
+        assert_eq!(outputs.page(&id, 1, PageSize::Tokens(0)).unwrap().text, "ö");
+        assert_eq!(outputs.page(&id, 99, PageSize::Tokens(0)).unwrap().next, None);
     }
 
     #[test]
@@ -228,12 +276,15 @@ mod tests {
         let me = session("me");
         let outputs = outputs.of(&me);
         let id = outputs.store("one\ntwo ERROR\nthree\nfour error\n");
-        let page = outputs.matches(&id, "(?i)error", 0, 100).unwrap();
+        let page = outputs.matches(&id, "(?i)error", 0, PageSize::Tokens(100)).unwrap();
         assert_eq!(page.text, "4: two ERROR\n20: four error\n");
-        let page = outputs.matches(&id, "(?i)error", 19, 100).unwrap();
+        let page = outputs.matches(&id, "(?i)error", 19, PageSize::Tokens(100)).unwrap();
         assert_eq!(page.text, "20: four error\n");
-        assert_eq!(outputs.matches(&id, "nothing", 0, 100).unwrap().text, "");
-        assert!(matches!(outputs.matches(&id, "(", 0, 9), Err(OutputError::Pattern(_))));
+        assert_eq!(outputs.matches(&id, "nothing", 0, PageSize::Tokens(100)).unwrap().text, "");
+        assert!(matches!(
+            outputs.matches(&id, "(", 0, PageSize::Tokens(9)),
+            Err(OutputError::Pattern(_))
+        ));
     }
 
     #[test]
@@ -244,8 +295,9 @@ mod tests {
         let lines: Vec<String> = (0..500).map(|line| format!("error {line}\n")).collect();
         let text = lines.concat();
         let id = outputs.store(&text);
-        let first = outputs.matches(&id, "error", 0, 100).unwrap();
-        let next = outputs.matches(&id, "error", first.next.unwrap(), 100).unwrap();
+        let first = outputs.matches(&id, "error", 0, PageSize::Tokens(100)).unwrap();
+        let next =
+            outputs.matches(&id, "error", first.next.unwrap(), PageSize::Tokens(100)).unwrap();
         assert!(first.text.starts_with("0: error 0\n"));
         assert!(!first.text.contains(next.text.lines().next().unwrap()));
     }
@@ -257,8 +309,8 @@ mod tests {
         let outputs = outputs.of(&me);
         let first = outputs.store("first");
         let ids: Vec<String> = (0..MAX_STORED).map(|_| outputs.store("x")).collect();
-        assert_eq!(outputs.page(&first, 0, 9), Err(OutputError::Unknown));
-        assert!(outputs.page(&ids[0], 0, 9).is_ok());
+        assert_eq!(outputs.page(&first, 0, PageSize::Tokens(9)), Err(OutputError::Unknown));
+        assert!(outputs.page(&ids[0], 0, PageSize::Tokens(9)).is_ok());
         assert_ne!(ids[0], ids[1]);
     }
 
@@ -268,8 +320,8 @@ mod tests {
         let (me, them) = (session("me"), session("them"));
         let (mine, theirs) = (outputs.of(&me), outputs.of(&them));
         mine.store_as("a", "mine");
-        assert_eq!(theirs.page("a", 0, 9), Err(OutputError::Unknown));
+        assert_eq!(theirs.page("a", 0, PageSize::Tokens(9)), Err(OutputError::Unknown));
         theirs.store_as("a", "theirs");
-        assert_eq!(mine.page("a", 0, 9).unwrap().text, "mine");
+        assert_eq!(mine.page("a", 0, PageSize::Tokens(9)).unwrap().text, "mine");
     }
 }

@@ -4,12 +4,17 @@ use std::fmt::Write;
 
 use serde_json::Value;
 use toolgate_sandbox::{
-    CallRecord, CallState, CapturedOutput, CheckFinding, LimitReached, RunOutcome, RunReport,
-    ScriptFailure,
+    CallRecord, CallState, CapturedOutput, CheckFinding, LimitReached, NOT_RETURNED, RunOutcome,
+    RunReport, ScriptFailure,
 };
 
 use super::{
-    budget, journal::UnknownCall, media::Media, outputs::SessionOutputs, script_tools::WaitingCall,
+    budget,
+    cut::{cut_texts, text_block},
+    journal::UnknownCall,
+    media::Media,
+    outputs::SessionOutputs,
+    script_tools::WaitingCall,
 };
 
 /// A rendered run.
@@ -34,8 +39,6 @@ pub(super) struct RenderedRun {
 /// The share of the budget for errors and the list of calls.
 const CLOSING_SHARE: usize = 4;
 const STACK_FRAMES: usize = 8;
-/// The tokens of the note about omitted text.
-const NOTE_TOKENS: usize = 60;
 const FINDINGS: usize = 10;
 const WARNINGS: usize = 3;
 /// How many tools are named for each state.
@@ -47,6 +50,9 @@ const MESSAGE_CHARACTERS: usize = 160;
 /// How many unknown calls are named.
 const NAMED: usize = 10;
 const SOURCE_CHARACTERS: usize = 160;
+/// The longest URI and type of an emitted resource.
+const MAX_URI_BYTES: usize = 4_096;
+const MAX_TYPE_BYTES: usize = 128;
 
 /// Renders a report within `tokens`. Longer text is stored in `outputs`.
 pub(super) fn render(
@@ -97,22 +103,14 @@ pub(super) fn render(
     let closing = closing(report, code, body.is_empty() && content.is_empty());
     let closing = budget::head(&closing, (tokens / CLOSING_SHARE).max(100)).to_owned();
     let room = tokens.saturating_sub(toolgate_catalog::TokenCounter::shared().count(&closing));
-    let mut output_id = None;
-    let gap = budget::left_out(&body, room)
-        .and_then(|_| budget::left_out(&body, room.saturating_sub(NOTE_TOKENS)));
-    if let Some(gap) = gap {
-        let id = outputs.store(&body);
-        let ended = match report.outcome {
-            RunOutcome::Value(_) => "the script ran to the end; ",
-            _ => "",
-        };
-        let note = format!(
-            "\n[{ended}{} bytes left out: read_output(id: \"{id}\", offset: {})]\n",
-            gap.len(),
-            gap.start
-        );
-        body.replace_range(gap, &note);
-        output_id = Some(id);
+    let ended = match report.outcome {
+        RunOutcome::Value(_) => "the script ran to the end; ",
+        _ => "",
+    };
+    content.insert(0, text_block(&body));
+    let output_id = cut_texts(&mut content, room, ended, outputs);
+    if let Some(Value::String(text)) = content.remove(0).get_mut("text").map(Value::take) {
+        body = text;
     }
     let separator = if closing.is_empty() { "" } else { line_break(&body) };
     let text = format!("{body}{separator}{closing}");
@@ -128,19 +126,31 @@ fn emitted(report: &RunReport, media: &Media) -> (Vec<Value>, usize) {
         let mut block = serde_json::from_str(raw.get()).unwrap_or(Value::Null);
         let mut taken = media.take_out(&mut block);
         let has = |field: &str| block.get(field).is_some_and(Value::is_string);
-        let text_resource = || block.pointer("/resource/text").is_some_and(Value::is_string);
         match block.get("type").and_then(Value::as_str) {
             _ if !taken.is_empty() => content.append(&mut taken),
             Some("text") if has("text") => {
                 let text = block.get("text").and_then(Value::as_str).map(safe);
-                content.push(serde_json::json!({ "type": "text", "text": text }));
+                content.push(text_block(&text.unwrap_or_default()));
             }
             Some("resource_link") if has("uri") && has("name") => content.push(block),
-            Some("resource") if text_resource() => content.push(block),
+            Some("resource") => match text_resource(&block) {
+                Some(resource) => content.push(resource),
+                None => refused += 1,
+            },
             _ => refused += 1,
         }
     }
     (content, refused)
+}
+
+/// An embedded resource with a text, and nothing else that could be long.
+fn text_resource(block: &Value) -> Option<Value> {
+    let field = |name: &str| block.pointer(&format!("/resource/{name}")).and_then(Value::as_str);
+    let (text, uri) = (field("text")?, field("uri")?);
+    let mime = field("mimeType").unwrap_or("text/plain");
+    let fits = uri.len() <= MAX_URI_BYTES && mime.len() <= MAX_TYPE_BYTES;
+    let resource = serde_json::json!({ "uri": uri, "mimeType": mime, "text": safe(text) });
+    fits.then(|| serde_json::json!({ "type": "resource", "resource": resource }))
 }
 
 /// The end of the text: the error, and the calls that were made.
@@ -166,7 +176,11 @@ fn closing(report: &RunReport, code: &str, silent: bool) -> String {
         RunOutcome::Diverged(what) => format!("The script does not do what it did before: {what}."),
         RunOutcome::Crashed(what) => format!("The run was ended: {what}."),
     };
-    for warning in report.warnings.iter().take(WARNINGS) {
+    // After an error nobody misses the value.
+    let matters = |warning: &&CheckFinding| {
+        matches!(report.outcome, RunOutcome::Value(_)) || warning.message != NOT_RETURNED
+    };
+    for warning in report.warnings.iter().filter(matters).take(WARNINGS) {
         let separator = line_break(&text);
         let _ = write!(text, "{separator}{}", safe(&warning.to_string()));
     }

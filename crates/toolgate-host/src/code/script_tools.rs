@@ -25,6 +25,7 @@ use super::{
     },
     journal::{PastCallState, RunJournal},
     media::Media,
+    reads::{self, READ_RESOURCE, ScriptReadError},
     shapes::LearnedShapes,
     value::{self, ToolError, Wrapping},
 };
@@ -52,6 +53,8 @@ pub(super) struct ScriptContext {
     pub(super) progress: Option<mpsc::Sender<Progress>>,
     /// The trace of the run, as `_meta`.
     pub(super) trace: Option<Map<String, Value>>,
+    /// The largest result that a script gets.
+    pub(super) result_bytes: u64,
     pub(super) extract: ExtractSettings,
     pub(super) extracted: Arc<ExtractCache>,
 }
@@ -168,6 +171,14 @@ impl Tools for ScriptTools {
         self.inner.context.run.set_flow(script_flow(&flow));
     }
 
+    fn keep(&self, result: &RawValue) -> Option<String> {
+        let context = &self.inner.context;
+        let outputs = context.session.host().code().outputs(context.session.context());
+        let text = serde_json::from_str::<String>(result.get());
+        let id = outputs.store(text.as_deref().unwrap_or(result.get()));
+        Some(format!("it is kept: read_output(\"{id}\") reads it in parts"))
+    }
+
     fn clock(&self) -> RunClock {
         self.inner.context.clock.clone()
     }
@@ -190,6 +201,10 @@ impl ScriptToolsInner {
             session.opens(tool, CallPath::Script) || session.opens(tool, CallPath::Direct)
         };
         let input_schema = |tool: &Tool| tool.definition.input_schema();
+        let output_schema = |name: &str| {
+            let declared = catalog.resolve(name).filter(is_known)?.definition.output_schema()?;
+            serde_json::value::to_raw_value(&declared).ok()
+        };
         let mut suggested = 0;
         names
             .into_iter()
@@ -201,13 +216,15 @@ impl ScriptToolsInner {
                         "type": "object", "properties": { "block": {} }, "required": ["block"],
                     })),
                     None if name == EXTRACT => Some(extract::input_schema()),
+                    None if name == READ_RESOURCE => Some(reads::resource_schema()),
                     // One that may only be called directly is known: its call says so.
                     None => catalog.resolve(&name).filter(is_known).map(input_schema),
                 };
                 if let Some(input_schema) =
                     schema.and_then(|schema| serde_json::value::to_raw_value(&schema).ok())
                 {
-                    return LookupResult::Tool { name, input_schema };
+                    let output_schema = output_schema(&name);
+                    return LookupResult::Tool { name, input_schema, output_schema };
                 }
                 suggested += 1;
                 let known = catalog.tools().filter(|tool| session.offers(tool));
@@ -279,6 +296,18 @@ impl ScriptToolsInner {
         CallContext::of_run(self.context.session.context(), &self.context.run, id).at(place)
     }
 
+    /// The options of a call.
+    fn options(&self, cancel: CancellationToken) -> CallOptions {
+        let (meta, input_handler) =
+            (self.context.trace.clone(), self.context.input_handler.clone());
+        CallOptions { meta, cancel, input_handler, ..CallOptions::default() }
+    }
+
+    /// How much of an output a script gets at once. As JSON it may have several times as many bytes.
+    fn page_bytes(&self) -> usize {
+        usize::try_from(self.context.result_bytes / 8).unwrap_or(usize::MAX)
+    }
+
     async fn call(
         &self,
         (id, place): (CallId, Option<u32>),
@@ -300,7 +329,19 @@ impl ScriptToolsInner {
                 let request = named_call(arguments)?;
                 return Box::pin(self.call((id, place), &request.0, &request.1, cancel)).await;
             }
+            Some(MetaTool::Read) => {
+                let (context, options) = (self.of_call(id, place), self.options(cancel));
+                let (session, page) = (&self.context.session, self.page_bytes());
+                let read = reads::output(session, arguments, context, &options, page).await;
+                return raw(&read?);
+            }
             Some(tool) => return self.meta_call(tool, arguments).await,
+            None if name == READ_RESOURCE => {
+                let (context, options) = (self.of_call(id, place), self.options(cancel));
+                let (session, media) = (&self.context.session, &self.context.media);
+                let read = reads::resource(session, arguments, context, options, media).await;
+                return raw(&read?);
+            }
             None if name == EMIT => return self.emit(arguments),
             None if name == EXTRACT => return self.extract((id, place), arguments, cancel).await,
             None => {}
@@ -308,10 +349,7 @@ impl ScriptToolsInner {
         for argument in arguments.values_mut() {
             self.context.media.put_back(argument);
         }
-        let input_handler = self.context.input_handler.clone();
-        let meta = self.context.trace.clone();
-        let options = CallOptions { meta, cancel, input_handler, ..CallOptions::default() };
-        let context = self.of_call(id, place);
+        let (context, options) = (self.of_call(id, place), self.options(cancel));
         let called = self.context.session.call_tool(name, None, arguments, &context, options).await;
         let failed = match called {
             Ok((tool, result)) => return self.value(Some(&tool), result),
@@ -340,15 +378,13 @@ impl ScriptToolsInner {
         arguments: Map<String, Value>,
         cancel: CancellationToken,
     ) -> Result<Box<RawValue>, ScriptCallError> {
-        let (meta, input_handler) =
-            (self.context.trace.clone(), self.context.input_handler.clone());
         let extraction = Extraction {
             host: self.context.session.host(),
             settings: &self.context.extract,
             budget: &self.budget,
             cache: &self.context.extracted,
             context: self.of_call(id, place),
-            options: CallOptions { meta, cancel, input_handler, ..CallOptions::default() },
+            options: self.options(cancel),
         };
         match extraction.run(arguments).await {
             Ok(value) => raw(&value),
@@ -372,7 +408,8 @@ impl ScriptToolsInner {
     fn value(&self, tool: Option<&Tool>, result: Value) -> Result<Box<RawValue>, ScriptCallError> {
         let declared = tool.and_then(|tool| self.context.shapes.declared(tool));
         let wrapping = declared.unwrap_or(Wrapping::None);
-        let value = value::of_result(result, wrapping, &self.context.media)?;
+        let most = usize::try_from(self.context.result_bytes).unwrap_or(usize::MAX);
+        let value = value::of_result(result, wrapping, most, &self.context.media)?;
         if let (Some(tool), None) = (tool, declared) {
             self.context.shapes.learn(tool, &value);
         }
@@ -405,7 +442,7 @@ impl ScriptToolsInner {
         let result =
             meta::call(&self.context.session, tool, arguments, CallOptions::default()).await;
         let result = result.map_err(|_| "the call was refused".to_owned())?;
-        let value = value::of_result(result, Wrapping::None, &self.context.media)?;
+        let value = value::of_result(result, Wrapping::None, usize::MAX, &self.context.media)?;
         raw(&value)
     }
 
@@ -438,8 +475,8 @@ fn script_flow(flow: &ProgramFlow) -> ScriptFlow {
 /// Whether a call is safe to repeat, as the tool's annotations say and if the policy trusts them.
 pub(super) fn is_repeatable(host: &ToolHost, name: &str, arguments: &str) -> bool {
     let name = called_name(name, arguments);
-    // A model may be asked again.
-    if name == EXTRACT {
+    // A model may be asked again, and what only reads can be repeated.
+    if [EXTRACT, READ_RESOURCE, MetaTool::Read.name()].contains(&name.as_str()) {
         return true;
     }
     let Some(tool) = host.catalog().read().resolve(&name).cloned() else { return false };
@@ -452,6 +489,18 @@ fn called_name(name: &str, arguments: &str) -> String {
     match MetaTool::named(name) {
         Some(MetaTool::Call) => named().map_or_else(|| name.to_owned(), |(name, _)| name),
         _ => name.to_owned(),
+    }
+}
+
+impl From<ScriptReadError> for ScriptCallError {
+    fn from(error: ScriptReadError) -> Self {
+        match error {
+            ScriptReadError::Refused(why) => Self::Thrown(why),
+            ScriptReadError::Broker(BrokerError::Waiting { reference, .. }) => {
+                Self::Waiting(reference)
+            }
+            ScriptReadError::Broker(error) => Self::Thrown(error.to_string()),
+        }
     }
 }
 
@@ -472,7 +521,7 @@ impl From<String> for ScriptCallError {
 }
 
 fn in_scripts(tool: MetaTool) -> bool {
-    matches!(tool, MetaTool::Search | MetaTool::Details | MetaTool::Call)
+    matches!(tool, MetaTool::Search | MetaTool::Details | MetaTool::Call | MetaTool::Read)
 }
 
 /// The name and the arguments of `call_tool(name, arguments)`.

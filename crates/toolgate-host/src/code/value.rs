@@ -22,12 +22,16 @@ pub(super) struct ToolError(pub(super) String);
 
 /// The most characters of an error that a script gets.
 const ERROR_CHARACTERS: usize = 4_000;
+/// The longest text of a direct call from which the shape of results is learned.
+const MAX_LEARNED: usize = 16 * 1024 * 1024;
 
 /// The value of a result: its structured content; or else its text, parsed if it is JSON; or else
-/// its list of blocks. A result that is an error becomes an exception.
+/// its list of blocks. A result that is an error becomes an exception. A text of more than `most` bytes
+/// is too large for the script, and is not parsed.
 pub(super) fn of_result(
     mut result: Value,
     wrapping: Wrapping,
+    most: usize,
     media: &Media,
 ) -> Result<Value, ToolError> {
     let blocks = match result.get_mut("content").map(Value::take) {
@@ -47,7 +51,7 @@ pub(super) fn of_result(
         Some(structured) if !structured.is_null() => return Ok(structured),
         _ => {}
     }
-    Ok(of_blocks(blocks, media))
+    Ok(of_blocks(blocks, most, media))
 }
 
 /// The value that a script would get, if the result is data and no error.
@@ -55,12 +59,15 @@ pub(super) fn data_of(result: &Value) -> Option<Value> {
     let is_error = result.get("isError").and_then(Value::as_bool) == Some(true);
     let blocks = result.get("content").and_then(Value::as_array)?;
     match (blocks.as_slice(), is_error) {
-        ([block], false) => serde_json::from_str(block.get("text")?.as_str()?.trim()).ok(),
+        ([block], false) => {
+            let text = block.get("text")?.as_str()?.trim();
+            (text.len() <= MAX_LEARNED).then(|| serde_json::from_str(text).ok()).flatten()
+        }
         _ => None,
     }
 }
 
-fn of_blocks(mut blocks: Vec<Value>, media: &Media) -> Value {
+fn of_blocks(mut blocks: Vec<Value>, most: usize, media: &Media) -> Value {
     if blocks.is_empty() {
         return Value::Null;
     }
@@ -68,7 +75,8 @@ fn of_blocks(mut blocks: Vec<Value>, media: &Media) -> Value {
         && block.get("type").and_then(Value::as_str) == Some("text")
         && let Some(Value::String(text)) = block.get_mut("text").map(Value::take)
     {
-        return serde_json::from_str(text.trim()).unwrap_or(Value::String(text));
+        let data = if text.len() <= most { serde_json::from_str(text.trim()).ok() } else { None };
+        return data.unwrap_or(Value::String(text));
     }
     for block in &mut blocks {
         media.put_away(block);
@@ -100,7 +108,7 @@ mod tests {
     use super::*;
 
     fn value(result: Value) -> Result<Value, ToolError> {
-        of_result(result, Wrapping::None, &Media::default())
+        of_result(result, Wrapping::None, usize::MAX, &Media::default())
     }
 
     fn text(text: &str) -> Value {
@@ -121,10 +129,16 @@ mod tests {
     }
 
     #[test]
+    fn a_text_that_is_too_large_is_not_parsed() {
+        let value = of_result(text("[1, 2]"), Wrapping::None, 5, &Media::default());
+        assert_eq!(value, Ok(json!("[1, 2]")));
+    }
+
+    #[test]
     fn a_wrapped_result_is_unwrapped() {
         let unwrap = |structured: Value| {
             let result = json!({ "structuredContent": structured });
-            of_result(result, Wrapping::Result, &Media::default()).unwrap()
+            of_result(result, Wrapping::Result, usize::MAX, &Media::default()).unwrap()
         };
         assert_eq!(unwrap(json!({"result": [1, 2]})), json!([1, 2]));
         assert_eq!(unwrap(json!({"result": 1, "more": 2})), json!({"result": 1, "more": 2}));

@@ -1,18 +1,26 @@
 //! The definitions of the meta-tools. A session with deferred tools pays for nothing else.
 
+use std::{
+    collections::HashMap,
+    sync::{Arc, LazyLock},
+};
+
+use parking_lot::Mutex;
 use serde_json::{Value, json};
-use toolgate_catalog::ExposureKind;
+use toolgate_catalog::{Definition, ExposureKind, OwnCost};
 
 use super::MetaTool;
 
 /// What the definitions depend on, apart from the exposure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a thing of its own")]
 pub(crate) struct MetaToolOptions {
     /// Whether found tools stay loaded.
     pub(crate) keep_loaded_tools: bool,
     /// Whether scripts may run.
     pub(crate) scripts: bool,
+    /// Which Python scripts may be written in.
+    pub(crate) python: PythonKind,
     /// Whether a model turns texts into data for scripts.
     pub(crate) extract: bool,
     /// Whether there are tools that have to be searched for.
@@ -21,12 +29,25 @@ pub(crate) struct MetaToolOptions {
     pub(crate) servers: bool,
     /// Whether there are skills.
     pub(crate) skills: bool,
-    /// Whether there are resources, which results may link to.
-    pub(crate) resources: bool,
+}
+
+/// The Python that runs scripts, as `run_code` describes it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub enum PythonKind {
+    /// A subset of the language, which is built in.
+    #[default]
+    Subset,
+    /// `CPython` of this version.
+    CPython {
+        /// The version: `3.12.1`.
+        version: Arc<str>,
+        /// The packages that scripts may import.
+        packages: Arc<[String]>,
+    },
 }
 
 /// The definitions, in their fixed order.
-pub(crate) fn meta_definitions(kind: ExposureKind, offer: MetaToolOptions) -> Vec<Value> {
+pub(crate) fn meta_definitions(kind: ExposureKind, offer: &MetaToolOptions) -> Vec<Value> {
     let unloads = kind == ExposureKind::Dynamic && !offer.keep_loaded_tools;
     MetaTool::ALL
         .into_iter()
@@ -34,22 +55,16 @@ pub(crate) fn meta_definitions(kind: ExposureKind, offer: MetaToolOptions) -> Ve
             MetaTool::Search | MetaTool::Details => offer.deferred,
             // A session for scripts has to call tools if scripts are off.
             MetaTool::Call => offer.deferred && (kind != ExposureKind::Code || !offer.scripts),
-            MetaTool::Run | MetaTool::Resume => offer.deferred && offer.scripts,
-            // For long outputs, skills and resources. With deferred tools, the list must not depend
-            // on what servers have.
-            MetaTool::Read => offer.deferred || offer.skills || offer.resources,
+            MetaTool::Run | MetaTool::Resume => offer.scripts,
+            // Any result may be too long to show.
+            MetaTool::Read => true,
             MetaTool::FindServers | MetaTool::Enable | MetaTool::Disable => offer.servers,
             MetaTool::LoadSkill => offer.skills,
         })
         .map(|tool| {
             json!({
                 "name": tool.name(),
-                "description": match tool {
-                    MetaTool::Run if offer.extract => {
-                        format!("{}{EXTRACT_SENTENCE}", description(tool, kind))
-                    }
-                    _ => description(tool, kind).to_owned(),
-                },
+                "description": description(tool, kind, offer),
                 "inputSchema": input_schema(tool, unloads),
                 "annotations": annotations(tool),
             })
@@ -57,12 +72,50 @@ pub(crate) fn meta_definitions(kind: ExposureKind, offer: MetaToolOptions) -> Ve
         .collect()
 }
 
+/// What the meta-tools of a direct session cost. It is counted once for the same options.
+pub(crate) fn direct_cost(offer: &MetaToolOptions) -> OwnCost {
+    static KNOWN: LazyLock<Mutex<HashMap<MetaToolOptions, OwnCost>>> =
+        LazyLock::new(Mutex::default);
+    if let Some(known) = KNOWN.lock().get(offer) {
+        return *known;
+    }
+    let mut cost = OwnCost::default();
+    for tool in meta_definitions(ExposureKind::Direct, offer) {
+        let Ok(definition) = Definition::from_value(&tool) else { continue };
+        cost.tokens += u64::from(definition.tokens());
+        cost.characters += definition.characters() as u64;
+    }
+    KNOWN.lock().insert(offer.clone(), cost);
+    cost
+}
+
 /// What the description of `run_code` says if scripts have a model.
 const EXTRACT_SENTENCE: &str =
     " await extract(value, schema, hint?) turns prose into data of a JSON Schema.";
 
-fn description(tool: MetaTool, kind: ExposureKind) -> &'static str {
-    match (tool, kind) {
+fn run_description(offer: &MetaToolOptions) -> String {
+    let python = match &offer.python {
+        PythonKind::Subset => "Python (a subset of Python 3)".to_owned(),
+        PythonKind::CPython { version, packages } => {
+            let packages: String = packages.iter().map(|name| format!(", {name}")).collect();
+            format!("Python (CPython {version}, standard library{packages})")
+        }
+    };
+    let extract = if offer.extract { EXTRACT_SENTENCE } else { "" };
+    format!(
+        "Run a script that calls tools; only what it prints and returns comes back. For several \
+         calls, large results, loops. Every tool is an async function of its name. TypeScript: \
+         const issues = await github_list_issues({{repo: \"a/b\"}}); return issues.length; also \
+         tools[name]({{…}}). {python}: issues = await github_list_issues(repo=\"a/b\"); \
+         print(len(issues)). A result is data already, do not parse it; or text where the tool gives \
+         text. A failed call throws. search_tools, get_tool_details, read_resource(uri) and \
+         read_output are functions too. Parallel: Promise.all, asyncio.gather. There is no network, \
+         no file, no package. For types: get_tool_details with format.{extract}"
+    )
+}
+
+fn description(tool: MetaTool, kind: ExposureKind, offer: &MetaToolOptions) -> String {
+    let text = match (tool, kind) {
         (MetaTool::Search, ExposureKind::Dynamic) => {
             "Find tools of the connected servers by what they do. Most tools are not listed until \
              found: search before you say that something cannot be done. Found tools are added to \
@@ -84,15 +137,7 @@ fn description(tool: MetaTool, kind: ExposureKind) -> &'static str {
             "Call a tool by its name from search_tools. Arguments are checked first; the tool's \
              own result comes back."
         }
-        (MetaTool::Run, _) => {
-            "Run a script that calls tools; only what it prints and returns comes back. For several \
-             calls, large results, loops. Every tool is an async function of its name. TypeScript: \
-             const issues = await github_list_issues({repo: \"a/b\"}); return issues.length. Python: \
-             issues = await github_list_issues(repo=\"a/b\"); print(len(issues)). A result is data \
-             (structured content, or parsed JSON) or text; a failed call throws. search_tools and \
-             get_tool_details are functions too. Parallel: Promise.all, asyncio.gather. There is no \
-             network, no file, no package. For types: get_tool_details with format."
-        }
+        (MetaTool::Run, _) => return run_description(offer),
         (MetaTool::Resume, _) => {
             "Go on with a run_code that failed, was interrupted or waits for approval, by its run id. \
              Calls that completed are not repeated. With code: corrected, its first calls the same."
@@ -116,7 +161,8 @@ fn description(tool: MetaTool, kind: ExposureKind) -> &'static str {
         (MetaTool::LoadSkill, _) => {
             "Read the instructions of a skill, and connect the servers that it needs."
         }
-    }
+    };
+    text.to_owned()
 }
 
 pub(crate) fn input_schema(tool: MetaTool, unloads: bool) -> Value {
@@ -232,22 +278,22 @@ mod tests {
     const BASE: MetaToolOptions = MetaToolOptions {
         keep_loaded_tools: true,
         scripts: true,
+        python: PythonKind::Subset,
         extract: false,
         deferred: true,
         servers: false,
         skills: false,
-        resources: false,
     };
 
     #[test]
     fn all_of_them_cost_a_session_less_than_a_thousand_tokens() {
         for kind in [ExposureKind::Stable, ExposureKind::Dynamic, ExposureKind::Code] {
             let offer = MetaToolOptions { keep_loaded_tools: false, ..BASE };
-            let text = serde_json::to_string(&meta_definitions(kind, offer)).unwrap();
+            let text = serde_json::to_string(&meta_definitions(kind, &offer)).unwrap();
             let tokens = TokenCounter::shared().count(&text);
             assert!(tokens <= 1_000, "{kind}: {tokens}");
             let all = MetaToolOptions { extract: true, servers: true, skills: true, ..offer };
-            let text = serde_json::to_string(&meta_definitions(kind, all)).unwrap();
+            let text = serde_json::to_string(&meta_definitions(kind, &all)).unwrap();
             let tokens = TokenCounter::shared().count(&text);
             assert!(tokens <= 1_500, "{kind} with servers and skills: {tokens}");
         }
@@ -256,23 +302,24 @@ mod tests {
     #[test]
     fn servers_and_skills_are_offered_where_there_are_any() {
         let names = |offer: MetaToolOptions| -> Vec<String> {
-            let definitions = meta_definitions(ExposureKind::Direct, offer);
+            let definitions = meta_definitions(ExposureKind::Direct, &offer);
             definitions.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
         };
-        let nothing_deferred = MetaToolOptions { deferred: false, ..BASE };
-        assert!(names(nothing_deferred).is_empty());
-        let servers = ["search_available_servers", "enable_server", "disable_server"];
-        assert_eq!(names(MetaToolOptions { servers: true, ..nothing_deferred }), servers);
+        let nothing_deferred = MetaToolOptions { deferred: false, scripts: false, ..BASE };
+        // A long result of any tool names it.
+        assert_eq!(names(nothing_deferred.clone()), ["read_output"]);
+        let servers =
+            ["read_output", "search_available_servers", "enable_server", "disable_server"];
+        assert_eq!(names(MetaToolOptions { servers: true, ..nothing_deferred.clone() }), servers);
         let skills = ["read_output", "load_skill"];
-        assert_eq!(names(MetaToolOptions { skills: true, ..nothing_deferred }), skills);
-        assert_eq!(names(MetaToolOptions { resources: true, ..nothing_deferred }), ["read_output"]);
+        assert_eq!(names(MetaToolOptions { skills: true, ..nothing_deferred.clone() }), skills);
         let extended = MetaToolOptions { servers: true, skills: true, ..nothing_deferred };
-        insta::assert_json_snapshot!("extended", meta_definitions(ExposureKind::Direct, extended));
+        insta::assert_json_snapshot!("extended", meta_definitions(ExposureKind::Direct, &extended));
     }
 
     #[test]
     fn their_bytes_are_always_the_same() {
-        let stable = || meta_definitions(ExposureKind::Stable, BASE);
+        let stable = || meta_definitions(ExposureKind::Stable, &BASE);
         assert_eq!(stable().len(), 6);
         let text = || serde_json::to_string(&stable()).unwrap();
         assert_eq!(text(), text());
@@ -282,7 +329,7 @@ mod tests {
     #[test]
     fn scripts_are_offered_where_they_may_run() {
         let names = |kind, scripts| -> Vec<String> {
-            meta_definitions(kind, MetaToolOptions { scripts, ..BASE })
+            meta_definitions(kind, &MetaToolOptions { scripts, ..BASE })
                 .iter()
                 .filter_map(|tool| tool["name"].as_str().map(str::to_owned))
                 .collect()
@@ -292,5 +339,32 @@ mod tests {
         let calls = ["search_tools", "get_tool_details", "call_tool", "read_output"];
         assert_eq!(names(ExposureKind::Code, false), calls);
         assert_eq!(names(ExposureKind::Stable, false), calls);
+    }
+
+    #[test]
+    fn a_direct_session_has_scripts_and_pays_for_them() {
+        let direct = MetaToolOptions { deferred: false, ..BASE };
+        let tools = meta_definitions(ExposureKind::Direct, &direct);
+        let names: Vec<&str> = tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
+        assert_eq!(names, ["run_code", "resume_run", "read_output"]);
+        let deferred = meta_definitions(ExposureKind::Stable, &BASE);
+        assert!(tools.iter().all(|tool| deferred.contains(tool)), "the same bytes in every mode");
+        let cost = direct_cost(&direct);
+        assert!((100..500).contains(&cost.tokens), "{cost:?}");
+        let off = direct_cost(&MetaToolOptions { scripts: false, ..direct });
+        assert!(off.tokens < cost.tokens / 2, "{off:?}");
+    }
+
+    #[test]
+    fn run_code_says_that_results_are_data_how_tools_are_named_and_which_python_runs() {
+        let says = |python| run_description(&MetaToolOptions { python, ..BASE });
+        let subset = says(PythonKind::Subset);
+        for part in ["data already, do not parse", "tools[name]", "a subset of Python 3"] {
+            assert!(subset.contains(part), "{subset}");
+        }
+        let packages = ["numpy".to_owned()].into();
+        let native = says(PythonKind::CPython { version: "3.13.1".into(), packages });
+        assert!(native.contains("CPython 3.13.1, standard library, numpy)"), "{native}");
+        assert!(!native.contains("subset"), "{native}");
     }
 }

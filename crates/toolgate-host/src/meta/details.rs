@@ -10,7 +10,7 @@ use toolgate_policy::CallPath;
 use toolgate_sandbox::Language;
 
 use super::{error_result, one_line, result};
-use crate::{code::extract::EXTRACT, session::ToolSession};
+use crate::session::ToolSession;
 
 /// The arguments of `get_tool_details`.
 #[derive(Debug, Deserialize)]
@@ -57,13 +57,13 @@ pub(super) async fn details(session: &ToolSession, request: &DetailsRequest) -> 
         if !text.is_empty() {
             text.push_str("\n\n");
         }
-        if *name == EXTRACT && session.host().code().is_enabled() {
-            let declaration = match request.format {
-                DetailFormat::Python => toolgate_bindings::EXTRACT_PYTHON,
-                DetailFormat::Json | DetailFormat::TypeScript => {
-                    toolgate_bindings::EXTRACT_TYPESCRIPT
-                }
-            };
+        let of_scripts = match request.format {
+            DetailFormat::Python => toolgate_bindings::python_function(name),
+            DetailFormat::Json | DetailFormat::TypeScript => {
+                toolgate_bindings::typescript_function(name)
+            }
+        };
+        if let Some(declaration) = of_scripts.filter(|_| session.host().code().is_enabled()) {
             text.push_str(declaration.trim_end());
             tools.push(json!({ "name": name, "declaration": declaration }));
             continue;

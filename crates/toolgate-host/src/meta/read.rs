@@ -8,7 +8,7 @@ use toolgate_upstream::CallOptions;
 
 use super::{Whole, one_line};
 use crate::{
-    code::OutputError,
+    code::PageSize,
     resources,
     session::{CallFailure, ToolSession, error_result},
 };
@@ -16,12 +16,19 @@ use crate::{
 /// The arguments of `read_output`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ReadRequest {
-    id: String,
+pub(crate) struct ReadRequest {
+    pub(crate) id: String,
     #[serde(default)]
     offset: Whole<0>,
     #[serde(default)]
-    pattern: Option<String>,
+    pub(crate) pattern: Option<String>,
+}
+
+impl ReadRequest {
+    /// Where to begin, in bytes.
+    pub(crate) fn offset(&self) -> usize {
+        self.offset.0
+    }
 }
 
 const URI_CHARACTERS: usize = 200;
@@ -37,7 +44,7 @@ pub(super) async fn read(
     let (host, outputs) = (session.host(), session.host().code().outputs(session.context()));
     // A read from the beginning fetches the resource again. An offset refers to what was fetched
     // last.
-    let is_kept = *offset > 0 && outputs.page(id, 0, 0).is_ok();
+    let is_kept = *offset > 0 && outputs.page(id, 0, PageSize::Bytes(0)).is_ok();
     if resources::is_ours(id) && !is_kept {
         match resource_text(session, id, options).await {
             Ok(text) => outputs.store_as(id, &text),
@@ -47,21 +54,14 @@ pub(super) async fn read(
             Err(CallFailure::Cancelled) => return error_result("The call was cancelled."),
         }
     }
-    let tokens = host.code().output_tokens();
+    let size = PageSize::Tokens(host.settings().max_output_tokens);
     let page = match pattern {
-        Some(pattern) => outputs.matches(id, pattern, *offset, tokens),
-        None => outputs.page(id, *offset, tokens),
+        Some(pattern) => outputs.matches(id, pattern, *offset, size),
+        None => outputs.page(id, *offset, size),
     };
     let page = match page {
         Ok(page) => page,
-        Err(OutputError::Unknown) => {
-            let id = one_line(id, 64);
-            return error_result(&format!(
-                "There is no output `{id}`: only the latest outputs are kept. Repeat the call or the \
-                 script with less output."
-            ));
-        }
-        Err(OutputError::Pattern(problem)) => return error_result(&problem),
+        Err(error) => return error_result(&error.for_model(id)),
     };
     outputs.mark_read(id, &page.text);
     let total = page.total;

@@ -27,7 +27,7 @@ use toolgate_policy::definitions::EntryKind;
 use toolgate_upstream::StateKind;
 
 pub use held::JudgedEntry;
-pub(crate) use requests::{answer, instructions_of, read};
+pub(crate) use requests::{ReadFailure, answer, instructions_of, read, read_in};
 pub use subscriptions::{NotificationStream, ServerNotification, Subscriber};
 pub(crate) use uris::{each_text, instructions_uri, is_ours, to_client_uris, to_server_uris};
 

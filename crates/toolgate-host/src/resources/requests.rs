@@ -63,17 +63,52 @@ pub(crate) async fn answer(
     }
 }
 
-/// Reads a resource by its toolgate URI, or by a URI that only one server lists.
+/// Why a resource could not be read.
+#[derive(Debug)]
+pub(crate) enum ReadFailure {
+    /// No request was made.
+    Client(CallFailure),
+    /// The broker refused the request to this server, or it failed.
+    Broker(ServerName, BrokerError),
+}
+
+impl From<CallFailure> for ReadFailure {
+    fn from(failure: CallFailure) -> Self {
+        Self::Client(failure)
+    }
+}
+
+impl From<ReadFailure> for CallFailure {
+    fn from(failed: ReadFailure) -> Self {
+        match failed {
+            ReadFailure::Client(failure) => failure,
+            ReadFailure::Broker(server, error) => failure(&server, error),
+        }
+    }
+}
+
+/// Reads a resource for the client.
 pub(crate) async fn read(
     session: &ToolSession,
-    mut params: Params,
+    params: Params,
     options: CallOptions,
 ) -> Result<Value, CallFailure> {
+    let context = CallContext::direct(session.context());
+    Ok(read_in(session, params, &context, options).await?)
+}
+
+/// Reads a resource by its toolgate URI, or by a URI that only one server lists.
+pub(crate) async fn read_in(
+    session: &ToolSession,
+    mut params: Params,
+    context: &CallContext,
+    options: CallOptions,
+) -> Result<Value, ReadFailure> {
     let host = session.host();
     let ours = text(&params, "uri")?.to_owned();
     let (server, target) = locate(host, &ours, &options).await?;
     if let Some(refusal) = disabled(host, &server, RESOURCE_NOT_FOUND) {
-        return Err(refusal);
+        return Err(refusal.into());
     }
     let UriTarget::Resource(theirs) = target else {
         let instructions = instructions_of(session, &server).ok_or_else(|| not_found(&ours))?;
@@ -83,11 +118,12 @@ pub(crate) async fn read(
     if is_hidden(host, &server, ListKind::Resources)
         || held::is_resource_held(host, &server, &theirs).await
     {
-        return Err(not_found(&ours));
+        return Err(not_found(&ours).into());
     }
     params.insert("uri".to_owned(), json!(theirs));
     let params = Value::Object(params);
-    let mut result = send(session, &server, "resources/read", params, options).await?;
+    let sent = host.broker().request(&server, "resources/read", params, context, options).await;
+    let mut result = sent.map_err(|error| ReadFailure::Broker(server.clone(), error))?;
     uris::to_client_contents(&server, &mut result);
     Ok(result)
 }

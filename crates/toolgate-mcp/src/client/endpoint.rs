@@ -58,6 +58,17 @@ pub struct ServerLimits {
     pub total: Duration,
     /// For the size of one message.
     pub max_message_bytes: usize,
+    /// For the size of a result whose texts are kept, although the message is too large.
+    pub max_kept_bytes: usize,
+}
+
+/// How large a message may be.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MessageSizes {
+    /// Up to here it is exact.
+    pub(super) exact: usize,
+    /// Up to here the texts of a result are kept.
+    pub(super) kept: usize,
 }
 
 impl Default for ServerLimits {
@@ -68,11 +79,17 @@ impl Default for ServerLimits {
             idle: Duration::from_mins(1),
             total: Duration::from_mins(10),
             max_message_bytes: 16 * 1024 * 1024,
+            max_kept_bytes: 64 * 1024 * 1024,
         }
     }
 }
 
 impl ServerLimits {
+    pub(super) fn sizes(&self) -> MessageSizes {
+        let exact = self.max_message_bytes;
+        MessageSizes { exact, kept: self.max_kept_bytes.max(exact) }
+    }
+
     /// The time for `server/discover`. The rest of the time to connect is for `initialize`.
     pub(crate) fn discover(&self) -> Duration {
         self.probe.min(self.connect / 2)

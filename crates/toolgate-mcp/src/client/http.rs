@@ -4,13 +4,16 @@ use std::{fmt, sync::Arc};
 
 use futures::{StreamExt, TryStreamExt, future::BoxFuture, stream::BoxStream};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
+use parking_lot::Mutex;
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
+use serde_json::Value;
 use sse_stream::{Sse, SseStream};
 use url::Url;
 
 use super::{
     endpoint::HttpEndpoint,
     failure::{AuthorizationError, ConnectFailure, HttpError},
+    incoming::{self, Utf8Repair},
     redact::Redactor,
 };
 
@@ -194,7 +197,35 @@ pub(super) fn unexpected_type(response: &Response) -> HttpError {
 }
 
 /// The events of a response.
-pub(super) type Events = BoxStream<'static, Result<Sse, EventError>>;
+pub(super) type Events = BoxStream<'static, Result<ServerEvent, EventError>>;
+
+/// An event of a server.
+#[derive(Debug)]
+pub(super) struct ServerEvent {
+    pub(super) id: Option<String>,
+    pub(super) retry: Option<u64>,
+    /// Its kind.
+    pub(super) event: Option<String>,
+    pub(super) data: Option<String>,
+    /// How many of its characters were no UTF-8.
+    replaced: u64,
+}
+
+impl ServerEvent {
+    /// The message in it, if it can be read; an error if it is too large.
+    pub(super) fn message(&self, exact: usize) -> Result<Option<Value>, EventError> {
+        let Some(data) = &self.data else { return Ok(None) };
+        let read = match incoming::read(data.as_bytes(), exact) {
+            Ok(read) => read.ok_or(EventError::TooLarge)?,
+            Err(_) => return Ok(None),
+        };
+        let mut message = read.message;
+        if self.replaced > 0 {
+            incoming::add_replaced(&mut message, self.replaced);
+        }
+        Ok(Some(message))
+    }
+}
 
 /// Why a stream of events ended early.
 #[derive(Debug)]
@@ -216,17 +247,24 @@ impl From<EventError> for HttpError {
 /// The events of a response. An event of more than `limit` bytes ends the stream with an error.
 pub(super) fn bounded_events(response: Response, limit: usize) -> Events {
     let mut counter = EventCounter::default();
+    let repair = Arc::new(Mutex::new(Utf8Repair::default()));
+    let repaired = Arc::clone(&repair);
     let bytes = response.bytes_stream().map(move |piece| {
         let piece =
             piece.map_err(|error: reqwest::Error| std::io::Error::other(error.without_url()))?;
         if counter.longest_with(&piece) > limit {
             Err(std::io::Error::from(std::io::ErrorKind::FileTooLarge))
         } else {
-            Ok(piece)
+            Ok(repaired.lock().push(piece))
         }
     });
     let events = SseStream::from_bytes_stream(bytes);
     events
+        .map_ok(move |event| {
+            let replaced = std::mem::take(&mut repair.lock().replaced);
+            let Sse { id, retry, event, data } = event;
+            ServerEvent { id, retry, event, data, replaced }
+        })
         .map_err(|error| {
             let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
             while let Some(current) = cause {

@@ -18,6 +18,7 @@ mod failure;
 mod handshake;
 mod http;
 mod in_process;
+mod incoming;
 mod launcher;
 mod lineage;
 mod parameters;

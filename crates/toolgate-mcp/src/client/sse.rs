@@ -13,7 +13,7 @@ use url::Url;
 
 use super::{
     connection::OutputSource,
-    endpoint::HttpEndpoint,
+    endpoint::{HttpEndpoint, MessageSizes},
     exchange::{Exchange, ExchangeError, Responder},
     failure::HttpError,
     http::{EVENT_STREAM, Events, HttpClient, bounded_events, has_type, unexpected_type},
@@ -41,7 +41,7 @@ impl SseTransport {
         endpoint: &HttpEndpoint,
         client: HttpClient,
         redactor: Redactor,
-        max_message_bytes: usize,
+        sizes: MessageSizes,
         exchange: &Arc<Exchange>,
     ) -> Result<Self, HttpError> {
         let request = client.get(&endpoint.url).header(header::ACCEPT, EVENT_STREAM);
@@ -52,14 +52,14 @@ impl SseTransport {
         if !has_type(&response, EVENT_STREAM) {
             return Err(unexpected_type(&response));
         }
-        let mut events = bounded_events(response, max_message_bytes);
+        let mut events = bounded_events(response, sizes.kept);
         let url = post_address(&endpoint.url, &mut events).await?;
         let post = PostAddress { client, url };
         let responder = responder(post.clone());
         let reading = Arc::clone(exchange);
         tokio::spawn(async move {
             tokio::select! {
-                () = read(events, &reading, &responder, &redactor) => {}
+                () = read(events, sizes, &reading, &responder, &redactor) => {}
                 () = reading.closed() => {}
             }
             // A stream of this kind cannot be resumed.
@@ -116,6 +116,7 @@ async fn post_address(url: &str, events: &mut Events) -> Result<Url, HttpError> 
 
 async fn read(
     mut events: Events,
+    sizes: MessageSizes,
     exchange: &Arc<Exchange>,
     responder: &Responder,
     redactor: &Redactor,
@@ -127,17 +128,19 @@ async fn read(
             Err(error) => return stray(&format!("({})", HttpError::from(error))),
         };
         // Some servers name other events to keep the stream alive.
-        if event.event.is_some_and(|name| name != "message") {
+        if event.event.as_ref().is_some_and(|name| name != "message") {
             continue;
         }
+        let read = event.message(sizes.exact);
         let Some(data) = event.data else { continue };
-        let batch = match serde_json::from_str(&data) {
-            Ok(Value::Array(batch)) => batch,
-            Ok(message) => vec![message],
-            Err(_) => {
+        let batch = match read {
+            Ok(Some(Value::Array(batch))) => batch,
+            Ok(Some(message)) => vec![message],
+            Ok(None) => {
                 stray(&data);
                 continue;
             }
+            Err(error) => return stray(&format!("({})", HttpError::from(error))),
         };
         for message in batch {
             if !exchange.receive(message, None, responder) {

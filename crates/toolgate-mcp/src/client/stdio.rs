@@ -11,9 +11,10 @@ use tokio::{
 
 use super::{
     connection::OutputSource,
-    endpoint::StdioEndpoint,
+    endpoint::{MessageSizes, StdioEndpoint},
     exchange::{Exchange, ExchangeError, Responder, number},
     in_process::{self, InProcessServer},
+    incoming::{self, IncomingJson},
     process::{self, Process, Started},
     redact::Redactor,
 };
@@ -39,7 +40,7 @@ impl StdioTransport {
     pub(super) async fn start(
         endpoint: &StdioEndpoint,
         redactor: Redactor,
-        max_message_bytes: usize,
+        sizes: MessageSizes,
         exchange: &Arc<Exchange>,
     ) -> std::io::Result<Self> {
         let observed = Arc::clone(exchange);
@@ -47,20 +48,20 @@ impl StdioTransport {
         let started = process::start(endpoint, redactor.clone(), on_stderr);
         let Started { process, stdin, stdout } = started.await?;
         let process = Some(Arc::new(process));
-        Ok(Self::connect(stdout, stdin, process, redactor, max_message_bytes, exchange))
+        Ok(Self::connect(stdout, stdin, process, redactor, sizes, exchange))
     }
 
     /// Connects to a part of this program. It ends with the exchange.
     pub(super) fn in_process(
         server: &dyn InProcessServer,
         redactor: Redactor,
-        max_message_bytes: usize,
+        sizes: MessageSizes,
         exchange: &Arc<Exchange>,
     ) -> Self {
         let observed = Arc::clone(exchange);
         let stream = in_process::start(server, async move { observed.closed().await });
         let (output, input) = tokio::io::split(stream);
-        Self::connect(output, input, None, redactor, max_message_bytes, exchange)
+        Self::connect(output, input, None, redactor, sizes, exchange)
     }
 
     fn connect(
@@ -68,7 +69,7 @@ impl StdioTransport {
         input: impl AsyncWrite + Unpin + Send + 'static,
         process: Option<Arc<Process>>,
         redactor: Redactor,
-        max_message_bytes: usize,
+        sizes: MessageSizes,
         exchange: &Arc<Exchange>,
     ) -> Self {
         let (messages, queue) = mpsc::channel(QUEUED_MESSAGES);
@@ -84,7 +85,8 @@ impl StdioTransport {
             })
         });
         let reader = MessageReader {
-            lines: LineReader::new(output, max_message_bytes),
+            lines: LineReader::new(output, sizes.kept),
+            exact: sizes.exact,
             exchange: Arc::clone(exchange),
             responder,
             redactor,
@@ -159,6 +161,8 @@ async fn attend(reader: MessageReader<impl AsyncRead + Unpin>, process: Option<A
 /// Reads the messages of a child.
 struct MessageReader<R> {
     lines: LineReader<R>,
+    /// Larger messages are reduced.
+    exact: usize,
     exchange: Arc<Exchange>,
     responder: Responder,
     redactor: Redactor,
@@ -168,29 +172,42 @@ impl<R: AsyncRead + Unpin> MessageReader<R> {
     async fn read(mut self) {
         loop {
             match self.lines.next().await {
-                ReadLine::Whole => match serde_json::from_slice::<Value>(&self.lines.line) {
-                    // Protocol version 2025-03-26 had batches.
-                    Ok(Value::Array(batch)) => {
-                        for message in batch {
-                            self.receive(message);
+                ReadLine::Whole => match incoming::read(&self.lines.line, self.exact) {
+                    Ok(Some(IncomingJson { message, note })) => {
+                        if let Some(note) = note {
+                            self.exchange.handler().output(OutputSource::Stdout, &note);
+                        }
+                        match message {
+                            // Protocol version 2025-03-26 had batches.
+                            Value::Array(batch) => {
+                                for message in batch {
+                                    self.receive(message);
+                                }
+                            }
+                            message => self.receive(message),
                         }
                     }
-                    Ok(message) => self.receive(message),
+                    Ok(None) => {
+                        let line = &self.lines.line;
+                        self.drop_line(line.len(), line, line);
+                    }
                     Err(error) => {
                         self.stray();
                         let why = format!("it is not JSON: {error}");
                         self.unreadable(&self.lines.line, &self.lines.line, why);
                     }
                 },
-                ReadLine::TooLong { bytes, head, tail } => {
-                    let dropped =
-                        format!("(a message of {bytes} bytes, over the limit, was dropped)");
-                    self.exchange.handler().output(OutputSource::Stdout, &dropped);
-                    self.unreadable(&head, &tail, too_large(Some(bytes), self.lines.limit));
-                }
+                ReadLine::TooLong { bytes, head, tail } => self.drop_line(bytes, &head, &tail),
                 ReadLine::End => return,
             }
         }
+    }
+
+    /// Drops a message that is too large.
+    fn drop_line(&self, bytes: usize, head: &[u8], tail: &[u8]) {
+        let dropped = format!("(a message of {bytes} bytes, over the limit, was dropped)");
+        self.exchange.handler().output(OutputSource::Stdout, &dropped);
+        self.unreadable(head, tail, too_large(Some(bytes), self.exact));
     }
 
     fn receive(&self, message: Value) {
@@ -350,7 +367,7 @@ mod tests {
 
     /// How the first `requests` requests end if a server writes `input`, and the stray lines.
     async fn received(
-        input: &str,
+        input: impl AsRef<[u8]>,
         limit: usize,
         requests: usize,
     ) -> (Vec<Result<Value, String>>, Vec<String>) {
@@ -359,7 +376,8 @@ mod tests {
         let waiting: Vec<_> =
             (0..requests).map(|_| exchange.begin(Value::Null, "x", None)).collect();
         let reader = MessageReader {
-            lines: LineReader::new(input.as_bytes(), limit),
+            lines: LineReader::new(input.as_ref(), limit),
+            exact: limit,
             exchange: Arc::clone(&exchange),
             responder: Arc::new(|_| Box::pin(async {})),
             redactor: Redactor::default(),
@@ -386,6 +404,18 @@ mod tests {
         assert_eq!(responses[0], Ok(json!({ "a": 1 })));
         assert!(responses.iter().all(Result::is_ok), "{responses:?}");
         assert_eq!(strays, ["Server ready!", "{\"x\":1}", "[1]"]);
+    }
+
+    #[tokio::test]
+    async fn what_is_no_unicode_is_replaced_and_noted() {
+        let input = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":\"x\xffy\"}}\n\
+                      {\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"a\":\"\\udfff\"}}\n";
+        let (responses, strays) = received(input, 1024, 2).await;
+        let replaced = json!({ "toolgate/replaced": 1 });
+        assert_eq!(responses[0], Ok(json!({ "a": "x\u{fffd}y", "_meta": replaced })));
+        assert_eq!(responses[1], Ok(json!({ "a": "\u{fffd}", "_meta": replaced })));
+        let note = "(a message was changed: 1 characters were no Unicode and are \u{fffd} now)";
+        assert_eq!(strays, [note, note]);
     }
 
     #[tokio::test]

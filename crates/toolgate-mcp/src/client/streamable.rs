@@ -15,12 +15,14 @@ use toolgate_http::bounded_body;
 
 use super::{
     backoff::Backoff,
+    endpoint::MessageSizes,
     exchange::{Exchange, ExchangeError, Responder, number},
     failure::HttpError,
     http::{
         EVENT_STREAM, EventError, Events, HttpClient, JSON, bounded_events, has_type, header_text,
         unexpected_type,
     },
+    incoming,
     parameters::{ParameterHeaders, header_value},
     stdio::too_large,
 };
@@ -44,7 +46,7 @@ const SESSION: &str = "mcp-session-id";
 pub(super) struct StreamableTransport {
     client: HttpClient,
     url: Arc<str>,
-    max_message_bytes: usize,
+    sizes: MessageSizes,
     parameters: ParameterHeaders,
     session: Arc<Mutex<HttpSession>>,
     /// Held while a session is opened in place of another.
@@ -73,13 +75,13 @@ impl StreamableTransport {
     pub(super) fn new(
         client: HttpClient,
         url: &str,
-        max_message_bytes: usize,
+        sizes: MessageSizes,
         exchange: Arc<Exchange>,
     ) -> Self {
         Self {
             client,
             url: url.into(),
-            max_message_bytes,
+            sizes,
             parameters: ParameterHeaders::default(),
             session: Arc::default(),
             renewing: Arc::default(),
@@ -177,17 +179,18 @@ impl StreamableTransport {
             return if in_session { Ok(()) } else { Err(ExchangeError::NoResponse) };
         }
         if has_type(&response, EVENT_STREAM) {
-            let events = bounded_events(response, self.max_message_bytes);
+            let events = bounded_events(response, self.sizes.kept);
             return self.follow(id, events, lists_tools).await;
         }
         if !has_type(&response, JSON) {
             return Err(unexpected_type(&response).into());
         }
-        let body = bounded_body(response, self.max_message_bytes).await.map_err(HttpError::from)?;
+        let body = bounded_body(response, self.sizes.kept).await.map_err(HttpError::from)?;
         let unreadable = |why: String| Err(ExchangeError::Unreadable(why));
-        let Some(body) = body else { return unreadable(too_large(None, self.max_message_bytes)) };
-        let mut message = match serde_json::from_slice::<Value>(&body) {
-            Ok(message) => message,
+        let Some(body) = body else { return unreadable(too_large(None, self.sizes.exact)) };
+        let mut message = match incoming::read(&body, self.sizes.exact) {
+            Ok(Some(read)) => read.message,
+            Ok(None) => return unreadable(too_large(Some(body.len()), self.sizes.exact)),
             Err(error) => return unreadable(format!("it is not JSON: {error}")),
         };
         if message.get("id").is_some_and(|other| !other.is_null() && number(other) != Some(id)) {
@@ -262,17 +265,20 @@ impl StreamableTransport {
         let (mut last_event, mut pause) = (None, None);
         for resumption in 0..=MAX_RESUMPTIONS {
             while let Some(event) = events.next().await {
-                let event = match event {
-                    Ok(event) => event,
+                let read = event.and_then(|event| {
+                    let message = event.message(self.sizes.exact)?;
+                    Ok((event, message))
+                });
+                let (event, message) = match read {
+                    Ok(read) => read,
                     Err(EventError::TooLarge) => {
-                        let why = too_large(None, self.max_message_bytes);
+                        let why = too_large(None, self.sizes.exact);
                         return Err(ExchangeError::Unreadable(why));
                     }
                     Err(EventError::Broken(_)) => break,
                 };
                 last_event = event.id.or(last_event);
                 pause = event.retry.map(Duration::from_millis).or(pause);
-                let message = event.data.and_then(|data| serde_json::from_str::<Value>(&data).ok());
                 if let Some(mut message) = message {
                     if lists_tools {
                         self.parameters.read(message.get_mut("result"));
@@ -313,11 +319,10 @@ impl StreamableTransport {
                 Ok(mut events) => {
                     backoff.connected(Instant::now());
                     while let Some(Ok(event)) = events.next().await {
+                        let message = event.message(self.sizes.exact);
                         last_event = event.id.or(last_event);
                         pause = event.retry.map(Duration::from_millis).or(pause);
-                        let data = event.data.as_deref();
-                        if let Some(message) = data.and_then(|data| serde_json::from_str(data).ok())
-                        {
+                        if let Ok(Some(message)) = message {
                             self.exchange.receive(message, None, &responder);
                         }
                     }
@@ -340,9 +345,7 @@ impl StreamableTransport {
         match response.status() {
             StatusCode::METHOD_NOT_ALLOWED => Err(HttpError::NoEventStream),
             status if !status.is_success() => Err(HttpError::Status(status.as_u16())),
-            _ if has_type(&response, EVENT_STREAM) => {
-                Ok(bounded_events(response, self.max_message_bytes))
-            }
+            _ if has_type(&response, EVENT_STREAM) => Ok(bounded_events(response, self.sizes.kept)),
             _ => Err(unexpected_type(&response)),
         }
     }
@@ -448,7 +451,12 @@ mod tests {
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
         let client = HttpClient::new(&HttpEndpoint::new(&url)).unwrap();
         let exchange = Exchange::new(Arc::new(NoHandler));
-        let transport = StreamableTransport::new(client, &url, 1024, Arc::clone(&exchange));
+        let transport = StreamableTransport::new(
+            client,
+            &url,
+            MessageSizes { exact: 1024, kept: 1024 },
+            Arc::clone(&exchange),
+        );
         let begin = |method| {
             let awaited = exchange.begin(Value::Null, method, None);
             (Box::pin(transport.request(awaited.id(), method, None)), awaited)

@@ -32,7 +32,7 @@ impl Transport {
         exchange: &Arc<Exchange>,
     ) -> Result<Self, HandshakeFailure> {
         let redactor = settings.endpoint.redactor();
-        let limit = settings.limits.max_message_bytes;
+        let limit = settings.limits.sizes();
         let clean = |failure: ConnectFailure| ConnectFailure {
             reason: redactor.line(&failure.reason),
             ..failure

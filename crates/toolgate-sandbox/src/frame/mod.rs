@@ -13,7 +13,7 @@ mod tests;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 use toolgate_bindings::check::{CheckFinding, Language, LookupResult, ProgramFlow};
-use toolgate_engines::{Completion, EngineCall, ScriptFailure, Stream};
+use toolgate_engines::{Completion, EngineCall, Function, ScriptFailure, ScriptPlace, Stream};
 
 use crate::lockdown::LockdownReport;
 
@@ -63,6 +63,9 @@ pub enum FromWorker {
     /// Which results of the script's calls can reach which arguments. It precedes the first call; if
     /// it is missing, every result may reach every argument.
     Flow(ProgramFlow),
+    /// The script passed the check, and another worker runs it. This is what that worker needs. It
+    /// is the last frame. The host does not look into it.
+    Prepared(Box<RawValue>),
     /// The script ended. This is the last frame.
     Done(Done),
     /// The worker itself failed. This is the last frame.
@@ -101,8 +104,11 @@ pub enum Done {
 #[derive(Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum ToWorker {
-    /// The script to run. This is the first frame.
+    /// The script to check and to run. This is the first frame.
     Start(RunStart),
+    /// A script that another worker has checked. This is the first frame for a worker of Python's
+    /// own interpreter.
+    Run(PreparedRun),
     /// The response to [`FromWorker::Describe`].
     Described(Vec<LookupResult>),
     /// The outcome of a call.
@@ -124,13 +130,57 @@ pub struct TimedCompletion {
     pub more: bool,
 }
 
-/// A script, and the limits that the worker enforces.
+/// A script, and what the worker has to know to check and run it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunStart {
     /// The script's text.
     pub code: String,
     /// The language of the script.
     pub language: Language,
+    /// What Python's own interpreter has, if it runs the script. Then the worker only checks it.
+    pub interpreter: Option<InterpreterFacts>,
+    /// The bounds of the run.
+    pub bounds: RunBounds,
+}
+
+/// What Python's own interpreter has beside the standard library.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InterpreterFacts {
+    /// The packages that a script can import.
+    pub packages: Vec<String>,
+}
+
+/// A script that was checked.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct PreparedRun {
+    /// What [`FromWorker::Prepared`] contained.
+    pub script: Box<RawValue>,
+    /// The bounds of the run.
+    pub bounds: RunBounds,
+}
+
+/// A script that was checked, for a worker that runs it as a module of Python.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PreparedScript {
+    /// The script as it was written.
+    pub text: String,
+    /// The script as it runs, with the same positions.
+    pub source: String,
+    /// Where the expression begins and ends whose value is that of the script.
+    pub value: Option<(u32, u32)>,
+    /// Whether the script has a `return` outside of a function.
+    pub returns: bool,
+    /// Whether the script looks for variables by names that it computes.
+    pub looks_up: bool,
+    /// The tools that the script mentions.
+    pub functions: Vec<Function>,
+    /// The places where the script calls a tool under another name.
+    pub places: Vec<ScriptPlace>,
+}
+
+/// The bounds of a run: the limits that the worker enforces, and the values that it starts with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunBounds {
     /// Bytes that the values of the script may use.
     pub memory_bytes: u64,
     /// Bytes of stack.
@@ -320,6 +370,8 @@ pub struct Decoder {
 
 /// The number of returned bytes after which the rest is moved to the front.
 const COMPACT_BYTES: usize = 64 * 1024;
+/// The capacity beyond which the buffer is not kept.
+const LARGE_BYTES: usize = 1024 * 1024;
 
 impl Decoder {
     /// A decoder that refuses frames larger than `largest` bytes.
@@ -330,6 +382,14 @@ impl Decoder {
     /// Sets the largest allowed frame.
     pub fn set_largest(&mut self, largest: usize) {
         self.largest = largest;
+    }
+
+    /// Releases the memory of a large frame once it has been decoded.
+    pub fn release(&mut self) {
+        if self.start == self.buffer.len() && self.buffer.capacity() > LARGE_BYTES {
+            self.buffer = Vec::new();
+            self.start = 0;
+        }
     }
 
     /// The buffer to append received bytes to, with a capacity for `additional` more bytes.

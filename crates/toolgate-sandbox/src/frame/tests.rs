@@ -8,7 +8,10 @@ use toolgate_engines::{
     ToolException,
 };
 
-use super::{Decoder, Done, FrameError, FromWorker, RunStart, TimedCompletion, ToWorker};
+use super::{
+    Decoder, Done, FrameError, FromWorker, InterpreterFacts, PreparedRun, RunBounds, RunStart,
+    TimedCompletion, ToWorker,
+};
 use crate::lockdown::{LockdownReport, MeasureKind};
 
 const LARGEST: usize = 64 * 1024;
@@ -95,6 +98,18 @@ fn from_worker() -> impl Strategy<Value = FromWorker> {
     ]
 }
 
+fn bounds(seed: u64) -> RunBounds {
+    RunBounds {
+        memory_bytes: seed,
+        stack_bytes: 1,
+        cpu_seconds: 2,
+        value_bytes: 3,
+        began: 4,
+        seed,
+        reports_waits: true,
+    }
+}
+
 proptest! {
     #[test]
     fn frames_of_a_worker_arrive_however_they_are_split(
@@ -150,16 +165,16 @@ proptest! {
             ToWorker::Start(RunStart {
                 code: text.clone(),
                 language: Language::Python,
-                memory_bytes: id,
-                stack_bytes: 1,
-                cpu_seconds: 2,
-                value_bytes: 3,
-                began: 4,
-                seed: id,
-                reports_waits: true,
+                interpreter: Some(InterpreterFacts { packages: vec![text.clone()] }),
+                bounds: bounds(id),
             }),
+            ToWorker::Run(PreparedRun { script: raw(&value), bounds: bounds(id) }),
             ToWorker::Described(vec![
-                LookupResult::Tool { name: text.clone(), input_schema: raw(&value) },
+                LookupResult::Tool {
+                    name: text.clone(),
+                    input_schema: raw(&value),
+                    output_schema: Some(raw(&value)),
+                },
                 LookupResult::Unknown { name: text.clone(), nearest: vec![text.clone()] },
             ]),
             completed(id, Ok(raw(&value)), true),

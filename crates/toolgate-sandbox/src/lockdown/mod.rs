@@ -1,7 +1,12 @@
 //! The lockdown: what a worker gives up before it reads a script.
+//!
+//! The zygote gives up what its workers inherit. Each worker gives up the rest: what the zygote needs
+//! to fork and to talk to the pool.
 
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(target_os = "linux")]
+mod namespaces;
 #[cfg(not(target_os = "linux"))]
 mod other;
 mod report;
@@ -11,21 +16,41 @@ mod system_calls;
 use std::io;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde::Serialize;
 
-#[cfg(target_os = "linux")]
-pub(crate) use self::linux::lock_down;
 #[cfg(not(target_os = "linux"))]
-pub(crate) use self::other::lock_down;
+pub(crate) use self::other::{LockedZygote, interpreter_lock, lock_worker, lock_zygote};
 pub use self::report::{LockdownReport, Measure, MeasureKind, MeasureState};
-use super::{frame::RunStart, system::stack::watch};
+#[cfg(target_os = "linux")]
+pub(crate) use self::{
+    linux::{LockedZygote, lock_worker, lock_zygote},
+    system_calls::interpreter_lock,
+};
+use super::{frame::RunBounds, system::stack::watch};
 
-/// Memory that a worker needs beside the values of the script: its own data, syntax trees, results
-/// that were received but not read yet.
+/// Memory that a worker needs beside the values of the script: its own data and syntax trees.
 const HEADROOM_BYTES: u64 = 96 * 1024 * 1024;
+/// While a result becomes a value, it exists several times: as bytes, as text and as a tree. This is
+/// the memory for it, as a multiple of the largest result.
+const HEADROOM_FOR_RESULTS: u64 = 12;
 /// Stack that the worker itself needs.
 const STACK_HEADROOM_BYTES: u64 = 8 * 1024 * 1024;
 /// The memory limit before the limits of the script are known.
 const IDLE_BYTES: u64 = 4 * 1024 * 1024 * 1024;
+
+/// What Python's own interpreter needs to give up the same as the other workers.
+#[derive(Debug, Serialize)]
+pub(crate) struct InterpreterLock {
+    /// The filter of system calls that its zygote installs and its workers inherit, as the system
+    /// takes it, in hexadecimal digits.
+    pub(crate) zygote_filter: String,
+    /// The filter that a worker adds.
+    pub(crate) worker_filter: String,
+    /// The number of system calls that a worker may make.
+    pub(crate) allowed: usize,
+    /// The number of a system call for which the interpreter has no function.
+    pub(crate) pivot_root: i64,
+}
 
 /// Sets the limits that hold for every worker from its start.
 fn bound_worker() -> io::Result<String> {
@@ -48,8 +73,10 @@ fn bound_worker() -> io::Result<String> {
 ///
 /// They are a second line of defence: the engine counts memory and the host counts time, both more
 /// exactly. So the script runs even if the system refuses them.
-pub(crate) fn bound_run(start: &RunStart) {
-    let _ = set(Resource::Data, start.memory_bytes.saturating_add(HEADROOM_BYTES));
+pub(crate) fn bound_run(start: &RunBounds) {
+    let results = start.value_bytes.saturating_mul(HEADROOM_FOR_RESULTS);
+    let headroom = results.saturating_add(HEADROOM_BYTES);
+    let _ = set(Resource::Data, start.memory_bytes.saturating_add(headroom));
     let stack = start.stack_bytes.saturating_add(STACK_HEADROOM_BYTES);
     let most = getrlimit(Resource::Stack).maximum;
     let current = most.map_or(stack, |most| most.min(stack));

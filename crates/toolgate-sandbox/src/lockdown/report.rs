@@ -32,6 +32,10 @@ pub enum MeasureKind {
     Undumpable,
     /// The worker cannot gain privileges.
     NoNewPrivileges,
+    /// The worker has no privileges, even if root started it.
+    Capabilities,
+    /// The worker sees no user, network, file and process of the system.
+    Namespaces,
     /// The worker reaches no file, port or process outside (Landlock).
     Landlock,
     /// The worker cannot open descriptors, start processes or create files, and its memory and time
@@ -71,8 +75,12 @@ impl LockdownReport {
         let needed = |kind| match kind {
             MeasureKind::Descriptors | MeasureKind::Resources => true,
             MeasureKind::SystemCalls | MeasureKind::NoNewPrivileges => cfg!(target_os = "linux"),
-            // Not every kernel has it, and seccomp refuses the same calls.
-            MeasureKind::Landlock | MeasureKind::ParentDeath | MeasureKind::Undumpable => false,
+            // Not every system has them, and seccomp refuses the same calls.
+            MeasureKind::Landlock
+            | MeasureKind::Namespaces
+            | MeasureKind::Capabilities
+            | MeasureKind::ParentDeath
+            | MeasureKind::Undumpable => false,
         };
         self.measures.iter().find(|measure| {
             needed(measure.kind) && matches!(measure.state, MeasureState::Missing(_))
@@ -87,6 +95,8 @@ impl fmt::Display for MeasureKind {
             Self::Descriptors => "no inherited descriptors",
             Self::Undumpable => "not inspectable",
             Self::NoNewPrivileges => "no new privileges",
+            Self::Capabilities => "no capabilities",
+            Self::Namespaces => "own namespaces",
             Self::Landlock => "no files, no ports (Landlock)",
             Self::Resources => "resource limits",
             Self::SystemCalls => "system calls (seccomp)",

@@ -1,7 +1,9 @@
 //! The pool of workers.
 
+mod python;
 mod spawner;
 mod worker;
+mod zygote;
 
 use std::{
     ffi::OsString,
@@ -14,36 +16,77 @@ use std::{
     time::Duration,
 };
 
-use self::spawner::Spawner;
+use tokio::time::timeout;
+use toolgate_bindings::check::Language;
+
 pub(crate) use self::worker::Worker;
-use crate::{lockdown::LockdownReport, run};
+use self::{python::PythonPool, spawner::Spawner};
+use crate::{
+    cpython::{MachinePython, PythonEngine, PythonSettings},
+    lockdown::LockdownReport,
+    run,
+};
 
 /// How to start workers, and how many.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolSettings {
-    /// The program of the worker.
-    pub program: PathBuf,
-    /// The arguments that make the program a worker.
-    pub arguments: Vec<OsString>,
-    /// The number of workers that wait for a script.
+    /// The program whose processes run scripts.
+    pub worker: WorkerProgram,
+    /// Which Python runs scripts.
+    pub python: PythonSettings,
+    /// The number of workers of each program that wait for a script.
     pub warm: usize,
     /// The number of scripts that may run at once.
     pub runs: usize,
 }
 
+/// A program that is a zygote: it keeps to the protocol of [`crate::control`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkerProgram {
+    /// The file of the program.
+    pub program: PathBuf,
+    /// The name that the program is started with (`argv[0]`).
+    pub name: OsString,
+    /// The arguments.
+    pub arguments: Vec<OsString>,
+    /// The environment. The program inherits no other variables.
+    pub variables: Vec<(OsString, OsString)>,
+    /// What it finds in its control socket when it starts.
+    pub messages: Vec<Vec<u8>>,
+}
+
+/// The name that makes a program that embeds the library a zygote.
+const NAME: &str = "toolgate-worker";
 /// The default number of waiting workers: one for a run, and one for the run right after it.
 const DEFAULT_WARM: usize = 2;
 /// The default number of scripts that may run at once. Each is a process of a few megabytes.
 const DEFAULT_RUNS: usize = 256;
 
-impl PoolSettings {
-    /// Settings for a program that is a worker when it gets these arguments.
+impl WorkerProgram {
+    /// A program that calls [`crate::worker_main`] when it gets these arguments.
     pub fn new(
         program: impl Into<PathBuf>,
         arguments: impl IntoIterator<Item = impl Into<OsString>>,
     ) -> Self {
-        let arguments = arguments.into_iter().map(Into::into).collect();
-        Self { program: program.into(), arguments, warm: DEFAULT_WARM, runs: DEFAULT_RUNS }
+        Self {
+            program: program.into(),
+            name: NAME.into(),
+            arguments: arguments.into_iter().map(Into::into).collect(),
+            variables: Vec::new(),
+            messages: Vec::new(),
+        }
+    }
+}
+
+impl PoolSettings {
+    /// Settings for a program that calls [`crate::worker_main`] when it gets these arguments.
+    pub fn new(
+        program: impl Into<PathBuf>,
+        arguments: impl IntoIterator<Item = impl Into<OsString>>,
+    ) -> Self {
+        let worker = WorkerProgram::new(program, arguments);
+        let python = PythonSettings::default();
+        Self { worker, python, warm: DEFAULT_WARM, runs: DEFAULT_RUNS }
     }
 
     /// Settings that use the running program as the worker.
@@ -60,45 +103,85 @@ impl PoolSettings {
     }
 }
 
-/// Starts workers ahead of time and runs each script in its own worker.
+/// Runs each script in its own worker, which a zygote forks.
 ///
 /// The pool starts no process before [`Pool::warm_up`] or the first run. Dropping the pool ends its
-/// workers.
+/// processes.
 #[derive(Debug)]
 pub struct Pool {
     spawner: Spawner,
+    python: Arc<PythonPool>,
     running: Arc<AtomicUsize>,
     runs: usize,
 }
 
 impl Pool {
-    /// A pool without workers.
-    pub fn new(settings: PoolSettings) -> io::Result<Self> {
-        let runs = settings.runs;
-        Ok(Self { spawner: Spawner::new(settings)?, running: Arc::default(), runs })
+    /// A pool without processes.
+    pub fn new(settings: PoolSettings) -> Self {
+        let PoolSettings { worker, python, warm, runs } = settings;
+        let python = Arc::new(PythonPool::new(python, warm));
+        Self { spawner: Spawner::new(worker, warm), python, running: Arc::default(), runs }
     }
 
-    /// Starts the waiting workers, so that the first run need not wait for one.
+    /// Starts the zygotes and the waiting workers, so that the first run need not wait for them.
     pub fn warm_up(&self) {
         self.spawner.warm_up();
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let python = Arc::clone(&self.python);
+            runtime.spawn(async move { python.warm_up().await });
+        }
+    }
+
+    /// The Python that runs scripts. The first call finds and starts it, which takes a moment.
+    pub async fn python(&self) -> &PythonEngine {
+        self.python.engine().await
+    }
+
+    /// Finds the Python of this machine that will run scripts; `Err` says why there is none. The
+    /// first call asks the program for its version.
+    pub async fn interpreter(&self) -> Result<&MachinePython, &str> {
+        self.python.interpreter().await
+    }
+
+    /// The same, if it was found already.
+    pub fn known_interpreter(&self) -> Option<&MachinePython> {
+        self.python.known_interpreter()
     }
 
     /// The number of workers that wait for a script.
     pub fn waiting(&self) -> usize {
-        self.spawner.waiting()
+        self.spawner.waiting() + self.python.waiting()
     }
 
-    /// Starts a worker and returns its lockdown report.
-    pub async fn probe(&self) -> Result<LockdownReport, ProbeError> {
-        let worker = self.take().await.map_err(ProbeError::Spawn)?;
-        tokio::time::timeout(PROBE_TIME, run::ready(worker))
-            .await
-            .map_err(|_| ProbeError::Silent)?
+    /// Starts a worker for a language and returns its lockdown report.
+    pub async fn probe(&self, language: Language) -> Result<LockdownReport, ProbeError> {
+        match language {
+            Language::Python if let PythonEngine::Machine(_) = self.python().await => {
+                self.python.probe().await
+            }
+            _ => probe(&self.spawner).await,
+        }
     }
 
     /// A worker that has received nothing yet.
     pub(crate) async fn take(&self) -> io::Result<Worker> {
         self.spawner.take().await
+    }
+
+    /// A worker of Python's own interpreter that has received nothing yet.
+    pub(crate) async fn take_interpreter(&self) -> io::Result<Worker> {
+        self.python.take().await
+    }
+
+    /// Replaces the zygote whose worker crashed.
+    ///
+    /// The workers of a zygote have the same addresses and secrets of the run-time library. So an
+    /// attack that fails must not teach the next one anything.
+    pub(crate) fn after_crash(&self, of: WorkerKind) {
+        match of {
+            WorkerKind::Own => self.spawner.retire_zygote(),
+            WorkerKind::Interpreter => self.python.retire_zygote(),
+        }
     }
 
     /// Reserves a slot for a run. Fails with the limit if all slots are in use.
@@ -110,6 +193,21 @@ impl Pool {
         }
         Ok(slot)
     }
+}
+
+/// Which zygote a worker comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WorkerKind {
+    /// That of this program.
+    Own,
+    /// That of Python's own interpreter.
+    Interpreter,
+}
+
+/// Takes a worker and returns its report.
+async fn probe(spawner: &Spawner) -> Result<LockdownReport, ProbeError> {
+    let worker = spawner.take().await.map_err(ProbeError::Spawn)?;
+    timeout(PROBE_TIME, run::ready(worker)).await.map_err(|_| ProbeError::Silent)?
 }
 
 /// How long a worker may take to become ready, when nothing else is waited for.

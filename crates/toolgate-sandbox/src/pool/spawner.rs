@@ -1,24 +1,15 @@
-//! The threads that start workers and reap them.
-//!
-//! Starting a process and waiting for its end block, and Linux sends the parent-death signal when
-//! the *thread* that started the child ends. So both happen in threads that live as long as the
-//! pool and its workers.
+//! The workers of one program: those that wait for a script, and the zygote that forks them.
 
 use std::{
     collections::VecDeque,
     io,
-    sync::{Arc, mpsc},
-    thread,
-    time::{Duration, Instant},
+    sync::{Arc, Weak},
 };
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use super::{
-    PoolSettings,
-    worker::{ReapRequest, Worker},
-};
+use super::{WorkerProgram, worker::Worker, zygote::Zygote};
 
 /// Starts workers and keeps some waiting.
 #[derive(Debug)]
@@ -27,64 +18,45 @@ pub(super) struct Spawner {
 }
 
 #[derive(Debug)]
-struct SpawnerShared {
+pub(super) struct SpawnerShared {
+    program: WorkerProgram,
+    /// The number of workers that should wait.
+    warm: usize,
+    /// For the threads of the zygotes.
+    this: Weak<Self>,
     state: Mutex<SpawnerState>,
-    changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct SpawnerState {
+    zygote: Option<Arc<Zygote>>,
     /// The runs that wait for a worker.
     orders: VecDeque<oneshot::Sender<io::Result<Worker>>>,
     /// Workers that wait for a script.
     idle: VecDeque<Worker>,
-    /// When a worker was taken last.
-    taken: Option<Instant>,
-    /// The number of workers that should wait.
-    wanted: usize,
-    /// Whether the pool has been dropped.
-    closed: bool,
+    /// The number of workers that were asked for.
+    asked: usize,
+    /// Whether workers are started before a run needs them.
+    keeps_ahead: bool,
 }
-
-/// Why no worker is started right now.
-enum Pause {
-    /// Enough workers wait.
-    UntilWanted,
-    /// A worker still waits, and the script that has taken another one gets the processor first.
-    Until(Instant),
-}
-
-impl SpawnerState {
-    fn pause(&self, warm: usize) -> Option<Pause> {
-        if self.closed || !self.orders.is_empty() {
-            return None;
-        }
-        if self.idle.len() >= self.wanted.min(warm) {
-            return Some(Pause::UntilWanted);
-        }
-        let rested = self.taken? + REST;
-        (!self.idle.is_empty() && Instant::now() < rested).then_some(Pause::Until(rested))
-    }
-}
-
-/// The delay of a replacement while another worker still waits.
-const REST: Duration = Duration::from_millis(20);
 
 impl Spawner {
-    pub(super) fn new(settings: PoolSettings) -> io::Result<Self> {
-        let shared = Arc::new(SpawnerShared { state: Mutex::default(), changed: Condvar::new() });
-        let (reaper, requests) = mpsc::channel::<ReapRequest>();
-        thread::Builder::new().name("toolgate-reaper".into()).spawn(move || reap(&requests))?;
-        let spawner = Self { shared: Arc::clone(&shared) };
-        thread::Builder::new()
-            .name("toolgate-spawner".into())
-            .spawn(move || shared.start_workers(&settings, &reaper))?;
-        Ok(spawner)
+    pub(super) fn new(program: WorkerProgram, warm: usize) -> Self {
+        let shared = Arc::new_cyclic(|this| SpawnerShared {
+            program,
+            warm,
+            this: Weak::clone(this),
+            state: Mutex::default(),
+        });
+        Self { shared }
     }
 
     pub(super) fn warm_up(&self) {
-        self.shared.state.lock().wanted = usize::MAX;
-        self.shared.changed.notify_one();
+        let mut state = self.shared.state.lock();
+        state.keeps_ahead = true;
+        self.shared.order(&mut state);
+        // Without a waiting worker at least the zygote is prepared.
+        let _ = self.shared.zygote(&mut state);
     }
 
     pub(super) fn waiting(&self) -> usize {
@@ -95,95 +67,110 @@ impl Spawner {
     pub(super) async fn take(&self) -> io::Result<Worker> {
         let order = {
             let mut state = self.shared.state.lock();
-            state.wanted = usize::MAX;
-            state.taken = Some(Instant::now());
-            while let Some(mut worker) = state.idle.pop_front() {
-                // A worker that died while it waited is replaced.
-                if worker.is_alive() {
-                    drop(state);
-                    self.shared.changed.notify_one();
-                    return Ok(worker);
-                }
+            state.keeps_ahead = true;
+            // A worker that died while it waited is replaced.
+            let alive = std::iter::from_fn(|| state.idle.pop_front()).find(Worker::is_alive);
+            if let Some(worker) = alive {
+                self.shared.order(&mut state);
+                return Ok(worker);
             }
             let (order, worker) = oneshot::channel();
             state.orders.push_back(order);
+            self.shared.order(&mut state);
             worker
         };
-        self.shared.changed.notify_one();
         order.await.map_err(|_| io::Error::other("the thread that starts workers is gone"))?
+    }
+
+    /// Later workers come from a new zygote.
+    pub(super) fn retire_zygote(&self) {
+        let mut state = self.shared.state.lock();
+        let retired = (state.zygote.take(), std::mem::take(&mut state.idle));
+        drop(state);
+        drop(retired);
     }
 }
 
 impl Drop for Spawner {
     fn drop(&mut self) {
         let mut state = self.shared.state.lock();
-        state.closed = true;
         state.orders.clear();
-        let idle = std::mem::take(&mut state.idle);
+        state.keeps_ahead = false;
+        let (zygote, idle) = (state.zygote.take(), std::mem::take(&mut state.idle));
         drop(state);
         drop(idle);
-        self.shared.changed.notify_one();
+        if let Some(zygote) = zygote {
+            zygote.close();
+        }
     }
 }
 
 impl SpawnerShared {
-    fn start_workers(&self, settings: &PoolSettings, reaper: &mpsc::Sender<ReapRequest>) {
-        loop {
-            let mut state = self.state.lock();
-            while let Some(pause) = state.pause(settings.warm) {
-                match pause {
-                    Pause::Until(moment) => {
-                        self.changed.wait_until(&mut state, moment);
-                    }
-                    Pause::UntilWanted => self.changed.wait(&mut state),
-                }
-            }
-            if state.closed {
-                return;
-            }
-            drop(state);
-            let started = Worker::spawn(settings, reaper.clone());
-            self.hand_out(started, settings.warm);
-        }
-    }
-
     /// Gives the worker to the run that has waited longest. Without such a run the worker waits,
     /// unless enough others do.
-    fn hand_out(&self, started: io::Result<Worker>, warm: usize) {
+    pub(super) fn hand_out(&self, mut started: io::Result<Worker>) {
         let mut state = self.state.lock();
-        let mut result = match started {
-            Ok(worker) => Ok(worker),
-            Err(error) => {
-                tracing::warn!(%error, "cannot start a worker for scripts");
-                // Try again only when a run needs a worker.
-                state.wanted = 0;
-                Err(error)
-            }
-        };
+        state.asked = state.asked.saturating_sub(1);
+        if let Err(error) = &started {
+            tracing::warn!(%error, "cannot start a worker for scripts");
+            // Try again only when a run needs a worker.
+            state.keeps_ahead = false;
+        }
         while let Some(order) = state.orders.pop_front() {
-            // The run has been cancelled and returns the worker.
-            match order.send(result) {
+            match order.send(started) {
                 Ok(()) => return,
-                Err(returned) => result = returned,
+                // The run has been cancelled and returns the worker.
+                Err(returned) => started = returned,
             }
         }
-        if let Ok(worker) = result
-            && !state.closed
-            && state.idle.len() < warm
+        if let Ok(worker) = started
+            && state.keeps_ahead
+            && state.idle.len() < self.warm
         {
             state.idle.push_back(worker);
         }
     }
-}
 
-/// Waits for the exit of processes that were killed.
-fn reap(requests: &mpsc::Receiver<ReapRequest>) {
-    for (mut child, answer) in requests {
-        if let Ok(status) = child.wait()
-            && let Some(answer) = answer
-        {
-            // The receiver may be gone.
-            let _ = answer.send(status);
+    /// A zygote has ended. Later workers come from a new one.
+    pub(super) fn lost(&self, zygote: &Arc<Zygote>, why: &str) {
+        let mut state = self.state.lock();
+        if state.zygote.as_ref().is_some_and(|current| Arc::ptr_eq(current, zygote)) {
+            state.zygote = None;
+            state.idle.clear();
         }
+        let asked = zygote.fail(why);
+        drop(state);
+        for _ in 0..asked {
+            self.hand_out(Err(io::Error::other(why)));
+        }
+    }
+
+    /// Asks for the workers that are missing.
+    fn order(&self, state: &mut SpawnerState) {
+        let ahead = if state.keeps_ahead { self.warm } else { 0 };
+        let wanted = state.orders.len() + ahead;
+        while state.idle.len() + state.asked < wanted {
+            let asked = self.zygote(state).and_then(|zygote| zygote.fork());
+            if let Err(error) = asked {
+                tracing::warn!(%error, "cannot start a worker for scripts");
+                state.keeps_ahead = false;
+                // The last one is the one that nobody was asked for yet.
+                if let Some(order) = state.orders.pop_back() {
+                    // The receiver exists.
+                    let _ = order.send(Err(error));
+                }
+                return;
+            }
+            state.asked += 1;
+        }
+    }
+
+    /// The zygote, which is started if there is none.
+    fn zygote(&self, state: &mut SpawnerState) -> io::Result<Arc<Zygote>> {
+        if let Some(zygote) = &state.zygote {
+            return Ok(Arc::clone(zygote));
+        }
+        let zygote = Zygote::start(&self.program, Weak::clone(&self.this))?;
+        Ok(Arc::clone(state.zygote.insert(zygote)))
     }
 }

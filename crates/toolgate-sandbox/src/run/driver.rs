@@ -29,10 +29,12 @@ use super::{
 use crate::{
     captured::OutputCapture,
     clock::RunClock,
-    frame::{Done, FromWorker, RunStart, ToWorker, Wait, cut},
+    frame::{
+        Done, FromWorker, InterpreterFacts, PreparedRun, RunBounds, RunStart, ToWorker, Wait, cut,
+    },
     journal::{JournaledCall, RunEvent, SandboxScript},
     limits::{LimitReached, RunLimits},
-    pool::Worker,
+    pool::{Pool, Worker, WorkerKind},
     report::CallState,
     system::clock::CpuClock,
     tools::{CallResponse, Tools},
@@ -46,6 +48,8 @@ const NEVER: Duration = Duration::from_hours(24 * 365);
 pub(super) enum RunEnding {
     /// The worker reported the end of the script.
     Done(Done),
+    /// The worker has checked the script, and another one runs it.
+    Prepared(Box<RawValue>),
     /// The run reached a limit.
     Stop(LimitReached),
     /// The caller cancelled the run.
@@ -64,7 +68,12 @@ pub(super) enum RunEnding {
 #[expect(clippy::struct_excessive_bools, reason = "each says whether one thing has happened")]
 pub(super) struct RunDriver<'a> {
     pub(super) worker: Worker,
+    /// Where the worker comes from.
+    pub(super) kind: WorkerKind,
     pub(super) wire: Wire,
+    bounds: RunBounds,
+    /// Whether a worker of Python's own interpreter runs the script.
+    is_interpreted: bool,
     pub(super) limits: &'a RunLimits,
     pub(super) started: Instant,
     pub(super) is_ready: bool,
@@ -97,12 +106,15 @@ pub(super) struct RunDriver<'a> {
     cpu_clock: Option<CpuClock>,
     /// CPU time that the worker had used when it got the script.
     before: Duration,
+    /// CPU time of the worker that checked the script.
+    earlier: Duration,
 }
 
 impl<'a> RunDriver<'a> {
     pub(super) fn new(
         mut worker: Worker,
         script: &SandboxScript,
+        interpreter: Option<&InterpreterFacts>,
         limits: &'a RunLimits,
         tools: Arc<dyn Tools>,
         cancel: &'a CancellationToken,
@@ -116,12 +128,21 @@ impl<'a> RunDriver<'a> {
         if script.journal.is_none() {
             tools.on_event(&RunEvent::Began(replay.beginning));
         }
-        wire.send(&ToWorker::Start(start(script, &replay, limits)));
+        let bounds = bounds(script, &replay, limits);
+        wire.send(&ToWorker::Start(RunStart {
+            code: script.code.clone(),
+            language: script.language,
+            interpreter: interpreter.cloned(),
+            bounds,
+        }));
         wire.try_send();
         let token = cancel.child_token();
         Ok(Self {
             worker,
+            kind: WorkerKind::Own,
             wire,
+            bounds,
+            is_interpreted: interpreter.is_some(),
             limits,
             started,
             is_ready: false,
@@ -145,7 +166,23 @@ impl<'a> RunDriver<'a> {
             token,
             cpu_clock,
             before,
+            earlier: Duration::ZERO,
         })
+    }
+
+    /// Continues with a worker of Python's own interpreter, which gets the script that was checked.
+    pub(super) fn move_to(&mut self, worker: Worker, script: Box<RawValue>) -> io::Result<()> {
+        self.earlier = self.cpu_used();
+        self.worker = worker;
+        self.kind = WorkerKind::Interpreter;
+        self.cpu_clock = self.worker.clock();
+        self.before = self.cpu_clock.and_then(CpuClock::used).unwrap_or_default();
+        self.wire = Wire::new(self.worker.stream()?);
+        self.is_ready = false;
+        self.has_begun = false;
+        self.wire.send(&ToWorker::Run(PreparedRun { script, bounds: self.bounds }));
+        self.wire.try_send();
+        Ok(())
     }
 
     /// Exchanges frames until the run ends.
@@ -196,10 +233,25 @@ impl<'a> RunDriver<'a> {
         }
     }
 
+    /// Waits for a worker of Python's own interpreter, or for the end of the run.
+    pub(super) fn interpreter<'p>(
+        &self,
+        pool: &'p Pool,
+    ) -> impl Future<Output = Result<io::Result<Worker>, RunEnding>> + use<'p> {
+        let (cancel, clock, limit) = (self.cancel.clone(), self.replay.clock(), self.limits.wall);
+        async move {
+            tokio::select! {
+                taken = pool.take_interpreter() => Ok(taken),
+                () = cancel.cancelled() => Err(RunEnding::Cancelled),
+                () = clock.reach(limit.min(NEVER)) => Err(RunEnding::Stop(LimitReached::Wall { limit })),
+            }
+        }
+    }
+
     /// CPU time that the script used.
     pub(super) fn cpu_used(&self) -> Duration {
         let used = self.cpu_clock.and_then(CpuClock::used).unwrap_or_default();
-        used.saturating_sub(self.before)
+        self.earlier + used.saturating_sub(self.before)
     }
 
     /// Adds a content block, unless all blocks together are too large.
@@ -237,8 +289,8 @@ impl<'a> RunDriver<'a> {
                         self.before = self.cpu_clock.and_then(CpuClock::used).unwrap_or_default();
                     }
                     if self.cpu_clock.is_some() {
-                        let limit = self.limits.cpu.min(NEVER);
-                        cpu.as_mut().reset((Instant::now() + limit).into());
+                        let left = self.limits.cpu.saturating_sub(self.earlier).min(NEVER);
+                        cpu.as_mut().reset((Instant::now() + left).into());
                     }
                 }
                 _ if !self.is_ready => return Some(broke(&"a frame before it was ready")),
@@ -255,9 +307,23 @@ impl<'a> RunDriver<'a> {
 
     /// Acts on one frame.
     fn act_on(&mut self, frame: FromWorker) -> Option<RunEnding> {
+        if self.kind == WorkerKind::Interpreter
+            && matches!(
+                frame,
+                FromWorker::Describe(_) | FromWorker::Warned(_) | FromWorker::Flow(_)
+            )
+        {
+            // The script itself may have sent it.
+            return Some(broke(&"a result of the check from a worker that does not check"));
+        }
         let has_run = self.runs;
-        self.runs |=
-            !matches!(frame, FromWorker::Describe(_) | FromWorker::Warned(_) | FromWorker::Flow(_));
+        self.runs |= !matches!(
+            frame,
+            FromWorker::Describe(_)
+                | FromWorker::Warned(_)
+                | FromWorker::Flow(_)
+                | FromWorker::Prepared(_)
+        );
         match frame {
             FromWorker::Ready(_) => return Some(broke(&"ready a second time")),
             FromWorker::Describe(_) if self.describing.is_some() => {
@@ -291,6 +357,12 @@ impl<'a> RunDriver<'a> {
                 self.has_flow = true;
                 self.tools.on_flow(flow);
             }
+            FromWorker::Prepared(script)
+                if self.is_interpreted && self.kind == WorkerKind::Own && !self.runs =>
+            {
+                return Some(RunEnding::Prepared(script));
+            }
+            FromWorker::Prepared(_) => return Some(broke(&"a script for another worker")),
             FromWorker::Done(done) => return Some(RunEnding::Done(done)),
             FromWorker::Panicked(message) => {
                 return Some(RunEnding::Broke(format!("the engine failed: {message}")));
@@ -389,12 +461,10 @@ fn difference(past: &JournaledCall, call: &EngineCall) -> String {
 /// Bytes of the arguments that messages show.
 const SHOWN_BYTES: usize = 200;
 
-fn start(script: &SandboxScript, replay: &JournalReplay, limits: &RunLimits) -> RunStart {
+fn bounds(script: &SandboxScript, replay: &JournalReplay, limits: &RunLimits) -> RunBounds {
     // The system counts whole seconds, from the start of the worker.
     let cpu_seconds = limits.cpu.as_secs().saturating_add(2);
-    RunStart {
-        code: script.code.clone(),
-        language: script.language,
+    RunBounds {
         memory_bytes: limits.memory_bytes,
         stack_bytes: limits.stack_bytes,
         cpu_seconds,

@@ -10,6 +10,7 @@ use super::driver::{RunDriver, RunEnding};
 use crate::{
     frame::{Done, FromWorker},
     limits::{LimitReached, RunLimits},
+    pool::Pool,
     report::{RunOutcome, RunReport},
     system::stop::ExitReason,
 };
@@ -27,12 +28,24 @@ pub(super) struct WorkerEnded(String);
 impl RunDriver<'_> {
     /// Runs the script to its end. Fails if the worker ended before it started the script, which has
     /// then had no effect.
-    pub(super) async fn run_to_the_end(mut self) -> Result<RunReport, WorkerEnded> {
-        let ending = self.exchange().await;
+    pub(super) async fn run_to_the_end(mut self, pool: &Pool) -> Result<RunReport, WorkerEnded> {
+        let mut ending = self.exchange().await;
+        if let RunEnding::Prepared(script) = ending {
+            ending = match self.interpreter(pool).await {
+                Ok(worker) => {
+                    worker
+                        .and_then(|worker| self.move_to(worker, script))
+                        .map_err(|error| WorkerEnded(error.to_string()))?;
+                    self.exchange().await
+                }
+                Err(ending) => ending,
+            };
+        }
         let cpu = self.cpu_used();
         let limits = self.limits;
         let outcome = match ending {
             RunEnding::Done(done) => outcome_of(done, limits),
+            RunEnding::Prepared(_) => RunOutcome::Crashed(String::from("it was checked twice")),
             RunEnding::Broke(what) => RunOutcome::Crashed(what),
             RunEnding::Suspended => RunOutcome::Suspended,
             RunEnding::Diverged(what) => RunOutcome::Diverged(what),
@@ -73,6 +86,9 @@ impl RunDriver<'_> {
                 }
             }
         };
+        if matches!(outcome, RunOutcome::Crashed(_)) {
+            pool.after_crash(self.kind);
+        }
         Ok(self.report(outcome, cpu))
     }
 
@@ -177,7 +193,7 @@ pub(super) fn was_killed(status: Option<ExitStatus>) -> bool {
 }
 
 /// The exit of a worker as a sentence.
-pub(super) fn describe_exit(status: Option<ExitStatus>) -> String {
+pub(crate) fn describe_exit(status: Option<ExitStatus>) -> String {
     let Some(status) = status else {
         return String::from("the worker ended for an unknown reason");
     };

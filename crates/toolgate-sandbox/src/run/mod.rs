@@ -9,12 +9,15 @@ mod wire;
 use std::{sync::Arc, time::Instant};
 
 use tokio_util::sync::CancellationToken;
+use toolgate_bindings::check::Language;
 
+pub(crate) use self::end::describe_exit;
 use self::{driver::RunDriver, wire::Wire};
 use super::journal::SandboxScript;
 use crate::{
     captured::CapturedOutput,
-    frame::FromWorker,
+    cpython::PythonEngine,
+    frame::{FromWorker, InterpreterFacts},
     limits::{LimitReached, RunLimits},
     lockdown::LockdownReport,
     pool::{Pool, ProbeError, Worker},
@@ -46,6 +49,18 @@ impl Pool {
                 return never_began(started, RunOutcome::Stopped(LimitReached::Runs { limit }));
             }
         };
+        let interpreter = tokio::select! {
+            interpreter = self.interpreter_of(script.language) => interpreter,
+            () = cancel.cancelled() => return never_began(started, RunOutcome::Cancelled),
+            () = clock.clone().reach(limits.wall) => {
+                let stop = LimitReached::Wall { limit: limits.wall };
+                return never_began(started, RunOutcome::Stopped(stop));
+            }
+        };
+        let interpreter = match interpreter {
+            Ok(interpreter) => interpreter,
+            Err(why) => return never_began(started, RunOutcome::Crashed(why)),
+        };
         let mut why = String::new();
         for _ in 0..ATTEMPTS {
             let taken = tokio::select! {
@@ -60,6 +75,7 @@ impl Pool {
                 RunDriver::new(
                     worker,
                     &script,
+                    interpreter.as_ref(),
                     limits,
                     Arc::clone(&tools),
                     &cancel,
@@ -68,7 +84,7 @@ impl Pool {
                 )
             });
             match driver {
-                Ok(driver) => match driver.run_to_the_end().await {
+                Ok(driver) => match driver.run_to_the_end(self).await {
                     Ok(report) => return report,
                     Err(ended) => why = ended.to_string(),
                 },
@@ -76,6 +92,23 @@ impl Pool {
             }
         }
         never_began(started, RunOutcome::Crashed(format!("the worker does not start: {why}")))
+    }
+
+    /// What Python's own interpreter has, if it runs scripts of the language.
+    async fn interpreter_of(&self, language: Language) -> Result<Option<InterpreterFacts>, String> {
+        if language != Language::Python {
+            return Ok(None);
+        }
+        match self.python().await {
+            PythonEngine::Embedded { .. } => Ok(None),
+            PythonEngine::Machine(python) => {
+                let packages = python.usable_packages().map(str::to_owned).collect();
+                Ok(Some(InterpreterFacts { packages }))
+            }
+            PythonEngine::Unusable { why } => {
+                Err(format!("the Python of codeMode.python cannot run scripts: {why}"))
+            }
+        }
     }
 }
 
@@ -93,7 +126,7 @@ pub(crate) async fn ready(mut worker: Worker) -> Result<LockdownReport, ProbeErr
             Ok(None) => {}
         }
         if !wire.read().await {
-            return Err(ProbeError::Ended(end::describe_exit(worker.end().await)));
+            return Err(ProbeError::Ended(describe_exit(worker.end().await)));
         }
     }
 }

@@ -77,10 +77,10 @@ impl Wire {
 
     /// The next frame, if it is complete.
     pub(super) fn next_frame(&mut self) -> Result<Option<FromWorker>, FrameError> {
-        match self.inbox.next_frame()? {
-            Some((kind, body)) => FromWorker::decode(kind, body).map(Some),
-            None => Ok(None),
-        }
+        let Some((kind, body)) = self.inbox.next_frame()? else { return Ok(None) };
+        let frame = FromWorker::decode(kind, body).map(Some);
+        self.inbox.release();
+        frame
     }
 
     /// Whether unread bytes have arrived.

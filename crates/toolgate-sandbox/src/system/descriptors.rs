@@ -1,9 +1,14 @@
 //! Closes inherited descriptors.
 
-use std::io;
+use std::{io, os::fd::OwnedFd};
 
-/// Closes every descriptor but 0, which is the pipe.
-pub(crate) fn close_all_but_the_pipe() {
+/// Makes a descriptor the first one, 0.
+pub(crate) fn replace_first(descriptor: OwnedFd) -> io::Result<()> {
+    Ok(rustix::stdio::dup2_stdin(descriptor)?)
+}
+
+/// Closes every descriptor but the first one.
+pub(crate) fn close_all_but_the_first() {
     #[cfg(target_os = "linux")]
     if close_range(1, libc::c_uint::MAX).is_ok() {
         return;
@@ -14,6 +19,13 @@ pub(crate) fn close_all_but_the_pipe() {
     for descriptor in 1..i32::try_from(most).unwrap_or(i32::MAX) {
         close(descriptor);
     }
+}
+
+/// Closes every descriptor.
+#[cfg(target_os = "linux")]
+pub(crate) fn close_all() {
+    close(0);
+    close_all_but_the_first();
 }
 
 #[cfg(target_os = "linux")]

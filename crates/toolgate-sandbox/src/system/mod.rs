@@ -1,9 +1,11 @@
-//! Calls to the operating system for which there is no safe crate.
+//! Calls to the operating system, most of which have no safe crate.
 //!
 //! These files contain all unsafe code of this crate.
 
 pub(crate) mod allocator;
 pub(crate) mod clock;
 pub(crate) mod descriptors;
+pub(crate) mod fork;
+pub(crate) mod process;
 pub(crate) mod stack;
 pub(crate) mod stop;

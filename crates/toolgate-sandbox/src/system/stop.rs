@@ -98,6 +98,20 @@ pub(crate) fn leave_with(frame: &mut Vec<u8>, reason: ExitReason) -> ! {
     exit_now(reason as c_int)
 }
 
+/// Ends this process in the way in which another one has ended.
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "no safe crate sends a signal to this process")]
+pub(crate) fn exit_as(status: rustix::process::WaitStatus) -> ! {
+    if let Some(signal) = status.terminating_signal() {
+        // SAFETY: ends this process, unless the signal is ignored by default.
+        unsafe {
+            libc::signal(signal, libc::SIG_DFL);
+            libc::raise(signal);
+        }
+    }
+    exit_now(status.exit_status().unwrap_or(1))
+}
+
 /// Installs the handlers for the host's request to stop and for the CPU limit of the system.
 #[expect(unsafe_code, reason = "handlers can be set in no other way")]
 pub(crate) fn listen() {
@@ -150,8 +164,9 @@ fn send_pending() {
     }
 }
 
+/// Ends this process, and nothing else: nothing is sent, written or released.
 #[expect(unsafe_code, reason = "a handler must not run what is registered to run at the end")]
-fn exit_now(code: c_int) -> ! {
+pub(crate) fn exit_now(code: c_int) -> ! {
     // SAFETY: ends the process.
     unsafe { libc::_exit(code) }
 }

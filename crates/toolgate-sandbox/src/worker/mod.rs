@@ -1,97 +1,59 @@
 //! The worker process, which runs one script.
 
+mod engines;
 mod pipe;
 mod world;
 
-use std::process::ExitCode;
+use std::os::fd::OwnedFd;
 
-use toolgate_bindings::check::{CallPlace, CheckFinding, Language, Lookup, LookupResult, check};
+use toolgate_bindings::check::{
+    CallPlace, CheckFinding, Language, Lookup, LookupResult, ModuleShape, check,
+};
 use toolgate_engines::{
-    Engine, EngineLimits, EngineOutcome, EngineScript, Function, NullWorld, ScriptPlace,
-    javascript::{EngineStartError, GLOBALS, JavaScript},
-    python::{BUILTINS, Python, modules},
+    EngineLimits, EngineOutcome, EngineScript, Function, ScriptPlace,
+    javascript::{GLOBALS, MODULES},
+    python::{BUILTINS, modules},
 };
 
+pub(crate) use self::engines::Engines;
+pub use self::engines::{MakeEngine, make_engine};
 use self::{
     pipe::{HostLost, Pipe},
     world::PipeWorld,
 };
 use super::{
-    frame::{Done, FromWorker, RunStart, ToWorker},
-    lockdown,
-    system::{allocator, stop, stop::ExitReason},
+    cpython,
+    frame::{Done, FromWorker, PreparedScript, RunStart, ToWorker},
+    lockdown::{self, LockdownReport, LockedZygote},
+    system::{stop, stop::ExitReason},
 };
 
-/// Makes the engine of a language.
-pub type MakeEngine = fn(Language, Urgency) -> Result<Box<dyn Engine>, EngineStartError>;
-
-/// Whether a script waits for its engine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Urgency {
-    /// A script waits: the engine defers everything that it does not need at once.
-    ScriptWaits,
-    /// No script waits: the engine prepares everything that a script may need.
-    Idle,
-}
-
-/// The main function of a worker process.
-pub fn worker_main() -> ExitCode {
-    worker_main_with(make_engine)
-}
-
-/// The engine of a language.
-pub fn make_engine(
-    language: Language,
-    urgency: Urgency,
-) -> Result<Box<dyn Engine>, EngineStartError> {
-    match language {
-        Language::TypeScript => {
-            let engine = JavaScript::new()?;
-            if urgency == Urgency::Idle {
-                engine.warm();
-            }
-            Ok(Box::new(engine))
-        }
-        Language::Python => Ok(Box::new(Python::new())),
-    }
-}
-
-/// The main function of a worker process, with the engines that `make_engine` makes.
-///
-/// The process must be started by a [`crate::Pool`]. It applies the lockdown, makes the engines and
-/// reports that it is ready. Only then does it read a script, run it and exit.
-pub fn worker_main_with(make_engine: MakeEngine) -> ExitCode {
-    allocator::watch();
-    stop::listen();
+/// Runs one script in a process that the zygote has just forked.
+pub(crate) fn main(pipe: OwnedFd, zygote: LockedZygote, engines: Engines) -> ! {
     std::panic::set_hook(Box::new(|panic| {
         let mut frame = Vec::new();
         FromWorker::Panicked(panic.to_string()).encode(&mut frame);
         stop::leave_with(&mut frame, ExitReason::Panicked);
     }));
-    let reason = match serve(make_engine) {
+    let report = lockdown::lock_worker(pipe, zygote);
+    let reason = match serve(report, engines) {
         Ok(()) => ExitReason::Done,
         Err(reason) => reason,
     };
-    // Does not return, because exiting is faster than dropping everything.
+    // Exiting is faster than dropping everything.
     stop::leave(reason)
 }
 
-/// Runs one script.
-fn serve(make_engine: MakeEngine) -> Result<(), ExitReason> {
-    let mut pipe = Pipe::new().map_err(|_| ExitReason::Lost)?;
-    let report = lockdown::lock_down();
+fn serve(report: LockdownReport, engines: Engines) -> Result<(), ExitReason> {
+    let mut pipe = Pipe::new();
     let lacking = report.lacking().is_some();
     pipe.send(&FromWorker::Ready(report));
     pipe.flush()?;
     if lacking {
         return Err(ExitReason::Lockdown);
     }
-    let mut engines = Engines::new(make_engine);
-    if !pipe.has_news()? {
-        engines.warm_up();
-    }
     let ToWorker::Start(start) = pipe.receive()? else { return Err(ExitReason::Lost) };
-    lockdown::bound_run(&start);
+    lockdown::bound_run(&start.bounds);
     run(pipe, engines, &start)
 }
 
@@ -101,18 +63,24 @@ fn run(mut pipe: Pipe, engines: Engines, start: &RunStart) -> Result<(), ExitRea
         Ok(prepared) => prepared,
         Err(findings) => return end(pipe, &FromWorker::Done(Done::Rejected(findings))),
     };
+    let prepared = match (prepared, &start.interpreter) {
+        (prepared, None) => prepared,
+        (prepared, Some(_)) => return end(pipe, &prepared_frame(prepared)),
+    };
     let engine = match engines.of(start.language) {
         Ok(engine) => engine,
         Err(error) => return end(pipe, &FromWorker::Panicked(error.to_string())),
     };
-    let Prepared { source, functions, places } = &prepared;
+    let PreparedScript { source, functions, places, .. } = &prepared;
     let script = EngineScript { source, functions, places };
-    let limits = EngineLimits { memory_bytes: start.memory_bytes, stack_bytes: start.stack_bytes };
-    let mut world = PipeWorld::new(pipe, start);
+    let bounds = &start.bounds;
+    let limits =
+        EngineLimits { memory_bytes: bounds.memory_bytes, stack_bytes: bounds.stack_bytes };
+    let mut world = PipeWorld::new(pipe, bounds);
     let done = match engine.run(&script, &limits, &mut world) {
         EngineOutcome::Value(Some(value)) => {
             let bytes = u64::try_from(value.get().len()).unwrap_or(u64::MAX);
-            if bytes > start.value_bytes {
+            if bytes > bounds.value_bytes {
                 Done::ValueTooLarge { bytes }
             } else {
                 Done::Value(value)
@@ -137,73 +105,26 @@ impl From<HostLost> for ExitReason {
     }
 }
 
-/// The engines that were made ahead of time, and the function that makes others.
-struct Engines {
-    make: MakeEngine,
-    typescript: Option<Result<Box<dyn Engine>, EngineStartError>>,
-    python: Option<Result<Box<dyn Engine>, EngineStartError>>,
-}
-
-impl Engines {
-    fn new(make: MakeEngine) -> Self {
-        Self { make, typescript: None, python: None }
+/// The last frame of a worker that only checks.
+fn prepared_frame(script: PreparedScript) -> FromWorker {
+    match serde_json::value::to_raw_value(&script) {
+        Ok(script) => FromWorker::Prepared(script),
+        Err(error) => FromWorker::Panicked(error.to_string()),
     }
-
-    /// Makes one engine of each language, one of which will be used.
-    ///
-    /// It also runs the code that every script runs, because a small script spends most of its time
-    /// on code that was never executed before. The JavaScript engine does this itself.
-    fn warm_up(&mut self) {
-        check(Language::TypeScript, "return 1", &[], &[], &mut NoTools);
-        check(Language::Python, "1", &[], &[], &mut NoTools);
-        if let Ok(engine) = (self.make)(Language::Python, Urgency::Idle) {
-            drop(engine.run(
-                &EngineScript { source: "1", functions: &[], places: &[] },
-                &TRIAL,
-                &mut NullWorld,
-            ));
-        }
-        self.typescript = Some((self.make)(Language::TypeScript, Urgency::Idle));
-        self.python = Some((self.make)(Language::Python, Urgency::Idle));
-    }
-
-    fn of(self, language: Language) -> Result<Box<dyn Engine>, EngineStartError> {
-        let made = match language {
-            Language::TypeScript => self.typescript,
-            Language::Python => self.python,
-        };
-        made.unwrap_or_else(|| (self.make)(language, Urgency::ScriptWaits))
-    }
-}
-
-/// The limits for the warm-up script.
-const TRIAL: EngineLimits =
-    EngineLimits { memory_bytes: 16 * 1024 * 1024, stack_bytes: 512 * 1024 };
-
-/// A lookup without tools.
-struct NoTools;
-
-impl Lookup for NoTools {
-    fn look_up(&mut self, _names: &[String]) -> Vec<LookupResult> {
-        Vec::new()
-    }
-}
-
-/// A script that passed the check.
-struct Prepared {
-    source: String,
-    functions: Vec<Function>,
-    places: Vec<ScriptPlace>,
 }
 
 /// Checks a script and strips its types. The inner `Err` contains the findings.
 fn prepare(
     pipe: &mut Pipe,
     start: &RunStart,
-) -> Result<Result<Prepared, Vec<CheckFinding>>, HostLost> {
-    let (globals, modules) = match start.language {
-        Language::TypeScript => (GLOBALS, Vec::new()),
-        Language::Python => (BUILTINS, modules()),
+) -> Result<Result<PreparedScript, Vec<CheckFinding>>, HostLost> {
+    let (globals, modules) = match (start.language, &start.interpreter) {
+        (Language::TypeScript, _) => (GLOBALS, MODULES.to_vec()),
+        (Language::Python, None) => (BUILTINS, modules()),
+        (Language::Python, Some(facts)) => {
+            let packages = facts.packages.iter().map(String::as_str);
+            (cpython::GLOBALS, cpython::MODULES.iter().copied().chain(packages).collect())
+        }
     };
     let mut lookup = PipeLookup { pipe: &mut *pipe, lost: None };
     let checked = check(start.language, &start.code, globals, &modules, &mut lookup);
@@ -221,7 +142,7 @@ fn prepare(
         let flow = FromWorker::Flow(flow);
         flow.encode(&mut frame);
         // One that is too large is not sent, and everything may reach everything.
-        if u64::try_from(frame.len()).is_ok_and(|bytes| bytes <= start.value_bytes) {
+        if u64::try_from(frame.len()).is_ok_and(|bytes| bytes <= start.bounds.value_bytes) {
             pipe.send(&flow);
         }
     }
@@ -232,7 +153,9 @@ fn prepare(
     let functions = checked.tools.into_iter().map(function).collect();
     let place = |CallPlace { alias, function }| ScriptPlace { alias, function };
     let places = checked.places.into_iter().map(place).collect();
-    Ok(Ok(Prepared { source: checked.source, functions, places }))
+    let ModuleShape { value, returns, looks_up } = checked.module;
+    let (text, source) = (checked.text, checked.source);
+    Ok(Ok(PreparedScript { text, source, value, returns, looks_up, functions, places }))
 }
 
 /// Looks up names at the host.

@@ -1,13 +1,9 @@
 //! The worker's end of the pipe.
 
-use std::{
-    io,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
-    fs::{OFlags, fcntl_getfl, fcntl_setfl},
+    event::{PollFd, PollFlags, poll},
     io::Errno,
     stdio::stdin,
 };
@@ -44,14 +40,14 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    pub(super) fn new() -> io::Result<Self> {
-        fcntl_setfl(stdin(), fcntl_getfl(stdin())? | OFlags::NONBLOCK)?;
-        Ok(Self {
+    /// The pipe is descriptor 0. The host has made it non-blocking.
+    pub(super) fn new() -> Self {
+        Self {
             inbox: Decoder::new(LARGEST_FRAME),
             outbox: Vec::with_capacity(2 * FULL_BYTES),
             open: None,
             flushed: Instant::now(),
-        })
+        }
     }
 
     /// Appends a frame to the outbox.
@@ -104,7 +100,7 @@ impl Pipe {
             match sent {
                 Ok(()) | Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => {
-                    let ready = wait_for(PollFlags::IN | PollFlags::OUT, PollTimeout::Endless)?;
+                    let ready = wait_for(PollFlags::IN | PollFlags::OUT)?;
                     if ready.contains(PollFlags::IN) {
                         self.read()?;
                     }
@@ -116,11 +112,6 @@ impl Pipe {
         Ok(())
     }
 
-    /// Whether the host has sent something that was not read yet.
-    pub(super) fn has_news(&self) -> Result<bool, HostLost> {
-        Ok(self.has_frame() || !wait_for(PollFlags::IN, PollTimeout::None)?.is_empty())
-    }
-
     /// Whether the next frame has arrived, at least in part.
     pub(super) fn has_frame(&self) -> bool {
         self.inbox.has_more()
@@ -130,10 +121,12 @@ impl Pipe {
     pub(super) fn receive(&mut self) -> Result<ToWorker, HostLost> {
         loop {
             if let Some((kind, body)) = self.inbox.next_frame().map_err(|_| HostLost)? {
-                return ToWorker::decode(kind, body).map_err(|_| HostLost);
+                let frame = ToWorker::decode(kind, body).map_err(|_| HostLost);
+                self.inbox.release();
+                return frame;
             }
             self.flush()?;
-            wait_for(PollFlags::IN, PollTimeout::Endless)?;
+            wait_for(PollFlags::IN)?;
             self.read()?;
         }
     }
@@ -149,24 +142,12 @@ impl Pipe {
     }
 }
 
-/// How long to wait for the pipe.
-#[derive(Debug, Clone, Copy)]
-enum PollTimeout {
-    None,
-    Endless,
-}
-
-/// Waits until the pipe is ready. Without a timeout it returns at once, possibly without a flag.
-fn wait_for(flags: PollFlags, timeout: PollTimeout) -> Result<PollFlags, HostLost> {
+/// Waits until the pipe is ready.
+fn wait_for(flags: PollFlags) -> Result<PollFlags, HostLost> {
     loop {
-        let timeout = match timeout {
-            PollTimeout::None => Some(Timespec { tv_sec: 0, tv_nsec: 0 }),
-            PollTimeout::Endless => None,
-        };
         let input = stdin();
         let mut descriptors = [PollFd::new(&input, flags)];
-        match poll(&mut descriptors, timeout.as_ref()) {
-            Ok(0) => return Ok(PollFlags::empty()),
+        match poll(&mut descriptors, None) {
             Ok(_) => return Ok(descriptors[0].revents()),
             Err(Errno::INTR) => {}
             Err(_) => return Err(HostLost),

@@ -7,7 +7,7 @@ use toolgate_engines::{Completion, EngineCall, HostClosed, RunSeed, Stream, Tool
 
 use super::pipe::{HostLost, Pipe};
 use crate::{
-    frame::{FromWorker, RunStart, TimedCompletion, ToWorker, Wait},
+    frame::{FromWorker, RunBounds, TimedCompletion, ToWorker, Wait},
     limits::CallRefusal,
 };
 
@@ -33,7 +33,7 @@ pub(super) struct PipeWorld {
 }
 
 impl PipeWorld {
-    pub(super) fn new(pipe: Pipe, start: &RunStart) -> Self {
+    pub(super) fn new(pipe: Pipe, start: &RunBounds) -> Self {
         let beginning = RunSeed { unix: Duration::from_micros(start.began), seed: start.seed };
         Self {
             pipe,
@@ -120,7 +120,9 @@ impl World for PipeWorld {
                     self.reports_waits = true;
                     self.report_wait(deadline);
                 }
-                ToWorker::Start(_) | ToWorker::Described(_) => return Err(HostClosed),
+                ToWorker::Start(_) | ToWorker::Run(_) | ToWorker::Described(_) => {
+                    return Err(HostClosed);
+                }
             }
         }
     }

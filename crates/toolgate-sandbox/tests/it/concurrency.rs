@@ -72,7 +72,7 @@ async fn a_busy_run_does_not_delay_others() {
 async fn more_runs_than_allowed_are_refused_by_name() {
     let mut settings = settings();
     settings.runs = 1;
-    let pool = Pool::new(settings).unwrap();
+    let pool = Pool::new(settings);
     let (limits, tools) = (limits(), TestTools::new());
     let cancel = CancellationToken::new();
     let first = pool.run(broken(&["call never", "wait"]), &limits, tools.clone(), cancel.clone());

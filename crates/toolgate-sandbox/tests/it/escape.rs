@@ -2,9 +2,14 @@
 
 use std::time::Duration;
 
-use toolgate_sandbox::{RunLimits, lockdown::MeasureKind};
+use toolgate_sandbox::{
+    Language, RunLimits,
+    lockdown::{MeasureKind, MeasureState},
+};
 
-use crate::support::{assert_unharmed, broken, ending, limits, pool, run};
+#[cfg(target_os = "linux")]
+use crate::processes::{Host, workers_of, zygote_of};
+use crate::support::{assert_unharmed, broken, ending, limits, pool, pool_for_crashes, run};
 
 const FORBIDDEN: &str =
     "crashed: the worker was ended by SIGSYS: it tried what the sandbox forbids";
@@ -55,7 +60,7 @@ async fn system_calls_that_reach_out_end_the_worker() {
         "module",
         "reboot",
     ];
-    let pool = pool();
+    let pool = pool_for_crashes();
     for attack in attacks {
         let report = run(&pool, broken(&["print before", attack, "print after"]), &limits()).await;
         assert_eq!(ending(&report), FORBIDDEN, "{attack}");
@@ -120,7 +125,7 @@ async fn an_engine_that_crashes_ends_its_run_and_nothing_else() {
         ("hog-once 99000000000", "the script needed more than 64 MB of memory"),
         ("recurse", "the script calls itself too deeply for 1 MB of stack; codeMode.stackKb"),
     ];
-    let pool = pool();
+    let pool = pool_for_crashes();
     for (command, expected) in cases {
         let report = run(&pool, broken(&["print before", command]), &limits).await;
         let ending = ending(&report);
@@ -142,12 +147,13 @@ async fn a_worker_that_ignores_requests_is_killed() {
 #[tokio::test]
 #[cfg(target_os = "linux")]
 async fn the_lockdown_report_is_complete() {
-    let report = pool().probe().await.unwrap();
+    let report = pool().probe(Language::Python).await.unwrap();
     for kind in [
         MeasureKind::ParentDeath,
         MeasureKind::Descriptors,
         MeasureKind::Undumpable,
         MeasureKind::NoNewPrivileges,
+        MeasureKind::Capabilities,
         MeasureKind::Resources,
         MeasureKind::SystemCalls,
     ] {
@@ -157,4 +163,72 @@ async fn the_lockdown_report_is_complete() {
     for measure in &report.measures {
         println!("{measure}");
     }
+}
+
+/// Reads what the system says about the processes of a host: no worker, and not the process that
+/// forks them either, has a privilege or more than its own namespaces.
+#[cfg(target_os = "linux")]
+async fn assert_confined(user: Option<u32>) {
+    let host = Host::start(user).await;
+    let namespaces = host.report.measures.iter().find_map(|measure| match &measure.state {
+        MeasureState::InForce(names) if measure.kind == MeasureKind::Namespaces => Some(names),
+        _ => None,
+    });
+    // Not every system lets everybody have namespaces.
+    let has = |name: &str| namespaces.is_some_and(|names| names.contains(name));
+    let workers = workers_of(host.id());
+    assert_eq!(workers.len(), 3);
+    for process in workers.keys().copied().chain([zygote_of(host.id())]) {
+        let read = |file: &str| std::fs::read_to_string(format!("/proc/{process}/{file}")).unwrap();
+        let status = read("status");
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            line.trim_start_matches(':').trim().to_owned()
+        };
+        for name in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
+            assert_eq!(field(name), "0000000000000000", "{name}: {status}");
+        }
+        if has("users") || field("Uid").starts_with("0\t") {
+            assert_eq!(field("CapBnd"), "0000000000000000", "{status}");
+        }
+        assert_eq!(field("NoNewPrivs"), "1");
+        if workers.contains_key(&process) {
+            assert_eq!(field("Seccomp"), "2");
+        }
+        if has("processes") {
+            assert_eq!(field("NSpid").split('\t').count(), 1 + field_of_self("NSpid").len());
+        }
+        if has("network") {
+            let interfaces = read("net/dev").lines().skip(2).count();
+            assert_eq!(interfaces, 1, "nothing but its own loopback");
+        }
+        if has("files") {
+            let mounts = read("mountinfo");
+            assert_eq!(mounts.lines().count(), 1, "{mounts}");
+            assert!(mounts.contains(" / / ro,"), "{mounts}");
+            assert!(mounts.contains(" - tmpfs "), "{mounts}");
+        }
+    }
+}
+
+/// The numbers of a line of this process's status.
+#[cfg(target_os = "linux")]
+fn field_of_self(name: &str) -> Vec<String> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    line.trim_start_matches(':').split_whitespace().map(str::to_owned).collect()
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn a_worker_has_no_privileges_and_its_own_namespaces() {
+    assert_confined(None).await;
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn a_worker_of_somebody_without_privileges_is_confined_as_well() {
+    // Only root can become somebody else; nobody else needs to.
+    let nobody = rustix::process::geteuid().is_root().then_some(65_534);
+    assert_confined(nobody).await;
 }

@@ -4,7 +4,8 @@ use tokio_util::sync::CancellationToken;
 use toolgate_sandbox::{Language, SandboxScript};
 
 use crate::support::{
-    TestTools, assert_unharmed, broken, ending, limits, pool, python, run, typescript,
+    TestTools, assert_unharmed, broken, ending, limits, pool, pool_for_crashes, python, run,
+    typescript,
 };
 
 /// A frame in hexadecimal: its length, its kind, its body.
@@ -42,7 +43,7 @@ async fn flows_come_once_before_the_first_call_and_are_bounded() {
         ("twice", flows(0, "x") + &flows(0, "x"), TWICE),
         ("after a call", call(0, "echo", "{}") + &flows(0, "x"), LATE),
     ];
-    let pool = pool();
+    let pool = pool_for_crashes();
     for (name, bytes, expected) in cases {
         let report = run(&pool, broken(&[&format!("raw {bytes}"), "spin"]), &limits()).await;
         let ending = ending(&report);
@@ -138,7 +139,7 @@ async fn an_invalid_frame_ends_the_run() {
         ("a value of nonsense", json(r#"{"Done":{"Value":{]}}"#), INVALID),
         ("an end of nonsense", json(r#"{"Done":{"Escaped":1}}"#), INVALID),
     ];
-    let pool = pool();
+    let pool = pool_for_crashes();
     for (name, bytes, expected) in cases {
         let report = run(&pool, broken(&[&format!("raw {bytes}"), "spin"]), &limits()).await;
         let ending = ending(&report);

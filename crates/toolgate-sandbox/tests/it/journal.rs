@@ -13,25 +13,29 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use toolgate_sandbox::{
     BoxFuture, CallId, CallResponse, CallState, EngineCall, JournalEvent, JournaledCall, Language,
-    LookupResult, RunEvent, RunJournalRecord, RunLimits, RunOutcome, RunReport, SandboxScript,
+    LookupResult, Pool, RunEvent, RunJournalRecord, RunOutcome, RunReport, SandboxScript,
     ToolException, Tools,
 };
 
-use crate::support::{pool, raw, text_of, value_of};
+use crate::support::{limits, pool, raw, text_of, value_of};
 
 /// Tools that write down what happens, as one does who wants to go on later.
 #[derive(Default)]
-struct JournalRecorder {
-    journal: Mutex<RunJournalRecord>,
-    made: AtomicUsize,
+pub(crate) struct JournalRecorder {
+    pub(crate) journal: Mutex<RunJournalRecord>,
+    pub(crate) made: AtomicUsize,
     /// Numbers of calls that may not be made yet.
-    withheld: Vec<CallId>,
+    pub(crate) withheld: Vec<CallId>,
 }
 
 impl Tools for JournalRecorder {
     fn describe(&self, names: Vec<String>) -> BoxFuture<'static, Vec<LookupResult>> {
         let input_schema = raw(&json!({"type": "object"}).to_string());
-        let found = |name| LookupResult::Tool { name, input_schema: input_schema.clone() };
+        let found = |name| LookupResult::Tool {
+            name,
+            input_schema: input_schema.clone(),
+            output_schema: None,
+        };
         let found = names.into_iter().map(found).collect();
         Box::pin(async { found })
     }
@@ -87,11 +91,19 @@ impl Tools for JournalRecorder {
 }
 
 async fn run(script: SandboxScript, recorder: &Arc<JournalRecorder>) -> RunReport {
-    let tools = Arc::clone(recorder) as Arc<dyn Tools>;
-    pool().run(script, &RunLimits::default(), tools, CancellationToken::new()).await
+    run_in(&pool(), script, recorder).await
 }
 
-fn again(code: &str, language: Language, journal: RunJournalRecord) -> SandboxScript {
+pub(crate) async fn run_in(
+    pool: &Pool,
+    script: SandboxScript,
+    recorder: &Arc<JournalRecorder>,
+) -> RunReport {
+    let tools = Arc::clone(recorder) as Arc<dyn Tools>;
+    pool.run(script, &limits(), tools, CancellationToken::new()).await
+}
+
+pub(crate) fn again(code: &str, language: Language, journal: RunJournalRecord) -> SandboxScript {
     SandboxScript { journal: Some(journal), ..SandboxScript::new(code, language) }
 }
 
@@ -130,9 +142,9 @@ print(log)
 len(log)
 "#;
 
-async fn the_same_again(code: &str, language: Language) {
+pub(crate) async fn the_same_again(pool: &Pool, code: &str, language: Language) {
     let recorder = Arc::new(JournalRecorder::default());
-    let first = run(SandboxScript::new(code, language), &recorder).await;
+    let first = run_in(pool, SandboxScript::new(code, language), &recorder).await;
     let value = value_of(&first);
     let made = recorder.made.load(Ordering::Relaxed);
     let journal = recorder.journal.lock().clone();
@@ -151,7 +163,7 @@ async fn the_same_again(code: &str, language: Language) {
             part.calls.iter().map(|call| call.id).filter(|id| told(*id)).collect();
         part.calls.retain(|call| answered.contains(&call.id));
         let recorder = Arc::new(JournalRecorder::default());
-        let second = run(again(code, language, part), &recorder).await;
+        let second = run_in(pool, again(code, language, part), &recorder).await;
         assert!(matches!(second.outcome, RunOutcome::Value(_)), "{kept}: {:?}", second.outcome);
         assert_eq!(recorder.made.load(Ordering::Relaxed), made - answered.len(), "{kept}");
         if kept == journal.events.len() {
@@ -165,12 +177,12 @@ async fn the_same_again(code: &str, language: Language) {
 
 #[tokio::test]
 async fn a_script_with_the_same_input_does_the_same() {
-    the_same_again(TYPESCRIPT, Language::TypeScript).await;
+    the_same_again(&pool(), TYPESCRIPT, Language::TypeScript).await;
 }
 
 #[tokio::test]
 async fn so_does_python() {
-    the_same_again(PYTHON, Language::Python).await;
+    the_same_again(&pool(), PYTHON, Language::Python).await;
 }
 
 #[tokio::test]

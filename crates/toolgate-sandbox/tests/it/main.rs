@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[cfg(target_os = "linux")]
+mod processes;
 mod support;
 mod waiting;
 
@@ -9,8 +11,11 @@ mod concurrency;
 mod escape;
 mod forged;
 mod hostile;
+#[cfg(target_os = "linux")]
+mod interpreter;
 mod journal;
 mod languages;
+mod large;
 mod lifecycle;
 mod limits;
 mod protocol;

@@ -14,14 +14,19 @@ use tokio::sync::Barrier;
 use tokio_util::sync::CancellationToken;
 use toolgate_sandbox::{
     BoxFuture, CallResponse, ClockHold, EngineCall, Language, LookupResult, Pool, PoolSettings,
-    ProgramFlow, RunClock, RunEvent, RunLimits, RunOutcome, RunReport, SandboxScript,
+    ProgramFlow, PythonEngine, RunClock, RunEvent, RunLimits, RunOutcome, RunReport, SandboxScript,
     ToolException, Tools,
 };
 use toolgate_testkit::deadline;
 
 /// A pool of the worker that has the broken engine too.
 pub(crate) fn pool() -> Pool {
-    Pool::new(settings()).unwrap()
+    Pool::new(settings())
+}
+
+/// A pool for scripts that crash: its engines are not prepared, so that a new zygote is soon there.
+pub(crate) fn pool_for_crashes() -> Pool {
+    Pool::new(PoolSettings::new(env!("CARGO_BIN_EXE_toolgate-sandbox-worker"), ["unprepared"]))
 }
 
 pub(crate) fn settings() -> PoolSettings {
@@ -83,6 +88,7 @@ impl Tools for TestTools {
                 LookupResult::Tool {
                     name,
                     input_schema: raw(&json!({"type": "object"}).to_string()),
+                    output_schema: None,
                 }
             } else {
                 LookupResult::Unknown { name, nearest: vec![String::from("echo")] }
@@ -202,6 +208,12 @@ pub(crate) fn ending(report: &RunReport) -> String {
 
 /// Shows that a pool still runs scripts as if nothing had happened.
 pub(crate) async fn assert_unharmed(pool: &Pool) {
+    if let PythonEngine::Machine(_) = pool.python().await {
+        let code = "print('fine')\nr = await echo(a=1)\nr['a'] + 6";
+        let report = run(pool, python(code), &limits()).await;
+        assert_eq!((ending(&report).as_str(), report.output.head.as_str()), ("value: 7", "fine\n"));
+        return;
+    }
     let report =
         run(pool, broken(&["print fine", "call echo {\"a\":1}", "wait", "value 7"]), &limits())
             .await;

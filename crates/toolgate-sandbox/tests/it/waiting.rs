@@ -37,7 +37,7 @@ struct SlowPerson {
 impl Tools for SlowPerson {
     fn describe(&self, names: Vec<String>) -> BoxFuture<'static, Vec<LookupResult>> {
         let schema = || raw(&json!({ "type": "object" }).to_string());
-        let found = |name| LookupResult::Tool { name, input_schema: schema() };
+        let found = |name| LookupResult::Tool { name, input_schema: schema(), output_schema: None };
         let found = names.into_iter().map(found).collect();
         Box::pin(std::future::ready(found))
     }

@@ -97,9 +97,43 @@ async fn an_endless_response_is_cut() {
             ([(header::CONTENT_TYPE, content_type)], Body::from_stream(endless))
         };
         let spec = url(&serve(Router::new().route("/mcp", post(handler))).await);
-        let spec = with_limits(spec, |limits| limits.max_message_bytes = 100_000);
+        let spec = with_limits(spec, |limits| {
+            (limits.max_message_bytes, limits.max_kept_bytes) = (100_000, 0);
+        });
         let (_gate, failure) = Gate::failure(spec).await;
         assert!(failure.reason.contains("more than the 100000 bytes allowed"), "{failure:?}");
+    }
+}
+
+#[tokio::test]
+async fn invalid_utf_8_is_replaced_and_noted() {
+    for events in [false, true] {
+        let handler = move |Json(message): Json<Value>| async move {
+            let result = match message["method"].as_str().unwrap_or_default() {
+                "initialize" => json!({
+                    "protocolVersion": "2025-06-18",
+                    "capabilities": { "tools": {} },
+                    "serverInfo": { "name": "old", "version": "1" },
+                }),
+                "tools/list" => {
+                    json!({ "tools": [{ "name": "say", "inputSchema": { "type": "object" } }] })
+                }
+                "tools/call" => json!({ "content": [{ "type": "text", "text": "a#b" }] }),
+                "notifications/initialized" => return StatusCode::ACCEPTED.into_response(),
+                _ => return StatusCode::BAD_REQUEST.into_response(),
+            };
+            let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
+            let answer = answer.to_string();
+            let answer = if events { format!("data: {answer}\n\n") } else { answer };
+            let bytes = answer.bytes().map(|byte| if byte == b'#' { 0xff } else { byte });
+            let kind = if events { "text/event-stream" } else { "application/json" };
+            ([(header::CONTENT_TYPE, kind)], bytes.collect::<Vec<u8>>()).into_response()
+        };
+        let spec = url(&serve(Router::new().route("/mcp", post(handler))).await);
+        let gate = Gate::ready(spec).await;
+        let result = gate.call("say", json!({})).await.unwrap();
+        assert_eq!(result["content"][0]["text"], "a\u{fffd}b", "events: {events}");
+        assert_eq!(result["_meta"]["toolgate/replaced"], 1, "events: {events}");
     }
 }
 

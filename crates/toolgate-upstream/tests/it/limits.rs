@@ -146,7 +146,9 @@ async fn an_oversized_result_ends_only_its_call() {
     for over in Over::ALL {
         for era in [FixtureEra::Legacy, FixtureEra::Modern] {
             let (spec, _running) = serve(slow().with_era(era), over).await;
-            let spec = with_limits(spec, |limits| limits.max_message_bytes = 200_000);
+            let spec = with_limits(spec, |limits| {
+                (limits.max_message_bytes, limits.max_kept_bytes) = (200_000, 1_000_000);
+            });
             let gate = Gate::ready(spec).await;
             let (slept, big) = tokio::join!(
                 gate.call("sleep", json!({ "ms": 500 })),
@@ -165,6 +167,20 @@ async fn an_oversized_result_ends_only_its_call() {
             );
             let state = gate.state(NAME);
             assert_eq!((state.kind, state.attempts), (StateKind::Ready, 1));
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_text_of_an_oversized_result_is_kept() {
+    for over in Over::ALL {
+        for era in [FixtureEra::Legacy, FixtureEra::Modern] {
+            let (spec, _running) = serve(slow().with_era(era), over).await;
+            let spec = with_limits(spec, |limits| limits.max_message_bytes = 200_000);
+            let gate = Gate::ready(spec).await;
+            let result = gate.call("big", json!({ "bytes": 5_000_000 })).await.unwrap();
+            let text = result["content"][0]["text"].as_str().unwrap();
+            assert_eq!(text.len(), 5_000_000, "{era:?} over {over:?}");
         }
     }
 }

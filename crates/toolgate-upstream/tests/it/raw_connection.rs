@@ -337,7 +337,7 @@ async fn time_and_size_are_limited() {
             let (spec, _running) = serve(tools().with_era(era), over).await;
             let spec = with_limits(spec, |limits| {
                 limits.total = millis(2000);
-                limits.max_message_bytes = 100_000;
+                (limits.max_message_bytes, limits.max_kept_bytes) = (100_000, 0);
             });
             let (connection, _heard) = open(&spec).await;
             let error =

@@ -131,6 +131,25 @@ async fn an_unreadable_response_ends_only_its_call() {
 }
 
 #[tokio::test]
+async fn half_of_a_surrogate_pair_is_replaced_and_noted() {
+    for over in Over::ALL {
+        for era in [FixtureEra::Legacy, FixtureEra::Modern] {
+            let said = json!({ "content": [{ "type": "text", "text": "a\u{fffd}b \u{1f600}" }] });
+            let fixture = Fixture::new("broken")
+                .with_tool(json!({ "name": "say", "inputSchema": { "type": "object" } }))
+                .with_answer("say", said.clone())
+                .with_era(era)
+                .with_faults(Faults::broken_answer("tools/call", AnswerFault::LoneSurrogate));
+            let (spec, _running) = serve(fixture, over).await;
+            let gate = Gate::ready(spec).await;
+            let result = gate.call("say", json!({})).await.unwrap();
+            assert_eq!(result["content"], said["content"], "{era:?} over {over:?}");
+            assert_eq!(result["_meta"]["toolgate/replaced"], 1, "{era:?} over {over:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn many_calls_at_once_get_their_own_answers() {
     for over in Over::ALL {
         let fixture = Fixture::new("busy").with_builtins([Builtin::Echo]);

@@ -91,7 +91,9 @@ async fn an_event_over_the_limit_ends_the_stream_and_not_the_server() {
     let faults = Faults { oversized_results: Some(200_000), ..Faults::default() };
     let fixture = Fixture::new("old").with_builtins([Builtin::Echo]).with_faults(faults);
     let server = serve(fixture, PostAddress::Path).await;
-    let spec = with_limits(declared(server.url()), |limits| limits.max_message_bytes = 100_000);
+    let spec = with_limits(declared(server.url()), |limits| {
+        (limits.max_message_bytes, limits.max_kept_bytes) = (100_000, 0);
+    });
     let gate = Gate::ready(spec).await;
     let lost = gate.call("echo", json!({ "text": "x" })).await.unwrap_err();
     assert!(matches!(lost, CallError::Transport { .. }), "{lost}");

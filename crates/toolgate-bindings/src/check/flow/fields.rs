@@ -6,6 +6,7 @@ use super::{
     ir::{Name, name},
     places::TOOLS,
 };
+use crate::check::lookup::MAX_NAME_BYTES;
 
 /// Whether a field is no element.
 fn is_hidden(field: Name) -> bool {
@@ -40,6 +41,20 @@ impl Solver<'_> {
             ObjectKind::Tools => {
                 let tool = self.object_of(ObjectKind::Tool(field));
                 self.add(to, Value::Object(tool), node);
+            }
+            // It may be the name of a server: `tools.server.tool`.
+            ObjectKind::Tool(server) if self.may_be_server(field) => {
+                let name = format!("{}_{}", self.names.text(server), self.names.text(field));
+                // No tool has a longer name, and a loop could make it endless.
+                let kind = match name.len() {
+                    ..=MAX_NAME_BYTES => ObjectKind::Tool(self.names.intern(&name)),
+                    _ => ObjectKind::AnyTool,
+                };
+                let tool = self.object_of(kind);
+                self.add(to, Value::Object(tool), node);
+            }
+            ObjectKind::AnyTool if self.may_be_server(field) => {
+                self.add(to, Value::Object(object), node);
             }
             ObjectKind::Builtin(path) => {
                 let part = self.builtin_part(path, field);
@@ -96,6 +111,10 @@ impl Solver<'_> {
                 let tool = self.object_of(ObjectKind::AnyTool);
                 self.add(to, Value::Object(tool), node);
             }
+            ObjectKind::Tool(_) if self.program.has_tools => {
+                let tool = self.object_of(ObjectKind::AnyTool);
+                self.add(to, Value::Object(tool), node);
+            }
             ObjectKind::Builtin(path) => {
                 let part = self.builtin_part(path, name::ANY);
                 self.add(to, Value::Object(part), node);
@@ -107,6 +126,24 @@ impl Solver<'_> {
         for parent in self.parents(object) {
             self.flow(parent, Use::LoadAny(to));
         }
+    }
+
+    /// Whether a field of a tool may be a tool, because the tool's name is that of a server. Functions and
+    /// promises of JavaScript have methods.
+    fn may_be_server(&self, field: Name) -> bool {
+        let is_method = matches!(
+            &*self.names.text(field),
+            "apply"
+                | "bind"
+                | "call"
+                | "catch"
+                | "finally"
+                | "length"
+                | "name"
+                | "then"
+                | "toString"
+        );
+        self.program.has_tools && (self.program.is_python || !is_method)
     }
 
     pub(super) fn is_index(&self, field: Name) -> bool {

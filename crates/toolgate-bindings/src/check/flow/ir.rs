@@ -105,6 +105,8 @@ pub(in crate::check) struct Program {
     pub(in crate::check) is_opaque: bool,
     /// Whether the script is Python.
     pub(in crate::check) is_python: bool,
+    /// Whether the engine has an object with all tools.
+    pub(in crate::check) has_tools: bool,
 }
 
 /// All names of a script.
@@ -348,6 +350,7 @@ impl Program {
             functions: vec![FunctionBody::default()],
             is_opaque: false,
             is_python,
+            has_tools: !is_python,
         }
     }
 

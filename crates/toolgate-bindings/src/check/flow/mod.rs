@@ -252,7 +252,7 @@ impl<'p> Solver<'p> {
         let node = self.field(global, name);
         let kind = if self.tools.tool(&text).is_some() || &*text == "call_tool" {
             ObjectKind::Tool(name)
-        } else if &*text == "tools" && !self.program.is_python {
+        } else if &*text == "tools" && self.program.has_tools {
             ObjectKind::Tools
         } else {
             self.graph.is_lost |= Self::is_opaque_name(&text);

@@ -41,7 +41,7 @@ pub(super) struct DirectCall {
 }
 
 impl PlaceMark {
-    /// What stands in the place of the callee: as long as the callee, so that columns stay.
+    /// What stands in the place of the callee: as long as the callee, so that positions stay.
     pub(in crate::check) fn text(&self) -> String {
         let width = self.end.saturating_sub(self.start) as usize;
         format!("{:<width$}", self.place.alias)
@@ -97,10 +97,13 @@ impl Solver<'_> {
         direct.sort_unstable_by_key(|(offset, _)| **offset);
         let mut free = (0..)
             .map(|number: u32| format!("_{number}"))
-            .filter(|alias| !self.names.contains(alias) && self.tools.get(alias).is_none());
+            .filter(|alias| !self.names.contains(alias) && self.tools.get(alias).is_none())
+            .peekable();
         let mut marks = Vec::with_capacity(direct.len());
         for (offset, call) in direct.into_iter().take(MAX_CALLS) {
-            let Some(alias) = free.next() else { break };
+            let width = call.range.1.saturating_sub(call.range.0) as usize;
+            // One that is longer would move what follows it.
+            let Some(alias) = free.next_if(|alias| alias.len() <= width) else { continue };
             let function = self.names.text(call.name).to_string();
             let (start, end) = call.range;
             let place = CallPlace { alias, function };

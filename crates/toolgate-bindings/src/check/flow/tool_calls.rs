@@ -16,6 +16,7 @@ const OWN_FUNCTIONS: &[&str] = &[
     "search_available_servers",
     "connect_server",
     "read_output",
+    "read_resource",
 ];
 
 impl Solver<'_> {

@@ -2,7 +2,7 @@
 
 use ruff_python_ast::{Stmt, StmtImport, StmtImportFrom};
 
-use super::{advice, offset, reader::Parent};
+use super::{Interpreter, advice, offset, reader::Parent};
 use crate::check::{
     finding::FindingCollector,
     names::{Advice, NameRole},
@@ -28,7 +28,7 @@ pub(super) fn advice(name: &str, role: &NameRole) -> Option<Advice> {
         "true" => (false, "there is no `true`", "write `True`"),
         "false" => (false, "there is no `false`", "write `False`"),
         "undefined" => (false, "there is no `undefined`", "write `None`"),
-        "tools" => (true, "there is no `tools`", BY_NAME),
+        "tools" => (false, "there is no `tools`", BY_NAME),
         "mcp" | "client" | "server" => {
             (false, "there is no client to call tools with", AS_FUNCTIONS)
         }
@@ -77,13 +77,24 @@ pub(super) fn module(name: &str) -> Option<&'static str> {
         }
         "inspect" => "tools say what they take: `await get_tool_details(names)`",
         "pandas" | "numpy" | "scipy" | "polars" | "matplotlib" | "sklearn" | "bs4" | "yaml"
-        | "dateutil" | "pydantic" => "there are no libraries; write it with plain lists and dicts",
+        | "dateutil" | "pydantic" => PACKAGE,
         "tools" | "mcp" | "toolgate" | "servers" => {
             "tools are functions already: call them without an import"
         }
         _ => return None,
     };
     Some(hint)
+}
+
+const PACKAGE: &str = "there are no libraries; write it with plain lists and dicts";
+
+/// What to do about a package that a script can have, if a person allows it.
+fn installable(name: &str) -> String {
+    let name = cut(name.split('.').next().unwrap_or(name));
+    format!(
+        "use the standard library; `codeMode.pythonPackages` in the configuration allows `{name}` if \
+         it is installed"
+    )
 }
 
 /// Whether `datetime` is used as the class and not as the module.
@@ -138,13 +149,15 @@ impl<'a> Import<'a> {
 pub(super) fn check_imports(
     imports: &[Import<'_>],
     modules: &[&str],
+    interpreter: Interpreter,
     report: &mut FindingCollector<'_>,
 ) {
     if modules.is_empty() {
         return;
     }
     for import in imports.iter().filter(|import| !import.is_intentional) {
-        if !import.is_relative && is_there(import.module, modules) {
+        let is_internal = interpreter == Interpreter::Whole && import.module.starts_with('_');
+        if !import.is_relative && (is_there(import.module, modules) || is_internal) {
             continue;
         }
         let message = if import.is_relative {
@@ -152,7 +165,12 @@ pub(super) fn check_imports(
         } else {
             format!("there is no module `{}`", cut(import.module))
         };
-        let hint = advice::module(import.module).map_or_else(|| there_are(modules), str::to_owned);
+        let hint = match advice::module(import.module) {
+            Some(PACKAGE) if interpreter == Interpreter::Whole => installable(import.module),
+            Some(hint) => hint.to_owned(),
+            None if interpreter == Interpreter::Whole => installable(import.module),
+            None => there_are(modules),
+        };
         report.error(import.offset, message, hint);
     }
 }

@@ -71,7 +71,7 @@ pub(super) fn check(
         (kind, _) => kind,
     };
     let at = offset(call.expression);
-    check_arguments(tool, &Literal { offset: at, kind }, at, Language::Python, budget, report);
+    check_arguments(tool, &Literal::new(at, kind), at, Language::Python, budget, report);
 }
 
 /// The value of an argument. `None` means that the argument is omitted.
@@ -109,7 +109,7 @@ pub(super) fn read(expression: &Expr) -> Literal {
 
 fn read_at(expression: &Expr, depth: usize) -> Literal {
     let kind = if depth > MAX_DEPTH { LiteralKind::Unknown } else { kind(expression, depth) };
-    Literal { offset: offset(expression), kind }
+    Literal::new(offset(expression), kind)
 }
 
 fn kind(expression: &Expr, depth: usize) -> LiteralKind {
@@ -166,5 +166,5 @@ fn kind(expression: &Expr, depth: usize) -> LiteralKind {
 fn array(elements: &[Expr], depth: usize) -> LiteralKind {
     let complete = !elements.iter().any(Expr::is_starred_expr);
     let items = elements.iter().filter(|element| !element.is_starred_expr());
-    LiteralKind::Array { items: items.map(|item| read_at(item, depth + 1)).collect(), complete }
+    LiteralKind::array(items.map(|item| read_at(item, depth + 1)).collect(), complete)
 }

@@ -24,6 +24,13 @@ const WANT_VALUES: &[&str] = &[
     "sorted", "str", "sum", "tuple", "zip",
 ];
 
+/// The parts that a coroutine itself has.
+#[rustfmt::skip]
+const OWN_PARTS: &[&str] = &[
+    "__await__", "__name__", "__qualname__", "close", "cr_await", "cr_code", "cr_frame",
+    "cr_running", "send", "throw",
+];
+
 /// Reports coroutines that are dropped or used as their result.
 pub(super) fn check(
     script: &ScriptReader<'_, '_>,
@@ -122,6 +129,9 @@ pub(super) fn coroutine_use<'a>(
                 };
             }
             Expr::BinOp(_) | Expr::FString(_) | Expr::Starred(_) => return CoroutineUse::value(),
+            Expr::Attribute(attribute) if OWN_PARTS.contains(&attribute.attr.as_str()) => {
+                return CoroutineUse::PassedOn;
+            }
             Expr::Attribute(attribute) => {
                 return CoroutineUse::part(format!(".{}", cut(attribute.attr.as_str())));
             }

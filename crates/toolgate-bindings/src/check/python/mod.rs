@@ -6,6 +6,7 @@ mod builtins;
 mod calls;
 mod coroutines;
 mod reader;
+mod shape;
 mod translate;
 
 use ruff_python_ast::ModModule;
@@ -13,6 +14,7 @@ use ruff_python_parser::{Mode, ParseError, ParseOptions, Parsed, parse};
 use ruff_text_size::Ranged;
 
 use self::reader::ScriptReader;
+pub use self::shape::ModuleShape;
 use super::{
     Language, LanguageCheck,
     finding::FindingCollector,
@@ -41,13 +43,15 @@ pub(super) fn check(
             return None;
         }
     };
+    let interpreter = Interpreter::with(globals);
     let mut script = ScriptReader::read(&parsed.syntax().body, globals);
     let hidings = script.hidings();
     script.names.mentions.extend(hidings.iter().map(|hiding| hiding.name.clone()));
-    advice::check_imports(&script.imports, modules, report);
+    advice::check_imports(&script.imports, modules, interpreter, report);
     let knowledge = NameContext {
         language: Language::Python,
         advice: advice::advice,
+        modules: if interpreter == Interpreter::Whole { modules } else { &[] },
         own: script.own.iter().copied().collect(),
     };
     let tools = ToolTable::look_up(&script.names.names_to_look_up(&knowledge), lookup);
@@ -59,14 +63,31 @@ pub(super) fn check(
         }
     }
     coroutines::check(&script, &tools, report);
-    let analysis = flow::analyse(translate::translate(&parsed.syntax().body), &tools, text);
+    let body = &parsed.syntax().body;
+    let analysis = flow::analyse(translate::translate(body, interpreter), &tools, text);
     Some(LanguageCheck {
+        module: ModuleShape::of(body),
         source: flow::PlaceMark::apply(&analysis.marks, text),
         tools: tools.used(script.names.tool_names()),
         flow: analysis.flow,
         flow_steps: analysis.steps,
         places: analysis.marks.into_iter().map(|mark| mark.place).collect(),
     })
+}
+
+/// What runs a script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Interpreter {
+    /// One of a part of the language.
+    Part,
+    /// Python's own. It has the object `tools`, and evaluates annotations.
+    Whole,
+}
+
+impl Interpreter {
+    fn with(globals: &[&str]) -> Self {
+        if globals.contains(&"tools") { Self::Whole } else { Self::Part }
+    }
 }
 
 /// Whether a text parses as Python.

@@ -217,13 +217,68 @@ impl<'a, 'g> ScriptReader<'a, 'g> {
                 Expr::Name(module) if module.id == "asyncio" => {
                     (attribute.attr.as_str(), CalleeKind::Asyncio)
                 }
+                object if self.is_tools(object) => (attribute.attr.as_str(), CalleeKind::Free),
                 _ => return,
             },
+            Expr::Subscript(subscript) if self.is_tools(&subscript.value) => {
+                match subscript.slice.as_string_literal_expr() {
+                    Some(name) => (name.value.to_str(), CalleeKind::Free),
+                    None => return,
+                }
+            }
             _ => return,
         };
         let coroutine_use = coroutine_use(&self.parents, self);
         let (scope, is_sync) = (self.scope_id(), self.is_sync());
         self.calls.push(PythonCall { expression: call, name, sort, coroutine_use, scope, is_sync });
+    }
+
+    /// Whether an expression is the object with all tools.
+    fn is_tools(&self, expression: &Expr) -> bool {
+        matches!(expression, Expr::Name(name) if name.id == "tools")
+            && self.globals.contains(&"tools")
+            && self.resolve("tools").is_none()
+    }
+
+    /// The tool that `tools.name`, `tools["name"]` or `tools.server.name` stands for.
+    fn tool_of(&self, expression: &Expr) -> Option<String> {
+        match expression {
+            Expr::Attribute(part) if self.is_tools(&part.value) => Some(part.attr.to_string()),
+            Expr::Attribute(part) => {
+                // No name has more parts.
+                let server = match part.value.as_ref() {
+                    Expr::Attribute(inner) if self.is_tools(&inner.value) => inner.attr.as_str(),
+                    _ => return None,
+                };
+                Some(format!("{server}_{}", part.attr))
+            }
+            Expr::Subscript(part) if self.is_tools(&part.value) => {
+                part.slice.as_string_literal_expr().map(|name| name.value.to_str().to_owned())
+            }
+            _ => None,
+        }
+    }
+
+    /// Records tools that the script does not call by their plain names.
+    fn read_tool(&mut self, expression: &'a Expr) {
+        if let Expr::Subscript(part) = expression
+            && let Expr::Call(call) = part.value.as_ref()
+            && let (Expr::Name(name), Expr::StringLiteral(text)) =
+                (call.func.as_ref(), part.slice.as_ref())
+            && name.id == "globals"
+        {
+            self.names.mentions.insert(text.value.to_str().to_owned());
+        }
+        let Some(name) = self.tool_of(expression) else { return };
+        let is_callee = matches!(
+            self.around(1),
+            Some(Parent::Expression(Expr::Call(call))) if std::ptr::eq(&raw const *call.func, expression)
+        );
+        if is_callee {
+            self.names.members.entry(name).or_default().push(offset(expression));
+        } else {
+            self.names.mentions.insert(name);
+        }
     }
 
     /// Records the call of a name that the surrounding statement assigns to.
@@ -315,6 +370,10 @@ impl<'a, 'g> ScriptReader<'a, 'g> {
                 self.visit_comprehensions(&dict.generators, elements);
             }
             Expr::Name(name) => self.read_name(name),
+            Expr::Attribute(_) | Expr::Subscript(_) => {
+                self.read_tool(expression);
+                walk_expr(self, expression);
+            }
             Expr::Call(call) => {
                 self.read_call(call);
                 walk_expr(self, expression);

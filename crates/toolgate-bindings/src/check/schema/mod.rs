@@ -63,6 +63,8 @@ pub(super) struct SchemaChecker<'s> {
     language: Language,
     budget: &'s CheckBudget,
     steps: Cell<u32>,
+    /// How many alternatives of schemas are around the current one.
+    branching: Cell<u32>,
 }
 
 impl<'s> SchemaChecker<'s> {
@@ -74,7 +76,7 @@ impl<'s> SchemaChecker<'s> {
             _ if declared.contains("2019-09") => Draft::Nineteen,
             _ => Draft::Twenty,
         };
-        Self { root, draft, language, budget, steps: Cell::new(0) }
+        Self { root, draft, language, budget, steps: Cell::new(0), branching: Cell::new(0) }
     }
 
     /// The violations of the arguments of a tool, at most ten.
@@ -86,9 +88,16 @@ impl<'s> SchemaChecker<'s> {
     }
 
     fn walk(&self, schema: &Value, given: &GivenValue<'_>, depth: usize, out: &mut Vec<Violation>) {
-        if matches!(given.literal.kind, LiteralKind::Unknown | LiteralKind::Undefined)
-            || !self.may_go_on(depth)
+        if matches!(
+            given.literal.kind,
+            LiteralKind::Unknown | LiteralKind::Undefined | LiteralKind::Promise(_)
+        ) || !self.may_go_on(depth)
         {
+            return;
+        }
+        if let Some(all) = given.literal.kind.alternatives() {
+            let is_each = matches!(given.literal.kind, LiteralKind::Each(_));
+            self.check_alternatives(schema, all, is_each, given, depth, out);
             return;
         }
         let keywords = match schema {
@@ -122,6 +131,13 @@ impl<'s> SchemaChecker<'s> {
                 let object = object::ObjectLiteral { given, entries, complete: *complete };
                 self.check_object(schema, keywords, &object, depth, out);
             }
+            LiteralKind::ListOf(item) => {
+                if list(keywords, "prefixItems").is_empty()
+                    && let Some(schema) = keywords.get("items").filter(|schema| schema.is_object())
+                {
+                    self.walk(schema, &given.item(0, item), depth + 1, out);
+                }
+            }
             LiteralKind::Array { items, complete } => {
                 let prefix = match self.draft {
                     Draft::Twenty => list(keywords, "prefixItems"),
@@ -147,6 +163,33 @@ impl<'s> SchemaChecker<'s> {
             if !branches.is_empty() {
                 self.check_branches(branches, given, depth, out);
             }
+        }
+    }
+
+    /// Checks a value that is one of several. Of those that the script contains, each has to fit. Of
+    /// others, and where the schema has alternatives too, one has to.
+    fn check_alternatives(
+        &self,
+        schema: &Value,
+        all: &[Literal],
+        is_each: bool,
+        given: &GivenValue<'_>,
+        depth: usize,
+        out: &mut Vec<Violation>,
+    ) {
+        let mut refused = Vec::new();
+        let mut has_fitting = false;
+        for one in all.iter().filter(|one| one.kind != LiteralKind::Undefined) {
+            let mut violations = Vec::new();
+            let mut one_given = *given;
+            one_given.literal = one;
+            self.walk(schema, &one_given, depth + 1, &mut violations);
+            has_fitting |=
+                !violations.iter().any(|violation| violation.severity == CheckSeverity::Error);
+            refused.extend(violations);
+        }
+        if is_each && self.branching.get() == 0 || !has_fitting {
+            out.extend(refused);
         }
     }
 
@@ -278,7 +321,9 @@ impl SchemaChecker<'_> {
         let mut refused = Vec::new();
         for branch in branches {
             let mut violations = Vec::new();
+            self.branching.set(self.branching.get() + 1);
             self.walk(branch, given, depth + 1, &mut violations);
+            self.branching.set(self.branching.get() - 1);
             violations.retain(|violation| violation.severity == CheckSeverity::Error);
             if violations.is_empty() {
                 return;

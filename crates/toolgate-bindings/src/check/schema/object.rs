@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{GivenValue, SchemaChecker, Violation, list};
 use crate::check::{
     CheckSeverity, Language,
-    literal::{LiteralEntry, LiteralKind},
+    literal::LiteralEntry,
     lookup::takes_positions,
     wording::{cut, nearest, quoted_list},
 };
@@ -52,7 +52,7 @@ impl SchemaChecker<'_> {
                 // The broker decides whether a pattern accepts the key.
             } else if let Some(schema @ Value::Object(_)) = additional {
                 self.walk(schema, &inner, depth + 1, out);
-            } else if entry.value.kind != LiteralKind::Undefined {
+            } else if !entry.value.kind.may_be_undefined() {
                 unknown.push(entry);
             }
         }

@@ -68,14 +68,18 @@ pub(super) fn types(keywords: &Map<String, Value>) -> Vec<&str> {
 /// Whether a literal can have a type.
 pub(super) fn fits(name: &str, literal: &Literal) -> bool {
     match (name, &literal.kind) {
-        (_, LiteralKind::Unknown | LiteralKind::Undefined)
+        (_, LiteralKind::Unknown | LiteralKind::Undefined | LiteralKind::Promise(_))
+        | ("number" | "integer", LiteralKind::SomeNumber)
+        | ("array", LiteralKind::ListOf(_) | LiteralKind::Array { .. })
         | ("string", LiteralKind::Text(_))
         | ("number", LiteralKind::Number(_))
         | ("boolean", LiteralKind::Boolean(_))
         | ("null", LiteralKind::Null)
-        | ("array", LiteralKind::Array { .. })
         | ("object", LiteralKind::Object { .. }) => true,
         ("integer", LiteralKind::Number(number)) => number.fract() == 0.0,
+        (_, LiteralKind::Each(all) | LiteralKind::OneOf(all)) => {
+            all.iter().any(|one| fits(name, one))
+        }
         ("string" | "number" | "integer" | "boolean" | "null" | "array" | "object", _) => false,
         // An unknown type is left to the broker.
         _ => true,
@@ -109,10 +113,15 @@ fn equals(literal: &Literal, value: &Value) -> Option<bool> {
             if missing { Some(false) } else { known }
         }
         // A part of the value is known only at run time.
-        (LiteralKind::Unknown | LiteralKind::Undefined, _)
+        (LiteralKind::Each(all) | LiteralKind::OneOf(all), _) => {
+            let is_other = |one: &Literal| equals(one, value) == Some(false);
+            all.iter().all(is_other).then_some(false)
+        }
+        (LiteralKind::Unknown | LiteralKind::Undefined | LiteralKind::Promise(_), _)
+        | (LiteralKind::SomeNumber, Value::Number(_))
+        | (LiteralKind::ListOf(_) | LiteralKind::Array { .. }, Value::Array(_))
         | (LiteralKind::Boolean(None), Value::Bool(_))
         | (LiteralKind::Text(None), Value::String(_))
-        | (LiteralKind::Array { .. }, Value::Array(_))
         | (LiteralKind::Object { .. }, Value::Object(_)) => None,
         _ => Some(false),
     }
@@ -304,12 +313,16 @@ impl SchemaChecker<'_> {
 
     pub(super) fn noun(&self, literal: &Literal) -> &'static str {
         match literal.kind {
-            LiteralKind::Unknown | LiteralKind::Undefined => "this",
+            LiteralKind::Unknown
+            | LiteralKind::Undefined
+            | LiteralKind::Promise(_)
+            | LiteralKind::Each(_)
+            | LiteralKind::OneOf(_) => "this",
             LiteralKind::Null => self.type_noun("null"),
             LiteralKind::Boolean(_) => self.type_noun("boolean"),
-            LiteralKind::Number(_) => self.type_noun("number"),
+            LiteralKind::Number(_) | LiteralKind::SomeNumber => self.type_noun("number"),
             LiteralKind::Text(_) => self.type_noun("string"),
-            LiteralKind::Array { .. } => self.type_noun("array"),
+            LiteralKind::Array { .. } | LiteralKind::ListOf(_) => self.type_noun("array"),
             LiteralKind::Object { .. } => self.type_noun("object"),
         }
     }

@@ -13,6 +13,9 @@ pub(super) const GLOBALS: &[&str] =
     &["setTimeout", "URL", "tools", "process", "emit", "len", "range"];
 pub(super) const MODULES: &[&str] = &["asyncio", "json", "re", "datetime", "math", "collections"];
 
+/// The modules of Node that a script can import.
+const NODE_MODULES: &[&str] = &["buffer", "crypto", "timers", "timers/promises"];
+
 /// The tools that exist, and the number of queries.
 pub(super) struct Fake {
     pub(super) tools: Vec<(String, Value)>,
@@ -30,7 +33,11 @@ impl Fake {
     }
 
     pub(super) fn check(&mut self, language: Language, source: &str) -> Checked {
-        check(language, source, GLOBALS, MODULES, self)
+        let modules = match language {
+            Language::TypeScript => NODE_MODULES,
+            Language::Python => MODULES,
+        };
+        check(language, source, GLOBALS, modules, self)
     }
 }
 
@@ -40,7 +47,11 @@ impl Lookup for Fake {
         let answer = |name: &String| {
             if let Some((name, schema)) = self.tools.iter().find(|(known, _)| known == name) {
                 let input_schema = serde_json::value::to_raw_value(schema).unwrap();
-                return LookupResult::Tool { name: name.clone(), input_schema };
+                return LookupResult::Tool {
+                    name: name.clone(),
+                    input_schema,
+                    output_schema: None,
+                };
             }
             let is_like = |known: &str| strsim::jaro_winkler(known, name) > 0.9;
             let known = self.tools.iter().map(|(known, _)| known.clone());

@@ -20,22 +20,38 @@ fn checked(language: Language, script: &str) -> Checked {
     let any = json!({ "type": "object", "properties": { "to": {}, "body": {} } });
     let named = json!({ "type": "object", "properties": { "name": {}, "arguments": {} } });
     let none = json!({ "type": "object", "properties": { "id": {} } });
+    let output =
+        json!({ "type": "object", "properties": { "id": {}, "offset": {}, "pattern": {} } });
+    let uri = json!({ "type": "object", "properties": { "uri": {} } });
     let types = json!({ "type": "object", "properties": { "value": {}, "type": {}, "hint": {} } });
     let tools = [
         ("secret", &none),
         ("page", &none),
         ("send", &any),
         ("keep", &any),
+        ("my_send", &any),
         ("call_tool", &named),
         ("extract", &types),
+        ("read_resource", &uri),
+        ("read_output", &output),
     ];
     let tools = tools.map(|(name, schema)| (name.to_owned(), schema.clone())).to_vec();
     let mut fake = Fake { tools, asked: Vec::new() };
     let globals = ["URL", "URLSearchParams", "TextEncoder", "btoa", "setTimeout", "tools", "len"];
-    let globals = [&globals[..], &["structuredClone", "range"]].concat();
+    let globals = [&globals[..], &["structuredClone", "range", "Buffer"]].concat();
     let modules = [
         MODULES,
-        &["dataclasses", "functools", "io", "csv", "html", "html.parser", "traceback", "operator"],
+        &[
+            "crypto",
+            "dataclasses",
+            "functools",
+            "io",
+            "csv",
+            "html",
+            "html.parser",
+            "traceback",
+            "operator",
+        ],
     ]
     .concat();
     let checked = check(language, script, &globals, &modules, &mut fake);
@@ -65,11 +81,28 @@ pub(super) fn reaches(language: Language, script: &str) -> bool {
 }
 
 fn is_sent(flow: &str) -> bool {
-    flow.starts_with("secret>send.") || flow.starts_with("secret>*.")
+    ["secret>send.", "secret>my_send.", "secret>*."].iter().any(|start| flow.starts_with(start))
 }
 
 /// In each script the secret reaches what is sent.
 const CARRIED_TS: &[&str] = &[
+    "const s = await secret({}); await tools.my.send({ body: s });",
+    "const s = await secret({}); const m = tools.my; await m.send({ body: s });",
+    "const s = await secret({}); const { send: f } = tools.my as any; await f({ body: s });",
+    "const s = await secret({}); const k = ['s', 'end'].join(''); await (tools.my as any)[k]({ body: s });",
+    "const s = await secret({}); let t: any = tools; for (const k of ['my', 'send']) t = t[k]; await t({ body: s });",
+    "const s = await secret({}); const n = 'my_send'; await (globalThis as any)[n]({ body: s });",
+    "async () => { const s = await secret({}); await send({ body: s }); }",
+    "export default async function () { const s = await secret({}); await send({ body: s }); }",
+    "async function main() { const s = await secret({}); await send({ body: s }); }",
+    "const s = await secret({}); class A { accessor x: any = ''; } const a = new A(); a.x = s; await send({ body: a.x });",
+    "import { createHash } from 'node:crypto'; const s = await secret({}); await send({ body: createHash('md5').update(s).digest('hex') });",
+    "const { createHash } = require('crypto'); const s = await secret({}); await send({ body: createHash('md5').update(s).digest('hex') });",
+    "const s = await secret({}); await send({ body: JSON.parse(s) });",
+    "const p = await page({}); const q = JSON.parse(p); q.x = await secret({}); await send({ body: p });",
+    "const s = await secret({}); const b = Buffer.alloc(9); b.subarray(0).write(s.text); await send({ body: b.toString() });",
+    "const s = await secret({}); const b = Buffer.alloc(9); const v = b.slice(0, 4); v[0] = s.n; await send({ body: b.toString('hex') });",
+    "const s = await secret({}); await send({ body: Buffer.concat([Buffer.from(s.text)]).toString('base64') });",
     "const s = await secret({}); let m = ''; try { await keep({ body: s }); } catch (e) { m = e.message; } await send({ body: m });",
     "const s = await secret({}); let m = ''; try { await tools[s.name]({}); } catch (e) { m = e.message; } await send({ body: m });",
     "const s = await secret({}); const it: any = { next: () => ({ value: s, done: false }) }; const [a] = Iterator.from(it) as any; await send({ body: a });",
@@ -524,6 +557,41 @@ fn two_calls_of_a_tool_are_two_origins() {
         let line = |call: u32| flow.calls[call as usize].line;
         let lines: Vec<_> = flow.flows.iter().map(|it| (line(it.from), line(it.to))).collect();
         assert_eq!(lines, [(2, 3)], "{script}");
+    }
+}
+
+#[test]
+fn what_is_read_in_a_script_is_data_of_a_call() {
+    for (language, script, expected) in [
+        (
+            TypeScript,
+            "const r = await read_resource('a:b'); await send({ body: r.text });",
+            "read_resource>send.body",
+        ),
+        (
+            TypeScript,
+            "const o = await read_output('out_1', 5); await send({ body: o.text.length });",
+            "read_output>send.body",
+        ),
+        (
+            TypeScript,
+            "const o = await read_output({ id: 'out_1' }); await send({ body: o.text });",
+            "read_output>send.body",
+        ),
+        (
+            TypeScript,
+            "const s = await secret({}); await read_resource(`a:${s.id}`);",
+            "secret>read_resource.uri",
+        ),
+        (Python, "r = await read_resource('a:b')\nawait send(body=r)", "read_resource>send.body"),
+        (
+            Python,
+            "s = await secret()\nr = await read_resource(uri=s['id'])\nawait send(body=r)",
+            "secret>read_resource.uri",
+        ),
+    ] {
+        let found = flows(language, script);
+        assert!(found.iter().any(|flow| flow == expected), "{script}: {found:?}");
     }
 }
 

@@ -336,3 +336,42 @@ fn functions_of_the_host_are_awaited() {
     let dropped = fake.check(Language::Python, "show({'type': 'text', 'text': 'x'})");
     assert_eq!(dropped.findings[0].hint.as_deref(), Some("write `await show(…)`"));
 }
+
+/// What one language refuses, the other refuses too.
+#[test]
+fn unknown_arguments_are_refused_as_in_typescript() {
+    use serde_json::Value;
+    let closed = json!({"type": "object", "properties": {"limit": {"type": "integer"}}, "additionalProperties": false});
+    let open = json!({"type": "object", "properties": {"limit": {"type": "integer"}}});
+    let none = json!({"type": "object", "additionalProperties": false});
+    let found = |schema: &Value, language: Language, source: &str| -> Vec<String> {
+        let checked = Fake::with("tool", schema.clone()).check(language, source);
+        checked.findings.iter().map(|it| format!("{:?} {}", it.severity, it.message)).collect()
+    };
+    for schema in [&closed, &open, &none] {
+        for (python, typescript) in [
+            ("await tool(limit=1, foo=2)", "await tool({ limit: 1, foo: 2 });"),
+            ("await tool(limit=1, limits=2)", "await tool({ limit: 1, limits: 2 });"),
+            ("await tool(foo=2)", "await tool({ foo: 2 });"),
+            ("await tool(limt=2)", "await tool({ limt: 2 });"),
+            (
+                "x = await tool(limit=1, foo=None)\nprint(x)",
+                "const x = await tool({ limit: 1, foo: null }); console.log(x);",
+            ),
+            (
+                "a = {'limit': 1}\nx = await tool(**a, foo=2)\nprint(x)",
+                "const a: any = { limit: 1 }; const x = await tool({ ...a, foo: 2 }); console.log(x);",
+            ),
+        ] {
+            let expected: Vec<String> = found(schema, Language::TypeScript, typescript)
+                .into_iter()
+                .filter(|it| !it.contains("not returned"))
+                .collect();
+            assert_eq!(found(schema, Language::Python, python), expected, "{schema}\n{python}");
+        }
+    }
+    assert_eq!(
+        found(&closed, Language::Python, "await tool(limit=1, foo=2)"),
+        ["Error `tool` has no parameter `foo`"]
+    );
+}

@@ -23,7 +23,7 @@ const body = await fetch("https://example.com");
 return isues;
 "#;
     insta::assert_snapshot!(rendered(Language::TypeScript, source), @r#"
-    1:1 there is no module `zod`: a script has none
+    1:1 there is no module `zod`
       | import { z } from "zod";
       | ^
       = all tools are functions already: call them without an import; what a library would do, write yourself

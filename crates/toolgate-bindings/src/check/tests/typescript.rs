@@ -26,7 +26,7 @@ fn correct_scripts_have_no_findings() {
         "async function main() { await notes_clear(); }\nawait main();",
         "['a'].forEach(async owner => { await github_list_issues({ owner, repo: 'b' }); });",
         "const args = { owner: 'a', repo: 'b' }; await github_list_issues(args);",
-        "const rest = {}; await github_list_issues({ owner: 'a', ...rest });",
+        "const rest: any = {}; await github_list_issues({ owner: 'a', ...rest });",
         "const k = 'repo'; await github_list_issues({ owner: 'a', [k]: 'b' });",
         "const a = []; await github_list_issues(...a);",
         "await github_list_issues({ owner: 'a', repo: `b${1}`, state: 'open', labels: ['x'], page: 2 });",
@@ -34,7 +34,7 @@ fn correct_scripts_have_no_findings() {
         "await github_create_issue({ title: 'x', body: null });",
         "await github_create_issue({ title: 'x', anything: 1 });",
         "await shop_buy({ lines: [{ sku: 'a', count: 1 }], payment: { kind: 'cash' }, meta: { a: 1 } });",
-        "await shop_buy({ lines: [...[]] });",
+        "const l: any = []; await shop_buy({ lines: [...l] });",
         "const github_list_issues = async (a: any) => a; github_list_issues(1);",
         "function notes_clear(a: number) {} notes_clear(1);",
         "const results = ['x'].map(get_team_members as any); return results;",
@@ -71,6 +71,16 @@ fn correct_scripts_have_no_findings() {
         "declare const helper: any;\nreturn typeof helper;",
         "#!/usr/bin/env deno\nawait notes_clear();",
         "export async function main() { await notes_clear(); }\nawait main();",
+        "return await tools.github.list_issues({ owner: 'a', repo: 'b' });",
+        "return await tools['github'].list_issues({ owner: 'a', repo: 'b' });",
+        "return tools.notes_list.name + typeof tools.notes_list.call;",
+        "const n = 'notes_list'; return await globalThis[n]({ limit: 1 });",
+        "import { createHash } from 'node:crypto'; return createHash('md5').update('x').digest('hex');",
+        "import { setTimeout as sleep } from 'node:timers/promises'; await sleep(5);",
+        "import crypto, { type Hash } from 'crypto'; const h: Hash = crypto.createHash('md5'); return h;",
+        "const { createHash } = require('crypto'); return createHash('md5');",
+        "const c = await import('node:crypto'); return c.randomUUID();",
+        "class A { accessor x = 1; static accessor y: number; } return new A().x;",
         "const t = notes_list({}) as Promise<any>; return (await t)!.x;",
         "try { await notes_clear(); } catch { console.log('no'); } finally { }",
         "await github_list_issues({ owner: 'a', repo: 'b' } as any);",
@@ -116,22 +126,30 @@ fn tools_that_do_not_exist() {
         ("const issues = []; return isues.length;", &["1 `isues` is not defined"]),
         ("return undefinedThing;", &["1 `undefinedThing` is not defined"]),
         ("await fetch('https://x');", &["1 a script has no network"]),
-        ("const fs = require('fs');", &["1 a script has no modules"]),
+        ("const fs = require('fs');", &["1 a script has no modules but some of Node"]),
         (
             "console.log(Deno.env.get('X'));",
             &["1 a script has no files, no processes and no environment"],
         ),
-        (
-            "import axios from 'axios';\naxios.get('x');",
-            &["1 there is no module `axios`: a script has none"],
-        ),
+        ("import axios from 'axios';\naxios.get('x');", &["1 there is no module `axios`"]),
         (
             "import { github_list_issues } from './tools';\nawait github_list_issues({ owner: 'a', repo: 'b' });",
-            &["1 there is no module `./tools`: a script has none"],
+            &["1 there is no module `./tools`"],
         ),
-        ("const m = await import('fs'); return m;", &["1 a script has no modules"]),
-        ("export default async function () { }", &["1 a script exports nothing"]),
-        ("const a = 1; export { a };", &["1 a script exports nothing"]),
+        (
+            "const m = await import('fs'); return m;",
+            &["1 a script has no modules but some of Node"],
+        ),
+        ("export * from 'fs';", &["1 a script has no modules but some of Node"]),
+        ("export { a } from './a';", &["1 a script has no modules but some of Node"]),
+        ("import { readFile } from 'node:fs';", &["1 there is no module `node:fs`"]),
+        ("const fs = require('node:fs');", &["1 a script has no modules but some of Node"]),
+        ("return Temporal.Now.instant();", &["1 there is no `Temporal`"]),
+        ("await tools.github.list_isues({});", &["1 there is no tool `github_list_isues`"]),
+        (
+            "await tools['github']['list_issues']({ owner: 'a' });",
+            &["1 `github_list_issues` needs `repo`"],
+        ),
         ("print('x')", &["1 there is no `print`"]),
     ]);
 }
@@ -270,10 +288,25 @@ fn arguments_that_do_not_fit() {
             &["1 `github_list_issues` needs `repo`"],
         ),
         (
-            "const x = { ...{}, owner: 1 }; await github_list_issues({ ...x, owner: 1 });",
+            "const x: any = { owner: 1 }; await github_list_issues({ ...x, owner: 1 });",
             &["1 `owner` takes a string, not a number"],
         ),
-        ("await github_list_issues({ owner: 1, ...{} });", &[]),
+        ("const x: any = {}; await github_list_issues({ owner: 1, ...x });", &[]),
+        (
+            "const x = {}; await github_list_issues({ owner: 1, ...x });",
+            &["1 `github_list_issues` needs `repo`", "1 `owner` takes a string, not a number"],
+        ),
+        ("if (false) { await github_list_issues({}); }", &[]),
+        ("return 1; await github_list_issues({});", &[]),
+        (
+            "const r = await notes_list({}); return r.structuredContent;",
+            &["1? the result of `notes_list` may have no `structuredContent`"],
+        ),
+        (
+            "const r = await notes_list({}); return r.content[0].text;",
+            &["1? the result of `notes_list` may have no `content`"],
+        ),
+        ("const r = await notes_list({}); return r.content;", &[]),
         (
             "declare function notes_list(args?: { limit?: number }): Promise<unknown>;\nawait notes_list({ limit: 'x' });",
             &["2 `limit` takes an integer, not a string"],
@@ -356,7 +389,9 @@ fn a_last_value_that_is_not_returned() {
     };
     for source in [
         "const x = await notes_list({});\nx.items",
-        "await notes_list({});",
+        "const x = await notes_list({});\nx.items.map((item) => item.id)",
+        "const x = await notes_list({});\nJSON.stringify(x)",
+        "const x = await notes_list({});\nx ? x.items : []",
         "const x = 1;\n({ x })",
         "async function main() { return await notes_list({}); }\nawait main();",
         "(async () => { return (() => 1)(); })();",
@@ -374,6 +409,16 @@ fn a_last_value_that_is_not_returned() {
         "[1].forEach((x) => x);",
         "void notes_clear();",
         "const x = await notes_list({});",
+        // What a call is made for is not known.
+        "await notes_clear({});",
+        "notes_clear({}).then((done) => done);",
+        "await tools.notes_clear({});",
+        "const x = notes_clear({});\nawait x;",
+        "await Promise.all([1, 2].map((id) => notes_clear({})));",
+        "const x = 1;\nx && await notes_clear({});",
+        "const seen = new Map();\nseen.set(1, 2);",
+        "async function main() { await notes_clear({}); }\nawait main();",
+        "(async () => { await notes_clear({}); })();",
         "",
     ] {
         assert!(!is_warned(source), "{source}");
@@ -398,4 +443,112 @@ fn python_is_recognised() {
     }
     let checked = Fake::new().check(Language::TypeScript, "const a = ;");
     assert_eq!(checked.findings[0].hint, None);
+}
+
+/// The source that runs, on one line.
+fn source(script: &str) -> String {
+    let checked = Fake::new().check(Language::TypeScript, script);
+    assert!(!checked.has_errors(), "{script}\n{:#?}", checked.findings);
+    checked.source
+}
+
+#[test]
+fn a_script_that_is_a_function_is_called() {
+    for (script, expected) in [
+        ("async () => { return 1; }", "return(async () => { return 1; })()"),
+        ("(async () => {\n  return 1;\n})", "return((async () => {\n  return 1;\n}))()"),
+        ("async function () { return 1; };", "return(async function () { return 1; })();"),
+        ("() => 1", "return(() => 1)()"),
+        ("async (tools) => await tools.x()", "return(async (tools) => await tools.x())(tools)"),
+        (
+            "async function main() { return 1; }",
+            "async function main() { return 1; };return main();",
+        ),
+        ("const main = async () => 1;", "const main = async () => 1;;return main();"),
+        (
+            "async function main() { return helper(); }\nfunction helper() { return 1; }",
+            "async function main() { return helper(); }\nfunction helper() { return 1; };return main();",
+        ),
+        (
+            "export default async function () { return 1; }",
+            "var $main=     async function () { return 1; };return $main();",
+        ),
+        (
+            "export default async function go() { return 1; }",
+            "               async function go() { return 1; };return go();",
+        ),
+        ("export default () => 1;", "var $main=     () => 1;;return $main();"),
+        (
+            "const a = 1;\nexport default { a };",
+            "const a = 1;\nvar $main=     { a };;return typeof $main===\"function\"?$main():$main;",
+        ),
+        (
+            "export async function main() { return 1; }",
+            "       async function main() { return 1; };return main();",
+        ),
+        ("export const run = async () => 1", "       const run = async () => 1;return run();"),
+        (
+            "function f() { return 1 }\nexport { f as default };",
+            "function f() { return 1 }\n;                       ;return typeof f===\"function\"?f():f;",
+        ),
+        // These are scripts already: a function that nothing calls may be meant to stay so.
+        (
+            "const r = await notes_list({}); const clear = () => notes_clear();",
+            "const r = await _0        ({}); const clear = () => _1         ();",
+        ),
+        (
+            "async function main() { return 1; }\nawait main();",
+            "async function main() { return 1; }\nawait main();",
+        ),
+        ("(async () => 1)();", "(async () => 1)();"),
+        ("const f = () => 1; return f();", "const f = () => 1; return f();"),
+        ("function f(x) { return x; }", "function f(x) { return x; }"),
+        (
+            "export const a = 1; export { a as b }; return a;",
+            "       const a = 1; ;                  return a;",
+        ),
+    ] {
+        assert_eq!(source(script), expected, "{script}");
+    }
+    // The findings have the positions of the script.
+    let checked = Fake::new().check(Language::TypeScript, "async () => { return await nope_x(); }");
+    insta::assert_snapshot!(checked.findings[0], @r"
+    1:28 there is no tool `nope_x`
+      | async () => { return await nope_x(); }
+      |                            ^
+      = `await search_tools({ query })` finds tools
+    ");
+}
+
+#[test]
+fn modules_and_accessors_become_plain_javascript() {
+    for (script, expected) in [
+        (
+            "import { createHash as h, randomUUID } from 'node:crypto';\nreturn h;",
+            ";const { \"createHash\": h, \"randomUUID\": randomUUID } = process.getBuiltinModule(\"crypto\");\nreturn h;",
+        ),
+        (
+            "import * as c from 'crypto'; return c;",
+            ";const c = process.getBuiltinModule(\"crypto\"); return c;",
+        ),
+        ("import 'node:buffer'; return 1;", "; return 1;"),
+        (
+            "const c = require('node:crypto'); return c;",
+            "const c = process.getBuiltinModule(\"crypto\"); return c;",
+        ),
+        (
+            "return await import('crypto');",
+            "return await Promise.resolve(process.getBuiltinModule(\"crypto\"));",
+        ),
+        (
+            "class A { private accessor x: number = 1; }\nreturn 1;",
+            "class A { #accessor0 = 1;; get x() { return this.#accessor0; } set x(value) { this.#accessor0 = value; } }\nreturn 1;",
+        ),
+        (
+            "class A { static accessor 'a b'; }\nreturn 1;",
+            "class A { static #accessor0; static get 'a b'() { return this.#accessor0; } static set 'a b'(value) { this.#accessor0 = value; } }\nreturn 1;",
+        ),
+    ] {
+        assert_eq!(source(script), expected, "{script}");
+    }
 }

@@ -3,7 +3,7 @@
 use oxc_ast::ast::{Argument, CallExpression, Expression, IdentifierReference};
 use oxc_span::GetSpan;
 
-use super::{ParsedScript, TypeScriptCall, literals::Literals};
+use super::{ParsedScript, values::Values};
 use crate::check::{
     CheckSeverity, Language,
     finding::FindingCollector,
@@ -41,26 +41,74 @@ impl Callee {
             Expression::Identifier(identifier) if is_free(identifier, script) => {
                 Some(Self::at(identifier.name.as_str(), identifier.span.start, CalleePath::Name))
             }
-            Expression::StaticMemberExpression(member) => {
-                let path = path_through(&member.object, script)?;
-                Some(Self::at(member.property.name.as_str(), member.property.span.start, path))
-            }
-            Expression::ComputedMemberExpression(member) => {
-                let path = path_through(&member.object, script)?;
-                match member.expression.get_inner_expression() {
-                    Expression::StringLiteral(name) => {
-                        Some(Self::at(name.value.as_str(), name.span.start, path))
-                    }
-                    _ => None,
+            callee => {
+                let (object, name, offset) = named_part(callee)?;
+                if let Some(path) = path_through(object, script) {
+                    return Some(Self::at(name, offset, path));
                 }
+                let name = name_of_server_tool(object, name, script)?;
+                Some(Self::at(&name, offset, CalleePath::Tools))
             }
-            _ => None,
         }
     }
 
     fn at(name: &str, offset: u32, path: CalleePath) -> Self {
         Self { name: name.to_owned(), offset: offset as usize, path }
     }
+}
+
+/// The object, name and position of `object.name` or `object["name"]`.
+pub(super) fn named_part<'e, 'a>(
+    expression: &'e Expression<'a>,
+) -> Option<(&'e Expression<'a>, &'e str, u32)> {
+    match expression.get_inner_expression() {
+        Expression::StaticMemberExpression(member) => {
+            Some((&member.object, member.property.name.as_str(), member.property.span.start))
+        }
+        Expression::ComputedMemberExpression(member) => {
+            match member.expression.get_inner_expression() {
+                Expression::StringLiteral(name) => {
+                    Some((&member.object, name.value.as_str(), name.span.start))
+                }
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// What every function has: no parts of a server.
+const FUNCTION_PARTS: &[&str] = &[
+    "apply",
+    "arguments",
+    "bind",
+    "call",
+    "caller",
+    "catch",
+    "constructor",
+    "finally",
+    "length",
+    "name",
+    "prototype",
+    "then",
+    "toJSON",
+    "toString",
+    "valueOf",
+];
+
+/// The tool of `tools.server.tool`, if `object` is `tools.server`.
+pub(super) fn name_of_server_tool(
+    object: &Expression<'_>,
+    name: &str,
+    script: &ParsedScript<'_, '_>,
+) -> Option<String> {
+    let (tools, server, _) = named_part(object)?;
+    let is_tools = path_through(tools, script) == Some(CalleePath::Tools);
+    if !is_tools || FUNCTION_PARTS.contains(&name) {
+        return None;
+    }
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    Some(format!("{server}_{name}").replace(|c| !is_part(c), "_"))
 }
 
 pub(super) fn is_free(identifier: &IdentifierReference<'_>, script: &ParsedScript<'_, '_>) -> bool {
@@ -81,28 +129,33 @@ fn path_through(object: &Expression<'_>, script: &ParsedScript<'_, '_>) -> Optio
     }
 }
 
-/// Checks the arguments of a call.
-pub(super) fn check(
-    call: &TypeScriptCall<'_, '_>,
-    script: &ParsedScript<'_, '_>,
+/// Checks the arguments of a call of a tool. `offset` is the position of its name.
+pub(super) fn check<'a>(
+    tool: &ToolSignature,
+    call: &CallExpression<'a>,
+    offset: usize,
+    values: &Values<'_, 'a>,
     tools: &ToolTable,
     report: &mut FindingCollector<'_>,
 ) {
-    let Some(tool) = tools.tool(&call.callee.name) else { return };
-    let given = &call.expression.arguments;
-    if given.iter().any(Argument::is_spread) {
+    let given = &call.arguments;
+    let is_dead = values.conditions.is_dead(call.span.start);
+    if given.iter().any(Argument::is_spread) || is_dead {
         return;
     }
-    let offset = call.callee.offset;
-    if takes_positions(&tool.name) {
-        check_positions(tool, call, script, tools, report);
+    let literal = given.first().and_then(Argument::as_expression);
+    let literal = literal.map(|expression| values.read(expression));
+    let is_object = literal.is_some_and(|first| matches!(first.kind, LiteralKind::Object { .. }));
+    // Those whose first argument is a text also take one object, as the meta-tool does.
+    if takes_positions(&tool.name) && !(is_object && tool.name != "extract") {
+        check_positions(tool, call, offset, values, tools, report);
         return;
     }
     let literal = match given.first() {
         None => no_arguments(offset),
         Some(first) => {
             let Some(expression) = first.as_expression() else { return };
-            Literals::new(script).read(expression)
+            values.read(expression)
         }
     };
     if let Some(second) = given.get(1) {
@@ -122,15 +175,22 @@ pub(super) fn check(
         LiteralKind::Undefined => no_arguments(offset),
         _ => literal,
     };
-    match literal.kind {
-        LiteralKind::Unknown | LiteralKind::Undefined => {}
-        LiteralKind::Object { .. } => {
-            check_arguments(tool, &literal, offset, Language::TypeScript, &tools.budget, report);
+    let check = |literal: &Literal, report: &mut FindingCollector<'_>| {
+        check_arguments(tool, literal, offset, Language::TypeScript, &tools.budget, report);
+    };
+    match &literal.kind {
+        LiteralKind::Unknown | LiteralKind::Undefined | LiteralKind::Promise(_) => {}
+        LiteralKind::Object { .. } | LiteralKind::OneOf(_) => check(&literal, report),
+        LiteralKind::Each(all) => {
+            let objects = all.iter().filter(|one| matches!(one.kind, LiteralKind::Object { .. }));
+            objects.for_each(|one| check(one, report));
         }
         LiteralKind::Null
         | LiteralKind::Boolean(_)
         | LiteralKind::Number(_)
+        | LiteralKind::SomeNumber
         | LiteralKind::Text(_)
+        | LiteralKind::ListOf(_)
         | LiteralKind::Array { .. } => {
             let message = format!("`{}` takes one object", cut(&tool.name));
             report.error(literal.offset, message, usage(tool));
@@ -139,15 +199,16 @@ pub(super) fn check(
 }
 
 /// Checks arguments that are passed by position.
-fn check_positions(
+fn check_positions<'s, 'a>(
     tool: &ToolSignature,
-    call: &TypeScriptCall<'_, '_>,
-    script: &ParsedScript<'_, '_>,
+    call: &CallExpression<'a>,
+    offset: usize,
+    values: &Values<'s, 'a>,
     tools: &ToolTable,
     report: &mut FindingCollector<'_>,
 ) {
     let mut entries = LiteralEntries::default();
-    for (index, argument) in call.expression.arguments.iter().enumerate() {
+    for (index, argument) in call.arguments.iter().enumerate() {
         let Some(expression) = argument.as_expression() else { return };
         let at = argument.span().start as usize;
         let Some(name) = tool.parameters.get(index) else {
@@ -161,13 +222,12 @@ fn check_positions(
             report.error(at, message, Some(format!("write `{}({shown})`", tool.name)));
             return;
         };
-        let value = Literals::new(script).read(expression);
+        let value = values.read(expression);
         if !matches!(value.kind, LiteralKind::Undefined) {
             entries.push(LiteralEntry { key: name.clone(), offset: at, value });
         }
     }
-    let offset = call.callee.offset;
-    let arguments = Literal { offset, kind: entries.finish() };
+    let arguments = Literal::new(offset, entries.finish());
     check_arguments(tool, &arguments, offset, Language::TypeScript, &tools.budget, report);
 }
 

@@ -3,16 +3,16 @@
 use oxc_ast::{
     AstKind,
     ast::{
-        ArrayExpression, ArrayExpressionElement, BinaryExpression, Expression, ObjectExpression,
-        ObjectPropertyKind, Program, PropertyKind, Statement, TemplateLiteral, UnaryExpression,
-        VariableDeclarationKind,
+        ArrayExpression, ArrayExpressionElement, BinaryExpression, CallExpression, ChainElement,
+        Expression, ObjectExpression, ObjectPropertyKind, Program, PropertyKind, Statement,
+        TemplateLiteral, UnaryExpression, VariableDeclarationKind,
     },
 };
 use oxc_semantic::NodeId;
 use oxc_span::GetSpan;
-use oxc_syntax::operator::{BinaryOperator, UnaryOperator};
+use oxc_syntax::operator::{BinaryOperator, LogicalOperator, UnaryOperator};
 
-use super::{ParsedScript, calls::is_free};
+use super::{ParsedScript, calls::is_free, values::Values};
 use crate::check::{
     CheckSeverity,
     finding::FindingCollector,
@@ -23,27 +23,60 @@ use crate::check::{
 /// Reads literals of one script.
 pub(super) struct Literals<'s, 'a> {
     script: &'s ParsedScript<'s, 'a>,
+    /// Knows the values of expressions that are no literals.
+    values: Option<&'s Values<'s, 'a>>,
     depth: usize,
 }
 
 impl<'s, 'a> Literals<'s, 'a> {
+    /// Reads only literals, and constants that are one.
     pub(super) fn new(script: &'s ParsedScript<'s, 'a>) -> Self {
-        Self { script, depth: 0 }
+        Self { script, values: None, depth: 0 }
     }
 
-    pub(super) fn read(&self, expression: &Expression<'_>) -> Literal {
+    /// Reads what is known of any expression.
+    pub(super) fn following(
+        script: &'s ParsedScript<'s, 'a>,
+        values: &'s Values<'s, 'a>,
+        depth: usize,
+    ) -> Self {
+        Self { script, values: Some(values), depth }
+    }
+
+    pub(super) fn read(&self, expression: &Expression<'a>) -> Literal {
         let offset = expression.span().start as usize;
         if self.depth > MAX_DEPTH {
             return Literal::unknown(offset);
         }
-        Literal { offset, kind: self.kind(expression) }
+        if let Some(values) = self.values
+            && let Some(followed) = values.follow(expression, self.depth)
+        {
+            return Literal { offset, ..followed };
+        }
+        Literal::new(offset, self.kind(expression))
+    }
+
+    /// Whether a condition is always true or always false.
+    pub(super) fn truth(&self, test: &Expression<'a>) -> Option<bool> {
+        if let Expression::UnaryExpression(unary) = test.get_inner_expression()
+            && unary.operator == UnaryOperator::LogicalNot
+        {
+            return self.truth(&unary.argument).map(|truth| !truth);
+        }
+        match self.read(test).kind {
+            LiteralKind::Boolean(truth) => truth,
+            LiteralKind::Number(number) => Some(number != 0.0),
+            LiteralKind::Text(content) => content.map(|content| !content.is_empty()),
+            LiteralKind::Null => Some(false),
+            _ => None,
+        }
     }
 
     fn deeper(&self) -> Self {
-        Self { script: self.script, depth: self.depth + 1 }
+        Self { script: self.script, values: self.values, depth: self.depth + 1 }
     }
 
-    fn kind(&self, expression: &Expression<'_>) -> LiteralKind {
+    fn kind(&self, expression: &Expression<'a>) -> LiteralKind {
         match expression.get_inner_expression() {
             Expression::NullLiteral(_) => LiteralKind::Null,
             Expression::BooleanLiteral(literal) => LiteralKind::Boolean(Some(literal.value)),
@@ -114,7 +147,7 @@ impl<'s, 'a> Literals<'s, 'a> {
         }
     }
 
-    fn unary(&self, unary: &UnaryExpression<'_>) -> LiteralKind {
+    fn unary(&self, unary: &UnaryExpression<'a>) -> LiteralKind {
         match (unary.operator, self.deeper().read(&unary.argument).kind) {
             (UnaryOperator::UnaryNegation, LiteralKind::Number(value)) => {
                 LiteralKind::number(-value)
@@ -127,28 +160,40 @@ impl<'s, 'a> Literals<'s, 'a> {
         }
     }
 
-    fn binary(&self, binary: &BinaryExpression<'_>) -> LiteralKind {
+    fn binary(&self, binary: &BinaryExpression<'a>) -> LiteralKind {
         if binary.operator.is_compare() || binary.operator.is_equality() {
             return LiteralKind::Boolean(None);
         }
         if binary.operator != BinaryOperator::Addition {
-            return LiteralKind::Unknown;
+            // A number, or a BigInt, which is written as one.
+            return match self.values {
+                Some(_) => LiteralKind::SomeNumber,
+                None => LiteralKind::Unknown,
+            };
         }
-        let is_text =
-            |side: &Expression<'_>| matches!(self.deeper().read(side).kind, LiteralKind::Text(_));
-        if is_text(&binary.left) || is_text(&binary.right) {
-            LiteralKind::Text(None)
-        } else {
-            LiteralKind::Unknown
+        let (left, right) = (self.deeper().read(&binary.left), self.deeper().read(&binary.right));
+        let is_number =
+            |side: &Literal| matches!(side.kind, LiteralKind::Number(_) | LiteralKind::SomeNumber);
+        match (&left.kind, &right.kind) {
+            (LiteralKind::Text(_), _) | (_, LiteralKind::Text(_)) => LiteralKind::Text(None),
+            _ if is_number(&left) && is_number(&right) => LiteralKind::SomeNumber,
+            _ => LiteralKind::Unknown,
         }
     }
 
-    fn array(&self, array: &ArrayExpression<'_>) -> LiteralKind {
+    fn array(&self, array: &ArrayExpression<'a>) -> LiteralKind {
         let mut complete = true;
         let mut items = Vec::new();
         for element in &array.elements {
             match element {
-                ArrayExpressionElement::SpreadElement(_) => complete = false,
+                ArrayExpressionElement::SpreadElement(spread) => {
+                    match self.followed(&spread.argument).map(|value| value.kind) {
+                        Some(LiteralKind::Array { items: more, complete: true }) => {
+                            items.extend(more.iter().cloned());
+                        }
+                        _ => complete = false,
+                    }
+                }
                 // JSON writes null for it.
                 ArrayExpressionElement::Elision(_) => {
                     items.push(Literal::unknown(element.span().start as usize));
@@ -156,16 +201,16 @@ impl<'s, 'a> Literals<'s, 'a> {
                 _ => items.extend(element.as_expression().map(|item| self.deeper().read(item))),
             }
         }
-        LiteralKind::Array { items, complete }
+        LiteralKind::array(items, complete)
     }
 
-    fn object(&self, object: &ObjectExpression<'_>) -> LiteralKind {
+    fn object(&self, object: &ObjectExpression<'a>) -> LiteralKind {
         let mut entries = LiteralEntries::default();
         for property in &object.properties {
             let property = match property {
                 ObjectPropertyKind::ObjectProperty(property) => property,
-                ObjectPropertyKind::SpreadProperty(_) => {
-                    entries.push_unknown();
+                ObjectPropertyKind::SpreadProperty(spread) => {
+                    self.spread(&spread.argument, &mut entries);
                     continue;
                 }
             };
@@ -191,6 +236,48 @@ impl<'s, 'a> Literals<'s, 'a> {
     }
 }
 
+impl<'a> Literals<'_, 'a> {
+    /// The value of an expression, if values are followed.
+    fn followed(&self, expression: &Expression<'a>) -> Option<Literal> {
+        self.values.map(|_| self.deeper().read(expression))
+    }
+
+    /// Adds the entries of an object that is spread into another.
+    fn spread(&self, argument: &Expression<'a>, entries: &mut LiteralEntries) {
+        // What a test decides about: `...(x && { … })`.
+        let inner = argument.get_inner_expression();
+        if let Expression::LogicalExpression(logical) = inner
+            && logical.operator == LogicalOperator::And
+            && let Some(Literal { kind: LiteralKind::Object { entries: more, complete }, .. }) =
+                self.followed(&logical.right)
+        {
+            entries.push_possible(&more, complete);
+            return;
+        }
+        match self.followed(argument).map(|value| value.kind) {
+            Some(LiteralKind::Object { entries: more, complete }) => {
+                if !complete {
+                    entries.push_unknown();
+                }
+                more.iter().cloned().for_each(|entry| entries.push(entry));
+            }
+            Some(LiteralKind::Each(all)) => {
+                for one in all.iter() {
+                    match &one.kind {
+                        LiteralKind::Object { entries: more, complete } => {
+                            entries.push_possible(more, *complete);
+                        }
+                        LiteralKind::Undefined | LiteralKind::Null => {}
+                        _ => entries.push_unknown(),
+                    }
+                }
+            }
+            Some(LiteralKind::Undefined | LiteralKind::Null) => {}
+            _ => entries.push_unknown(),
+        }
+    }
+}
+
 fn template_text(template: &TemplateLiteral<'_>) -> Option<String> {
     match template.quasis.as_slice() {
         [only] if template.expressions.is_empty() && !only.lone_surrogates => {
@@ -201,7 +288,7 @@ fn template_text(template: &TemplateLiteral<'_>) -> Option<String> {
 }
 
 /// The message about a last line with a value that is not returned.
-pub(in crate::check) const NOT_RETURNED: &str = "this value is not returned";
+pub const NOT_RETURNED: &str = "this value is not returned";
 
 /// Warns if a script produces no output and ends with an expression, as in a console. Scripts with
 /// errors are skipped.
@@ -211,7 +298,7 @@ pub(super) fn check_value(
     report: &mut FindingCollector<'_>,
 ) {
     let Some(Statement::ExpressionStatement(last)) = program.body.last() else { return };
-    if report.has_errors() || !is_value(&last.expression) || has_output(script) {
+    if report.has_errors() || !is_value(&last.expression, script) || has_output(script) {
         return;
     }
     let hint = "a script's value is what it returns: write `return …`".to_owned();
@@ -219,24 +306,144 @@ pub(super) fn check_value(
     report.add(CheckSeverity::Warning, offset, NOT_RETURNED.to_owned(), Some(hint));
 }
 
-/// Whether an expression may be intended as the result.
-fn is_value(expression: &Expression<'_>) -> bool {
+/// Methods and functions that are called for their value only.
+const PURE: &[&str] = &[
+    "Boolean",
+    "Number",
+    "Object",
+    "String",
+    "abs",
+    "at",
+    "ceil",
+    "charAt",
+    "concat",
+    "endsWith",
+    "entries",
+    "every",
+    "filter",
+    "find",
+    "findIndex",
+    "findLast",
+    "flat",
+    "flatMap",
+    "floor",
+    "from",
+    "fromEntries",
+    "includes",
+    "indexOf",
+    "join",
+    "keys",
+    "map",
+    "match",
+    "matchAll",
+    "max",
+    "min",
+    "padEnd",
+    "padStart",
+    "parse",
+    "parseFloat",
+    "parseInt",
+    "reduce",
+    "repeat",
+    "replace",
+    "replaceAll",
+    "round",
+    "slice",
+    "some",
+    "split",
+    "startsWith",
+    "stringify",
+    "structuredClone",
+    "substring",
+    "toFixed",
+    "toISOString",
+    "toLowerCase",
+    "toSorted",
+    "toString",
+    "toUpperCase",
+    "trim",
+    "values",
+];
+
+/// Whether an expression may be intended as the result. A call of a tool may be meant for its effect.
+fn is_value(expression: &Expression<'_>, script: &ParsedScript<'_, '_>) -> bool {
     match expression.get_inner_expression() {
-        Expression::AssignmentExpression(_) | Expression::UpdateExpression(_) => false,
+        Expression::AssignmentExpression(_)
+        | Expression::UpdateExpression(_)
+        | Expression::NewExpression(_)
+        | Expression::TaggedTemplateExpression(_) => false,
         Expression::UnaryExpression(unary) => {
             !matches!(unary.operator, UnaryOperator::Void | UnaryOperator::Delete)
         }
-        Expression::CallExpression(call) => match call.callee.get_inner_expression() {
-            Expression::StaticMemberExpression(member) => {
-                !matches!(member.property.name.as_str(), "forEach" | "push")
-            }
-            Expression::Identifier(name) => {
-                !matches!(name.name.as_str(), "setTimeout" | "setInterval" | "queueMicrotask")
-            }
+        Expression::AwaitExpression(awaited) => match awaited.argument.get_inner_expression() {
+            call @ Expression::CallExpression(_) => is_value(call, script),
+            _ => false,
+        },
+        Expression::LogicalExpression(logical) => is_value(&logical.right, script),
+        Expression::ConditionalExpression(choice) => {
+            is_value(&choice.consequent, script) && is_value(&choice.alternate, script)
+        }
+        Expression::CallExpression(call) => has_value(call, script),
+        Expression::ChainExpression(chain) => match &chain.expression {
+            ChainElement::CallExpression(call) => has_value(call, script),
             _ => true,
         },
         _ => true,
     }
+}
+
+/// Whether a call is made for its value: of a function of the script that returns one, or of one that
+/// has no effect.
+fn has_value(call: &CallExpression<'_>, script: &ParsedScript<'_, '_>) -> bool {
+    match call.callee.get_inner_expression() {
+        Expression::StaticMemberExpression(member) => {
+            PURE.binary_search(&member.property.name.as_str()).is_ok()
+        }
+        Expression::Identifier(name) if is_free(name, script) => {
+            PURE.binary_search(&name.name.as_str()).is_ok()
+        }
+        Expression::Identifier(name) => {
+            let scoping = script.semantic.scoping();
+            let symbol = name.reference_id.get().map(|id| scoping.get_reference(id).symbol_id());
+            let Some(symbol) = symbol.flatten() else { return false };
+            let nodes = script.semantic.nodes();
+            match nodes.kind(scoping.symbol_declaration(symbol)) {
+                AstKind::Function(function) => returns(function.span, script),
+                AstKind::VariableDeclarator(variable) => {
+                    variable.init.as_ref().is_some_and(|init| is_returning(init, script))
+                }
+                _ => false,
+            }
+        }
+        other => is_returning(other, script),
+    }
+}
+
+/// Whether an expression is a function that returns a value.
+fn is_returning(expression: &Expression<'_>, script: &ParsedScript<'_, '_>) -> bool {
+    match expression.get_inner_expression() {
+        Expression::FunctionExpression(function) => returns(function.span, script),
+        Expression::ArrowFunctionExpression(arrow) => {
+            arrow.body.as_expression().is_some() || returns(arrow.span, script)
+        }
+        _ => false,
+    }
+}
+
+/// Whether the function at this place returns a value.
+fn returns(function: oxc_span::Span, script: &ParsedScript<'_, '_>) -> bool {
+    let nodes = script.semantic.nodes();
+    let is_its = |id: NodeId| {
+        let kinds = nodes.ancestor_kinds(id).take(MAX_STEPS);
+        let functions = kinds.filter(|kind| {
+            matches!(kind, AstKind::Function(_) | AstKind::ArrowFunctionExpression(_))
+        });
+        functions.map(|kind| kind.span()).next() == Some(function)
+    };
+    nodes.iter().any(|node| match node.kind() {
+        AstKind::ReturnStatement(returned) => returned.argument.is_some() && is_its(node.id()),
+        _ => false,
+    })
 }
 
 /// Whether a script returns, prints or emits something, or exits.

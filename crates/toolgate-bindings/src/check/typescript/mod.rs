@@ -1,11 +1,15 @@
 //! Checks TypeScript and JavaScript scripts.
 
+mod annotations;
 mod calls;
+mod entry;
 mod literals;
 mod names;
 mod promises;
+mod reads;
 mod strip;
 mod translate;
+mod values;
 
 use std::collections::HashSet;
 
@@ -18,11 +22,10 @@ use oxc_parser::{ParseOptions, Parser, ParserReturn};
 use oxc_semantic::{NodeId, Reference, Semantic, SemanticBuilder, SymbolId};
 use oxc_span::{GetSpan as _, SourceType, Span};
 
-use self::calls::Callee;
-#[cfg(test)]
-pub(super) use self::literals::NOT_RETURNED;
+pub use self::literals::NOT_RETURNED;
+use self::{calls::Callee, values::Values};
 use super::{
-    Language, LanguageCheck,
+    Language, LanguageCheck, ModuleShape,
     finding::FindingCollector,
     flow,
     lookup::{Lookup, ToolTable},
@@ -36,11 +39,36 @@ const MAX_SYNTAX_ERRORS: usize = 3;
 pub(super) fn check(
     text: &str,
     globals: &[&str],
+    modules: &[&str],
     lookup: &mut dyn Lookup,
     report: &mut FindingCollector<'_>,
 ) -> Option<LanguageCheck> {
     let allocator = Allocator::default();
     let parsed = parse(&allocator, text);
+    let is_read = !parsed.panicked && parsed.diagnostics.is_empty();
+    let meant = match is_read {
+        true => entry::meant(&parsed.program, text),
+        false => entry::nameless(text).filter(|meant| parses(&meant.text)),
+    };
+    let Some(meant) = meant else {
+        return check_parsed(text, &parsed, globals, modules, lookup, report);
+    };
+    report.inserted = meant.inserted;
+    let allocator = Allocator::default();
+    let parsed = parse(&allocator, &meant.text);
+    let mut checked = check_parsed(&meant.text, &parsed, globals, modules, lookup, report)?;
+    checked.source.get_or_insert(meant.text);
+    Some(checked)
+}
+
+fn check_parsed(
+    text: &str,
+    parsed: &ParserReturn<'_>,
+    globals: &[&str],
+    modules: &[&str],
+    lookup: &mut dyn Lookup,
+    report: &mut FindingCollector<'_>,
+) -> Option<LanguageCheck> {
     if parsed.panicked || !parsed.diagnostics.is_empty() {
         let hint = other_language(text);
         for error in parsed.diagnostics.iter().take(MAX_SYNTAX_ERRORS) {
@@ -74,13 +102,14 @@ pub(super) fn check(
         return None;
     }
     let script = ParsedScript::new(&built.semantic);
-    names::check_modules(&parsed.program, &script, report);
-    let mut names = names::collect(&script, globals);
+    names::check_modules(&parsed.program, &script, modules, report);
+    let mut names = names::collect(&script, globals, modules);
     let hidings = literals::collect_hidings(&script);
     names.mentions.extend(hidings.iter().map(|hiding| hiding.name.clone()));
     let knowledge = NameContext {
         language: Language::TypeScript,
         advice: names::advice,
+        modules: &[],
         own: built.semantic.scoping().symbol_names().collect(),
     };
     let tools = ToolTable::look_up(&names.names_to_look_up(&knowledge), lookup);
@@ -88,18 +117,32 @@ pub(super) fn check(
     report_hiding_variables(&hidings, &tools, report);
     let own: Vec<&TypeScriptCall<'_, '_>> =
         script.calls.iter().filter(|call| tools.tool(&call.callee.name).is_some()).collect();
-    for call in &own {
-        calls::check(call, &script, &tools, report);
+    let values = Values::new(&script, &tools);
+    for node in script.semantic.nodes().iter() {
+        if let AstKind::CallExpression(call) = node.kind()
+            && let Some(tool) = values.tool_of(call)
+        {
+            let name = Callee::of(call, &script).map(|callee| callee.offset);
+            let offset = name.unwrap_or(call.span.start as usize);
+            calls::check(tool, call, offset, &values, &tools, report);
+        }
     }
+    reads::check(&script, &values, report);
     promises::check(&own, &script, report);
     literals::check_value(&parsed.program, &script, report);
     let analysis = flow::analyse(translate::translate(&parsed.program, &script), &tools, text);
     Some(LanguageCheck {
-        source: strip::strip(&parsed.program, text, &analysis.marks),
+        source: strip::strip(
+            &parsed.program,
+            text,
+            &analysis.marks,
+            &names::module_calls(&script, modules),
+        ),
         tools: tools.used(names.tool_names()),
         flow: analysis.flow,
         flow_steps: analysis.steps,
         places: analysis.marks.into_iter().map(|mark| mark.place).collect(),
+        module: ModuleShape::default(),
     })
 }
 

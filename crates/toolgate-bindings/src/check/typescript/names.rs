@@ -33,7 +33,11 @@ const ALWAYS: &[&str] = &[
 ];
 
 /// Collects the names that the script does not declare.
-pub(super) fn collect(script: &ParsedScript<'_, '_>, globals: &[&str]) -> UndeclaredNames {
+pub(super) fn collect(
+    script: &ParsedScript<'_, '_>,
+    globals: &[&str],
+    modules: &[&str],
+) -> UndeclaredNames {
     let mut names = UndeclaredNames::default();
     for (text, references) in &script.references {
         let text = *text;
@@ -43,12 +47,16 @@ pub(super) fn collect(script: &ParsedScript<'_, '_>, globals: &[&str]) -> Undecl
                 continue;
             }
             name.is_intentional |= reference.is_write();
+            if text == "require" && required(script, reference.node_id(), modules).is_some() {
+                continue;
+            }
             add_use(&mut name, script, reference.node_id());
             if text == TOOLS {
                 names.mentions.extend(mentioned(script, reference.node_id()));
             }
         }
-        if name.is_used() || name.is_intentional {
+        // A call that loads a module is no use that has to be reported.
+        if name.is_used() || name.is_intentional || text == "require" {
             names.free.insert(text.to_owned(), name);
         }
     }
@@ -117,10 +125,67 @@ fn add_use(name: &mut UndeclaredName, script: &ParsedScript<'_, '_>, node: NodeI
     name.add(span.start as usize, role);
 }
 
+/// The module of a source such as `node:crypto`, if there is one.
+fn module<'m>(source: &Expression<'_>, modules: &[&'m str]) -> Option<&'m str> {
+    match source.get_inner_expression() {
+        Expression::StringLiteral(source) => known_module(source.value.as_str(), modules),
+        _ => None,
+    }
+}
+
+fn known_module<'m>(source: &str, modules: &[&'m str]) -> Option<&'m str> {
+    let name = source.strip_prefix("node:").unwrap_or(source);
+    modules.iter().copied().find(|module| *module == name)
+}
+
+/// The module and the position of `require("module")`, if `node` is that `require`.
+fn required<'m>(
+    script: &ParsedScript<'_, '_>,
+    node: NodeId,
+    modules: &[&'m str],
+) -> Option<(&'m str, oxc_span::Span)> {
+    let nodes = script.semantic.nodes();
+    match nodes.parent_kind(node) {
+        AstKind::CallExpression(call) if call.callee.span() == nodes.kind(node).span() => {
+            let source = call.arguments.first()?.as_expression()?;
+            Some((module(source, modules)?, call.span))
+        }
+        _ => None,
+    }
+}
+
+/// The calls of `require` and `import` that load a module, with what stands in their places.
+pub(super) fn module_calls(
+    script: &ParsedScript<'_, '_>,
+    modules: &[&str],
+) -> Vec<(oxc_span::Span, String)> {
+    let mut calls = Vec::new();
+    for (name, references) in &script.references {
+        if *name == "require" {
+            let found = references.iter().filter_map(|it| required(script, it.node_id(), modules));
+            calls.extend(found.map(|(module, span)| (span, loaded_module(module))));
+        }
+    }
+    for node in script.semantic.nodes().iter() {
+        if let AstKind::ImportExpression(import) = node.kind()
+            && let Some(module) = module(&import.source, modules)
+        {
+            calls.push((import.span, format!("Promise.resolve({})", loaded_module(module))));
+        }
+    }
+    calls
+}
+
+/// What loads a module at run time.
+pub(super) fn loaded_module(module: &str) -> String {
+    format!("process.getBuiltinModule({})", serde_json::Value::from(module))
+}
+
 /// Reports imports, exports and decorators.
 pub(super) fn check_modules(
     program: &Program<'_>,
     script: &ParsedScript<'_, '_>,
+    modules: &[&str],
     report: &mut FindingCollector<'_>,
 ) {
     for statement in &program.body {
@@ -128,20 +193,18 @@ pub(super) fn check_modules(
             Statement::ImportDeclaration(import)
                 if import.import_kind == ImportOrExportKind::Value =>
             {
+                if known_module(&import.source.value, modules).is_some() {
+                    continue;
+                }
                 let name = cut(&import.source.value);
-                (format!("there is no module `{name}`: a script has none"), NO_IMPORT)
+                (format!("there is no module `{name}`"), NO_IMPORT)
             }
             Statement::TSImportEqualsDeclaration(_) => (NO_MODULES.to_owned(), NO_IMPORT),
-            Statement::ExportNamedDeclaration(export)
-                if export.export_kind == ImportOrExportKind::Type =>
-            {
-                continue;
+            Statement::ExportFromDeclaration(_) | Statement::ExportAllDeclaration(_) => {
+                (NO_MODULES.to_owned(), NO_IMPORT)
             }
-            Statement::ExportNamedDeclaration(_)
-            | Statement::ExportDefaultDeclaration(_)
-            | Statement::ExportFromDeclaration(_)
-            | Statement::ExportAllDeclaration(_)
-            | Statement::TSExportAssignment(_) => {
+            // Those that remain cannot be understood as the value of the script.
+            Statement::ExportDefaultDeclaration(_) | Statement::TSExportAssignment(_) => {
                 ("a script exports nothing".to_owned(), RETURN_A_VALUE)
             }
             _ => continue,
@@ -150,7 +213,9 @@ pub(super) fn check_modules(
     }
     for node in script.semantic.nodes().iter() {
         let (message, hint) = match node.kind() {
-            AstKind::ImportExpression(_) => (NO_MODULES, NO_IMPORT),
+            AstKind::ImportExpression(import) if module(&import.source, modules).is_none() => {
+                (NO_MODULES, NO_IMPORT)
+            }
             AstKind::Decorator(_) => {
                 ("decorators are not understood", "call the function yourself")
             }
@@ -160,7 +225,7 @@ pub(super) fn check_modules(
     }
 }
 
-const NO_MODULES: &str = "a script has no modules";
+const NO_MODULES: &str = "a script has no modules but some of Node";
 const NO_IMPORT: &str = "all tools are functions already: call them without an import; what a \
                          library would do, write yourself";
 const RETURN_A_VALUE: &str = "end with `return` and the value";
@@ -176,9 +241,11 @@ pub(super) fn advice(name: &str, _: &NameRole) -> Option<Advice> {
         "Deno" | "Bun" => (true, SYSTEM, PROCESS),
         "fs" | "child_process" | "os" => (false, SYSTEM, CALL_A_TOOL),
         "path" => (false, NO_MODULES, "write the path as text"),
-        "Buffer" => {
-            (false, "there is no `Buffer`", "use `TextEncoder`, `TextDecoder`, `btoa` and `atob`")
-        }
+        "Temporal" => (
+            false,
+            "there is no `Temporal`",
+            "use `Date` and `Intl.DateTimeFormat` with a `timeZone`",
+        ),
         "window" | "document" | "localStorage" | "sessionStorage" | "alert" | "prompt"
         | "navigator" => {
             (false, "a script runs in no browser", "`return` the result, or `console.log` it")

@@ -37,7 +37,7 @@ async fn a_command_that_is_missing() {
      notes   ready       4       4         0  2025-11-25
      other   failed      0       0         0              the command `no-such-command-anywhere` was not found; install it, or write its full path as `command`
 
-    A session of all clients is direct: 231 tokens fit into the 10,000 allowed.
+    A session of all clients is direct: 620 tokens fit into the 10,000 allowed.
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
@@ -58,7 +58,7 @@ async fn a_command_that_is_missing() {
      notes   ready         4       4         0  2025-11-25
      other   unusable                                       `mcpServers.other` has neither a `command` nor a `url`; add the `command` that starts the server, or the `url` where it runs
 
-    A session of all clients is direct: 231 tokens fit into the 10,000 allowed.
+    A session of all clients is direct: 620 tokens fit into the 10,000 allowed.
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
@@ -73,7 +73,7 @@ async fn a_command_that_is_missing() {
      notes   ready       4       4         0  2025-11-25
      other   failed      0       0         0              its working directory /no/such/folder does not exist; correct `cwd` of the server
 
-    A session of all clients is direct: 231 tokens fit into the 10,000 allowed.
+    A session of all clients is direct: 620 tokens fit into the 10,000 allowed.
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
@@ -90,7 +90,7 @@ async fn a_variable_that_is_not_set() {
      notes   ready         4       4         0  2025-11-25
      other   unusable                                       `mcpServers.other.env.TOKEN` needs the environment variable `TOOLGATE_TEST_NOT_SET`, which is not set; set `TOOLGATE_TEST_NOT_SET`, or write `${TOOLGATE_TEST_NOT_SET:-default}`
 
-    A session of all clients is direct: 231 tokens fit into the 10,000 allowed.
+    A session of all clients is direct: 620 tokens fit into the 10,000 allowed.
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
@@ -109,7 +109,7 @@ async fn a_wrong_url() {
      notes   ready         4       4         0  2025-11-25
      other   unusable                                       `mcpServers.other.url` is not a URL that begins with `http://` or `https://`; write the whole URL, such as `https://example.com/mcp`
 
-    A session of all clients is direct: 231 tokens fit into the 10,000 allowed.
+    A session of all clients is direct: 620 tokens fit into the 10,000 allowed.
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
@@ -134,7 +134,7 @@ async fn a_closed_port() {
      notes   ready       4       4         0  2025-11-25
      other   failed      0       0         0              nothing answers at http://127.0.0.1:PORT/mcp: Connection refused (os error 111); start the server, or correct its `url`
 
-    A session of all clients is direct: 231 tokens fit into the 10,000 allowed.
+    A session of all clients is direct: 620 tokens fit into the 10,000 allowed.
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
@@ -155,7 +155,7 @@ async fn a_server_that_requires_a_login_and_a_web_server() {
      notes   ready       4       4         0  2025-11-25
      other   failed      0       0         0              http://127.0.0.1:PORT/mcp asks for authorization (401); add or correct the `Authorization` header under `headers` of the server
 
-    A session of all clients is direct: 231 tokens fit into the 10,000 allowed.
+    A session of all clients is direct: 620 tokens fit into the 10,000 allowed.
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
@@ -169,7 +169,7 @@ async fn a_server_that_requires_a_login_and_a_web_server() {
      notes   ready       4       4         0  2025-11-25
      other   failed      0       0         0              http://127.0.0.1:PORT/elsewhere answered HTTP 404; check `url` and `headers` of the server
 
-    A session of all clients is direct: 231 tokens fit into the 10,000 allowed.
+    A session of all clients is direct: 620 tokens fit into the 10,000 allowed.
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
@@ -194,7 +194,7 @@ async fn schemas_that_cannot_be_used() {
                                                          the arguments of `other_invalid_pattern` cannot be checked, because its schema is broken ("([unclosed" is not a "regex"); the server has to mend it, or set `validateArguments: false` for the tool to call it unchecked
                                                          the arguments of `other_dangling_reference` cannot be checked, because its schema is broken (Pointer '/$defs/absent' does not exist); the server has to mend it, or set `validateArguments: false` for the tool to call it unchecked
 
-    A session of all clients is direct: 374 tokens fit into the 10,000 allowed.
+    A session of all clients is direct: 763 tokens fit into the 10,000 allowed.
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
@@ -225,7 +225,7 @@ async fn costs_of_servers_that_did_not_connect() {
      all servers        4     231       0.1 %
      a session now      4     235       0.1 %
 
-    A session is direct: 231 tokens fit into the 10,000 allowed.
+    A session is direct: 620 tokens fit into the 10,000 allowed.
     --- stderr
     error: server `other` is not counted: the command `no-such-command-anywhere` was not found
       hint: install it, or write its full path as `command`

@@ -103,10 +103,6 @@ async fn a_run_that_runs_is_not_run_twice() {
     insta::assert_snapshot!(text(&resumed).replace(&id, "ID"), @r#"
     ToolError: the outcome of this call is unknown: it was sent before the run was interrupted; it is not repeated
       at line 1, column 38: await kit_add({ a: 1, b: 1 }); await kit_sleep({ ms: 60000 });
-    1:32 warning: this value is not returned
-      | await kit_add({ a: 1, b: 1 }); await kit_sleep({ ms: 60000 });
-      |                                ^
-      = a script's value is what it returns: write `return …`
     Calls completed: kit_add.
     Failed: kit_sleep.
       kit_sleep({"ms":60000}): the outcome of this call is unknown: it was sent before the run was interrupted; it is not repeated

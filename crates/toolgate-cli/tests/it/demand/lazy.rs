@@ -6,7 +6,7 @@ use toolgate_testkit::{Builtin, Fixture};
 use super::{logged, starts};
 use crate::{
     fixtures::{notes, weather},
-    support::{META, Workplace, call, call_through, entry, list, names, text, until},
+    support::{DIRECT_META, META, Workplace, call, call_through, entry, list, names, text, until},
     typist::agree,
 };
 
@@ -98,7 +98,8 @@ async fn a_small_lazy_set_is_direct_and_has_enable_server() {
     let lazy = json!({ "notes": { "command": "nothing-of-this-name", "lazy": true } });
     let workplace = Workplace::new(&json!({ "mcpServers": lazy }));
     let mut gateway = workplace.connect(&[]).await;
-    assert_eq!(names(&list(&mut gateway).await), SERVERS);
+    let listed = list(&mut gateway).await;
+    assert_eq!(names(&listed), [&DIRECT_META[..], &SERVERS].concat());
     let failed = call(&mut gateway, "enable_server", json!({ "name": "notes" })).await;
     assert_eq!(failed["isError"], true);
     insta::assert_snapshot!(text(&failed), @"Server notes is enabled and could not be connected: the command `nothing-of-this-name` was not found; install it, or write its full path as `command`.");
@@ -109,7 +110,7 @@ async fn a_small_lazy_set_is_direct_and_has_enable_server() {
      server  state  tools  loaded  deferred  protocol  remarks
      notes   idle       0       0         0            lazy: connected when needed
 
-    A session of all clients is direct: 0 tokens fit into the 10,000 allowed.
+    A session of all clients is direct: 610 tokens fit into the 10,000 allowed.
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr

@@ -173,7 +173,7 @@ async fn a_person_enables_a_server_of_the_registry_in_one_step() {
      server               state  tools  loaded  deferred  protocol  remarks
      io.github.acme/sums  idle       0       0         0            lazy: connected when needed
 
-    A session of all clients is direct: 0 tokens fit into the 10,000 allowed.
+    A session of all clients is direct: 610 tokens fit into the 10,000 allowed.
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr

@@ -5,7 +5,7 @@ use toolgate_testkit::{Builtin, Fixture, HttpAnswers, HttpOptions, RawClient, wi
 
 use crate::{
     fixtures::kit,
-    support::{Workplace, call_through, entry, entry_with, text, until},
+    support::{Workplace, call, call_through, entry, entry_with, text, until},
 };
 
 fn workplace() -> Workplace {
@@ -113,8 +113,15 @@ async fn ids_are_returned_unchanged_and_large_arguments_arrive_whole() {
         assert!(answer["result"]["tools"].is_array());
     }
     let message = "größer ".repeat(300_000);
+    let code = "return (await kit_echo({ message: 'größer '.repeat(300000) })).message.length";
+    let result = call(&mut client, "run_code", json!({ "code": code })).await;
+    assert!(text(&result).starts_with(&message.chars().count().to_string()), "{result}");
     let result = call_through(&mut client, "kit_echo", json!({ "message": message })).await;
-    assert_eq!(result["structuredContent"]["message"], message);
+    assert_eq!(result.get("isError"), None);
+    let bytes = json!({ "message": message }).to_string().len();
+    let id = text(&result).split("id: \"").nth(1).unwrap().split('"').next().unwrap();
+    let end = call(&mut client, "read_output", json!({ "id": id, "offset": bytes })).await;
+    assert_eq!(text(&end), format!("[the end; {bytes} bytes in all]"));
 }
 
 #[tokio::test]

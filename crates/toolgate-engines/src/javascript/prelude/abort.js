@@ -21,23 +21,20 @@
 
     addEventListener(type, listener, options = {}) {
       if (typeof listener !== "function" && typeof listener?.handleEvent !== "function") return;
-      const list = this.#listeners.get(type) ?? [];
-      if (!list.some((entry) => entry.listener === listener)) {
-        list.push({ listener, once: Boolean(options?.once) });
-      }
-      this.#listeners.set(type, list);
+      const known = this.#listeners.get(type) ?? new Map();
+      if (!known.has(listener)) known.set(listener, Boolean(options?.once));
+      this.#listeners.set(type, known);
     }
 
     removeEventListener(type, listener) {
-      const list = this.#listeners.get(type) ?? [];
-      this.#listeners.set(type, list.filter((entry) => entry.listener !== listener));
+      this.#listeners.get(type)?.delete(listener);
     }
 
     dispatchEvent(event) {
       event.target = this;
       const handler = this[`on${event.type}`];
       if (typeof handler === "function") handler.call(this, event);
-      for (const { listener, once } of [...(this.#listeners.get(event.type) ?? [])]) {
+      for (const [listener, once] of [...(this.#listeners.get(event.type) ?? [])]) {
         if (once) this.removeEventListener(event.type, listener);
         if (typeof listener === "function") listener.call(this, event);
         else listener.handleEvent(event);

@@ -1,7 +1,7 @@
 // Tools as functions.
 (function (host, shared) {
   "use strict";
-  const { hidden, own, isArray, create, wellFormed } = shared;
+  const { hidden, own, isArray, create, wellFormed, replace, exec } = shared;
   const { Proxy, TypeError } = globalThis;
   const reject = Promise.reject.bind(Promise);
 
@@ -30,6 +30,16 @@
       }
       return invoke("extract", "", place, [{ value, type, hint: inputs[2] ?? undefined }]);
     },
+    // These also take one object.
+    read_resource: (place, inputs) => {
+      const given = typeof inputs[0] === "string" ? { uri: inputs[0] } : inputs[0];
+      return invoke("read_resource", "read_resource(uri)", place, [given]);
+    },
+    read_output: (place, inputs) => {
+      const [id, offset, pattern] = [inputs[0], inputs[1], inputs[2]];
+      const given = typeof id === "string" ? { id, offset: offset ?? 0, pattern: pattern ?? undefined } : id;
+      return invoke("read_output", "read_output(id, offset, pattern)", place, [given]);
+    },
   };
   const makeFunction = (name, example, place) => {
     const several = positional[name];
@@ -44,15 +54,37 @@
   const others = create(null);
   // Asked for by the language itself, not by a script that wants a tool.
   const passive = { __proto__: null, then: 1, toJSON: 1, constructor: 1, toString: 1, valueOf: 1 };
+  const find = (name) => known[name] ?? (others[name] ??= named(name));
+  // A name that the script computes may be that of a server: `tools.server.tool(…)`.
+  const named = (name) =>
+    new Proxy(makeFunction(name, `${name}({ … })`, null), {
+      __proto__: null,
+      get(target, part) {
+        if (typeof part === "symbol" || part in target || part in passive) return target[part];
+        return find(replace(wellFormed(`${name}_${part}`), /\W/g, "_"));
+      },
+    });
   const tools = new Proxy(known, {
     __proto__: null,
     get(target, name) {
       if (typeof name === "symbol" || name in passive) return undefined;
-      const exposed = wellFormed(name);
-      return target[exposed] ?? (others[exposed] ??= makeFunction(exposed, `${exposed}({ … })`, null));
+      return find(wellFormed(name));
     },
   });
   hidden(globalThis, "tools", tools);
+
+  // For scripts with `globalThis[name]`: a name like that of a tool is one, unless it is defined.
+  host.internal("openGlobal", () => {
+    const exposed = /^[A-Za-z][A-Za-z0-9]*_\w+$/;
+    const global = new Proxy(globalThis, {
+      __proto__: null,
+      get(target, name) {
+        const isTool = typeof name === "string" && !(name in target) && exec(exposed, name) !== null;
+        return isTool ? find(name) : target[name];
+      },
+    });
+    hidden(globalThis, "globalThis", global);
+  });
 
   host.internal("define", (name, example) => {
     const made = makeFunction(name, example, null);

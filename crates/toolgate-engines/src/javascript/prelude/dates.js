@@ -4,7 +4,9 @@
   const { Date, RangeError, TypeError, Number, String, Math } = globalThis;
   const locales = shared.locales();
   const zones = shared.zones();
+  const { UnsupportedError } = shared;
 
+  const OFFSET_OF_UTC = { __proto__: null, shortOffset: "GMT+0", longOffset: "GMT+00:00" };
   const two = (value) => String(value).padStart(2, "0");
   const dateFields = ["weekday", "year", "month", "day"];
   const timeFields = ["hour", "minute", "second", "fractionalSecondDigits"];
@@ -22,11 +24,6 @@
     medium: { hour: "numeric", minute: "2-digit", second: "2-digit" },
     short: { hour: "numeric", minute: "2-digit" },
   };
-  const halfDays = /^(en(-(US|AU|NZ|CA|IN|PH|SG))?|hi(-.*)?|es-(US|MX|CO)|ar(-.*)?|ko(-.*)?)$/;
-  const shortYears = /^(en(-(US|AU|NZ|IN))?|de|es|it|ja|ko)(-|$)/;
-  const at = { __proto__: null, en: " at ", de: " um ", fr: " à ", es: " a las ", it: " alle ore ", nl: " om ", pt: " às " };
-  const shortHours = /^(es|ja|ca|da-)/;
-
   /** Fields from the options, or those that a method means where there are none. */
   const fieldsOf = (locale, options, wanted, usual) => {
     const fields = {};
@@ -41,8 +38,14 @@
         return found;
       };
       const date = { ...style(dateStyles, "dateStyle") };
-      if (options.dateStyle === "short" && !shortYears.test(locale)) date.year = "numeric";
-      if (options.dateStyle === "medium" && locale.startsWith("de")) date.day = date.month = "2-digit";
+      if (options.dateStyle === "short") {
+        date.pattern = locales.dates(locale).short;
+        if (!/yy/.test(date.pattern)) date.year = "numeric";
+      }
+      if (options.dateStyle === "medium" && locales.dates(locale).medium !== undefined) {
+        date.pattern = locales.dates(locale).medium;
+        date.month = "numeric";
+      }
       return { ...date, ...style(timeStyles, "timeStyle") };
     }
     for (const name of [...dateFields, ...timeFields, "timeZoneName"]) {
@@ -63,35 +66,49 @@
     #zone;
     #halfDay;
     #styled;
+    #local;
 
     constructor(requested, options = {}, wanted = "any", usual = "date") {
       if (options === null) throw new TypeError("options is null");
-      this.#locale = locales.choose(requested);
+      this.#locale = locales.choose(requested, "dates");
+      this.#local = locales.dates(this.#locale);
+      for (const name of ["era", "dayPeriod", "calendar", "numberingSystem"]) {
+        const plain = { calendar: "gregory", numberingSystem: "latn" };
+        if (options[name] !== undefined && options[name] !== plain[name]) throw new UnsupportedError(`the option ${name} of dates is not available here`);
+      }
       this.#zone = zones.find(options.timeZone);
       this.#fields = fieldsOf(this.#locale, options, wanted, usual);
       this.#styled = options.dateStyle;
+      const { month, weekday, timeZoneName } = this.#fields;
+      const isWritten = weekday !== undefined || (month !== undefined && !/^(numeric|2-digit)$/.test(month)) || options.dateStyle !== undefined;
+      if (this.#local.numeric && isWritten) {
+        throw new UnsupportedError(`written dates of ${this.#locale} are not available here: only numeric ones are`);
+      }
+      const isNamed = timeZoneName !== undefined && (!/Offset$/.test(timeZoneName) || this.#locale === "fr-FR");
+      if (isNamed) locales.american(this.#locale, "the names of time zones");
       this.#halfDay =
         options.hour12 !== undefined
           ? Boolean(options.hour12)
           : options.hourCycle !== undefined
             ? String(options.hourCycle) === "h12" || String(options.hourCycle) === "h11"
-            : halfDays.test(this.#locale);
+            : this.#local.halfDay === true;
       // As in the standard, `format` can be handed around on its own.
       shared.hidden(this, "format", (date) => this.formatToParts(date).map((part) => part.value).join(""));
     }
 
     static supportedLocalesOf(requested) {
-      return [].concat(requested ?? []);
+      return locales.supported(requested, "dates");
     }
 
     resolvedOptions() {
+      const { pattern: _, ...fields } = this.#fields;
       return {
         locale: this.#locale,
         calendar: "gregory",
         numberingSystem: "latn",
         timeZone: this.#zone.name,
         ...(this.#fields.hour !== undefined && { hourCycle: this.#halfDay ? "h12" : "h23", hour12: this.#halfDay }),
-        ...this.#fields,
+        ...fields,
       };
     }
 
@@ -111,19 +128,27 @@
     }
 
     #between() {
-      const language = this.#locale.split("-")[0];
-      if ((this.#styled === "full" || this.#styled === "long") && language in at) return at[language];
-      return ["fr", "sv", "ja", "zh", "ko", "cs", "hu"].includes(language) ? " " : ", ";
+      const { weekday, year, month, day } = this.#fields;
+      if (this.#styled === "full" || this.#styled === "long") return this.#local.at;
+      if (this.#styled === undefined && month === "long") return this.#local.at;
+      const isWeekday = weekday !== undefined && year === undefined && month === undefined && day === undefined;
+      const isTight = isWeekday && (this.#fields.minute !== undefined || this.#locale === "en-US");
+      return (isTight ? this.#local.weekdayTime : undefined) ?? this.#local.between ?? ", ";
     }
 
     #date(moment) {
       const { weekday, year, month, day } = this.#fields;
       const isText = month === "long" || month === "short" || month === "narrow";
-      const names = locales.names(this.#locale);
+      const names = locales.names(this.#local.numeric ? "en-US" : this.#locale);
       const yearText = year === "2-digit" ? two(moment.getUTCFullYear() % 100) : String(moment.getUTCFullYear());
       const dayText = day === "2-digit" ? two(moment.getUTCDate()) : String(moment.getUTCDate());
       const weekdays = weekday === "long" ? names.days : names.shortDays;
-      const weekdayText = weekday === undefined ? "" : weekday === "narrow" ? names.days[moment.getUTCDay()][0].toUpperCase() : weekdays[moment.getUTCDay()];
+      const alone = year === undefined && month === undefined && day === undefined;
+      // Beside a date, German abbreviates with a point. In Spanish, Wednesday is an X.
+      const isLone = alone && this.#fields.hour === undefined;
+      const point = names.language === "de" && weekday === "short" && !isLone ? "." : "";
+      const letter = names.language === "es" && moment.getUTCDay() === 3 ? "X" : names.days[moment.getUTCDay()][0].toUpperCase();
+      const weekdayText = weekday === undefined ? "" : weekday === "narrow" ? letter : weekdays[moment.getUTCDay()] + point;
       const part = {
         weekday: { type: "weekday", value: weekdayText },
         year: { type: "year", value: yearText },
@@ -131,19 +156,28 @@
       };
       if (isText) {
         const index = moment.getUTCMonth();
-        const monthText = month === "long" ? names.months[index] : month === "short" ? names.shortMonths[index] : names.months[index][0].toUpperCase();
+        const monthText = month === "long" ? names.months[index] : month === "short" ? (day === undefined && year === undefined ? names.bareMonths : names.shortMonths)[index] : names.months[index][0].toUpperCase();
         part.month = { type: "month", value: monthText };
         return this.#written(names.language, part);
       }
       const parts = this.#numeric(moment, part);
       if (weekday === undefined) return parts;
-      return parts.length === 0 ? [part.weekday] : [part.weekday, { type: "literal", value: ", " }, ...parts];
+      if (parts.length === 0) return [part.weekday];
+      if (year === undefined && month === undefined && this.#local.weekdayDay !== undefined) {
+        return [...this.#local.weekdayDay].reduce((made, letter) => {
+          if (letter === "w" || letter === "d") made.push(letter === "w" ? part.weekday : part.day);
+          else if (made.at(-1)?.type === "literal") made.at(-1).value += letter;
+          else made.push({ type: "literal", value: letter });
+          return made;
+        }, []);
+      }
+      return [part.weekday, { type: "literal", value: this.#local.weekdayDate ?? ", " }, ...parts];
     }
 
     /** A date with the month as a word, in the order of the language. */
     #written(language, part) {
       const { weekday, year, day } = this.#fields;
-      const american = language === "en" && !/-(GB|AU|NZ|IE|IN|ZA)$/.test(this.#locale);
+      const american = this.#locale === "en-US";
       const parts = [];
       const add = (separator, next) => {
         if (parts.length > 0) parts.push({ type: "literal", value: separator });
@@ -158,7 +192,8 @@
       }
       const de = (language === "es" && this.#fields.month === "long") || language === "pt" ? " de " : " ";
       const of = language === "de" ? ". " : de;
-      const after = language === "en" ? (this.#locale === "en-GB" ? " " : ", ") : language === "fr" || language === "it" || language === "nl" ? " " : ", ";
+      const isTight = /^(fr|it|nl)$/.test(language) || (language === "en" && year === undefined);
+      const after = isTight ? " " : ", ";
       if (day !== undefined) {
         add(after, part.day);
         parts.push({ type: "literal", value: of });
@@ -170,17 +205,22 @@
 
     #numeric(moment, part) {
       const { year, month, day } = this.#fields;
-      const pattern = locales.datePattern(this.#locale);
+      const isDayMonth = year === undefined && month !== undefined && day !== undefined;
+      const isMonthYear = day === undefined && month !== undefined && year !== undefined;
+      const own = isDayMonth ? this.#local.dayMonth : isMonthYear ? this.#local.monthYear : undefined;
+      const pattern = this.#fields.pattern ?? own ?? this.#local.pattern;
+      // In Spanish a day and a month have no zeros.
+      const isBare = isDayMonth && this.#locale === "es-ES";
       const separator = /[^ymd]+/.exec(pattern)[0];
       const suffix = /[^ymd]*$/.exec(pattern)[0];
-      const isTwo = (field, letters) => field === "2-digit" || pattern.includes(letters);
+      const isTwo = (field, letters) => !isBare && (field === "2-digit" || pattern.includes(letters));
       const parts = [];
       for (const letter of pattern.replace(/[^ymd]/g, "").replace(/(.)\1/g, "$1")) {
         if (letter === "y" && year === undefined) continue;
         if (letter === "m" && month === undefined) continue;
         if (letter === "d" && day === undefined) continue;
         if (parts.length > 0) parts.push({ type: "literal", value: separator });
-        if (letter === "y") parts.push(part.year);
+        if (letter === "y") parts.push(pattern.includes("yy") ? { type: "year", value: two(moment.getUTCFullYear() % 100) } : part.year);
         else if (letter === "m") {
           const value = moment.getUTCMonth() + 1;
           parts.push({ type: "month", value: isTwo(month, "mm") ? two(value) : String(value) });
@@ -197,13 +237,14 @@
       const { hour, minute, second, fractionalSecondDigits, timeZoneName } = this.#fields;
       const parts = [];
       const add = (type, value) => {
-        if (parts.length > 0) parts.push({ type: "literal", value: type === "fractionalSecond" ? "." : ":" });
+        const decimal = /^en/.test(this.#locale) ? "." : ",";
+        if (parts.length > 0) parts.push({ type: "literal", value: type === "fractionalSecond" ? decimal : ":" });
         parts.push({ type, value });
       };
       if (hour !== undefined) {
         const value = moment.getUTCHours();
         const shown = this.#halfDay ? value % 12 || 12 : value;
-        const isTwo = hour === "2-digit" || (!this.#halfDay && !shortHours.test(this.#locale));
+        const isTwo = hour === "2-digit" || (!this.#halfDay && !this.#local.shortHours);
         add("hour", isTwo ? two(shown) : String(shown));
       }
       const isTwo = hour !== undefined || second !== undefined;
@@ -214,12 +255,17 @@
       }
       if (hour !== undefined && this.#halfDay) {
         const half = moment.getUTCHours() < 12 ? "AM" : "PM";
-        const local = this.#locale === "en-CA" ? `${half[0].toLowerCase()}.m.` : /^en-(AU|NZ|IN|GB)$/.test(this.#locale) ? half.toLowerCase() : half;
+        const local = this.#local.halves?.[half === "AM" ? 0 : 1] ?? half;
         parts.push({ type: "literal", value: " " }, { type: "dayPeriod", value: local });
+      }
+      if (hour !== undefined && minute === undefined && !this.#halfDay && this.#local.hour !== undefined) {
+        parts.push({ type: "literal", value: this.#local.hour });
       }
       if (timeZoneName !== undefined) {
         const isOffset = timeZoneName.endsWith("Offset");
-        const name = isOffset ? zones.offsetName(this.#zone.offset(time), "GMT", timeZoneName === "longOffset") : this.#zone.short(time);
+        const offset = this.#zone.offset(time);
+        const shown = zones.offsetName(offset, "GMT", timeZoneName === "longOffset");
+        const name = isOffset ? (offset === 0 ? OFFSET_OF_UTC[timeZoneName] : shown) : this.#zone.short(time);
         if (parts.length > 0) parts.push({ type: "literal", value: " " });
         parts.push({ type: "timeZoneName", value: name });
       }
@@ -239,7 +285,8 @@
     #options;
 
     constructor(requested, options = {}) {
-      this.#locale = locales.choose(requested);
+      this.#locale = locales.choose(requested, "words");
+      locales.american(this.#locale === "en-GB" ? "en-US" : this.#locale, "relative times");
       this.#options = { numeric: options?.numeric ?? "always", style: options?.style ?? "long" };
     }
 
@@ -247,7 +294,6 @@
       return { locale: this.#locale, ...this.#options };
     }
 
-    /** In English, whatever the locale: the words of others are not known here. */
     format(input, unit) {
       const name = String(unit).replace(/s$/, "");
       if (!units.includes(name)) throw new RangeError(`Invalid unit argument for format() '${unit}'`);

@@ -5,7 +5,6 @@
   const { UnsupportedError, wellFormed, String } = shared;
   const random = Math.random;
   const floor = Math.floor;
-  const fromCodePoint = String.fromCodePoint;
 
   class TextEncoder {
     get encoding() {
@@ -13,9 +12,7 @@
     }
 
     encode(input = "") {
-      const text = wellFormed(String(input));
-      const bytes = new Uint8Array(text.length * 3);
-      return bytes.slice(0, write(text, bytes).written);
+      return host.bytesOf(wellFormed(String(input)), "utf8");
     }
 
     encodeInto(input, target) {
@@ -56,7 +53,7 @@
     #fatal;
     #keepMark;
     #name;
-    #rest = [];
+    #rest = new Uint8Array(0);
 
     constructor(label = "utf-8", options = {}) {
       const name = String(label).trim().toLowerCase();
@@ -86,54 +83,25 @@
         joined.set(this.#rest);
         joined.set(bytes, this.#rest.length);
         bytes = joined;
-        this.#rest = [];
       }
-      return this.#name === "utf-8" ? this.#utf8(bytes, Boolean(options.stream)) : latin1(bytes);
+      return this.#name === "utf-8" ? this.#utf8(bytes, Boolean(options.stream)) : shared.latin1(bytes);
     }
 
     #utf8(bytes, stream) {
-      let text = "";
-      let at = 0;
-      if (!this.#keepMark && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) at = 3;
-      while (at < bytes.length) {
-        const first = bytes[at];
-        if (first < 0x80) {
-          text += fromCodePoint(first);
-          at++;
-          continue;
-        }
-        const size = first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : first >= 0xf0 && first < 0xf5 ? 4 : 0;
-        let code = size === 0 ? 0 : first & (0x7f >> size);
-        let taken = 1;
-        while (taken < size && at + taken < bytes.length) {
-          const next = bytes[at + taken];
-          const low = taken > 1 ? 0x80 : first === 0xe0 ? 0xa0 : first === 0xf0 ? 0x90 : 0x80;
-          const high = taken > 1 ? 0xbf : first === 0xed ? 0x9f : first === 0xf4 ? 0x8f : 0xbf;
-          if (next < low || next > high) break;
-          code = (code << 6) | (next & 0x3f);
-          taken++;
-        }
-        if (size > 0 && taken === size) text += fromCodePoint(code);
-        else if (stream && size > 0 && at + taken === bytes.length) {
-          for (let kept = at; kept < bytes.length; kept++) this.#rest.push(bytes[kept]);
-          break;
-        } else {
-          if (this.#fatal) throw new TypeError("the bytes are not UTF-8");
-          text += "\ufffd";
-        }
-        at += taken;
-      }
+      const marked = !this.#keepMark && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+      const whole = marked ? bytes.subarray(3) : bytes;
+      // The start of a character at the end is kept for what comes next.
+      const rest = stream ? host.unfinished(shared.latin1(whole.subarray(-3))) : 0;
+      const end = whole.length - rest;
+      this.#rest = whole.slice(end);
+      const text = host.textOf(shared.latin1(whole.subarray(0, end)), this.#fatal ? "utf8 only" : "utf8");
+      if (text === undefined) throw new TypeError("the bytes are not UTF-8");
       return text;
     }
   }
 
-  const latin1 = (bytes) => {
-    let text = "";
-    for (let at = 0; at < bytes.length; at++) text += fromCodePoint(bytes[at]);
-    return text;
-  };
-
   const byte = () => floor(random() * 256);
+  shared.randomByte = byte;
   const hex = (value) => (value < 16 ? "0" : "") + value.toString(16);
   const crypto = {
     getRandomValues(array) {

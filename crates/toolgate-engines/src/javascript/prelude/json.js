@@ -47,6 +47,37 @@
     );
   });
 
+  // Models parse what is data already: the result of a tool, or a part of it. The language would make
+  // a text of it first.
+  const { SyntaxError, WeakSet } = globalThis;
+  const results = new WeakSet();
+  const isResult = shared.uncurry(WeakSet.prototype.has);
+  const addResult = shared.uncurry(WeakSet.prototype.add);
+  host.internal("markResult", (value) => void addResult(results, value));
+  const isData = (value) => {
+    if (shared.isArray(value)) return true;
+    const prototype = shared.getPrototypeOf(value);
+    return prototype === null || prototype === objects;
+  };
+  const objects = Object.prototype;
+  const holder = {
+    parse(text, reviver) {
+      if (typeof text === "bigint") return text;
+      if (typeof text !== "object" || text === null) return parse(text, reviver);
+      const asData = () =>
+        typeof reviver === "function" ? parse(shared.stringify(text), reviver) : text;
+      if (isResult(results, text)) return asData();
+      try {
+        return parse(text, reviver);
+      } catch (thrown) {
+        if (shared.isInstance(thrown, SyntaxError) && isData(text)) return asData();
+        throw thrown;
+      }
+    },
+  };
+  shared.defineProperty(holder.parse, "length", { __proto__: null, value: 2, configurable: true });
+  hidden(JSON, "parse", holder.parse);
+
   /** JSON with integers that a number cannot hold: those become BigInt. */
   const parseExact = (text) =>
     parse(text, (_, value, context) => {

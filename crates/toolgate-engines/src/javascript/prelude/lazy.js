@@ -6,6 +6,7 @@
   shared.inspector = once("inspect");
   shared.inspect = (value, depth) => shared.inspector().inspect(value, depth);
   lazy(globalThis, once("encoding"), ["TextEncoder", "TextDecoder", "crypto"]);
+  lazy(globalThis, once("bytes"), ["Buffer"]);
   lazy(globalThis, once("url"), ["URL", "URLSearchParams"]);
   lazy(globalThis, once("clone"), ["structuredClone"]);
   lazy(globalThis, once("abort"), ["Event", "EventTarget", "AbortController", "AbortSignal"]);
@@ -20,7 +21,7 @@
   lazy(Intl, dates, ["DateTimeFormat", "RelativeTimeFormat"]);
   lazy(Intl, texts, ["Collator", "ListFormat"]);
   shared.hidden(Intl, "getCanonicalLocales", (locales) =>
-    shared.isArray(locales) ? locales : locales === undefined ? [] : [locales],
+    (shared.isArray(locales) ? locales : locales === undefined ? [] : [locales]).map(String),
   );
   shared.hidden(Intl, Symbol.toStringTag, "Intl");
   shared.hidden(globalThis, "Intl", Intl);

@@ -5,11 +5,12 @@
   const locales = shared.locales();
   const { UnsupportedError } = shared;
 
-  const symbols = { __proto__: null, USD: "$", EUR: "€", GBP: "£", JPY: "¥", CNY: "CN¥", INR: "₹", KRW: "₩", BRL: "R$", CAD: "CA$", AUD: "A$", MXN: "MX$", NZD: "NZ$", ILS: "₪", VND: "₫", HKD: "HK$", TWD: "NT$", PHP: "₱" };
-  const localSymbols = { __proto__: null, "en-CA": "CAD", "fr-CA": "CAD", "en-AU": "AUD", "en-NZ": "NZD", "es-MX": "MXN", "ja": "JPY", "zh": "CNY" };
-  const localForms = { __proto__: null, CAD: "$", AUD: "$", NZD: "$", MXN: "$", JPY: "￥", CNY: "¥" };
+  // The shortest signs of currencies, where the locales agree on them.
+  const narrow = { __proto__: null, ARS: "$", AUD: "$", BDT: "৳", BRL: "R$", CAD: "$", CLP: "$", CNY: "¥", COP: "$", CRC: "₡", CZK: "Kč", DKK: "kr", EUR: "€", GBP: "£", GEL: "₾", HKD: "$", HUF: "Ft", IDR: "Rp", ILS: "₪", INR: "₹", ISK: "kr", JPY: "¥", KRW: "₩", KZT: "₸", MXN: "$", MYR: "RM", NGN: "₦", NZD: "$", PHP: "₱", PKR: "Rs", PLN: "zł", PYG: "₲", RUB: "₽", SEK: "kr", SGD: "$", THB: "฿", TRY: "₺", UAH: "₴", USD: "$", UYU: "$", VND: "₫", XCD: "$", ZAR: "R" };
   const currencyNames = { __proto__: null, USD: ["US dollar", "US dollars"], EUR: ["euro", "euros"], GBP: ["British pound", "British pounds"], JPY: ["Japanese yen", "Japanese yen"], CAD: ["Canadian dollar", "Canadian dollars"], AUD: ["Australian dollar", "Australian dollars"], CHF: ["Swiss franc", "Swiss francs"], INR: ["Indian rupee", "Indian rupees"], CNY: ["Chinese yuan", "Chinese yuan"] };
-  const currencyDigits = { __proto__: null, JPY: 0, KRW: 0, VND: 0, CLP: 0, ISK: 0, PYG: 0, UGX: 0, XAF: 0, XOF: 0, BHD: 3, JOD: 3, KWD: 3, OMR: 3, TND: 3 };
+  const currencyDigits = { __proto__: null };
+  for (const code of "AFN ALL BIF CLP COP DJF GNF HUF IDR IQD IRR ISK JPY KMF KPW KRW LAK LBP MGA MMK PKR PYG RWF SLL SOS SYP UGX VND VUV XAF XOF XPF YER".split(" ")) currencyDigits[code] = 0;
+  for (const code of "BHD JOD KWD LYD OMR TND".split(" ")) currencyDigits[code] = 3;
   const units = { __proto__: null, byte: "byte", kilobyte: "kB", megabyte: "MB", gigabyte: "GB", terabyte: "TB", petabyte: "PB", bit: "bit", kilobit: "kb", megabit: "Mb", gigabit: "Gb", meter: "m", kilometer: "km", centimeter: "cm", millimeter: "mm", mile: "mi", foot: "ft", inch: "in", gram: "g", kilogram: "kg", pound: "lb", ounce: "oz", liter: "L", milliliter: "mL", second: "sec", minute: "min", hour: "hr", day: "day", week: "wk", month: "mth", year: "yr", millisecond: "ms", microsecond: "μs", celsius: "°C", fahrenheit: "°F", percent: "%", degree: "deg" };
   const tight = /^(%|°C|°F)$/;
   const plural = /^(day|wk|mth|yr)$/;
@@ -78,10 +79,13 @@
 
     constructor(requested, options = {}) {
       if (options === null) throw new TypeError("options is null");
-      this.#locale = locales.choose(requested);
+      this.#locale = locales.choose(requested, "numbers");
       this.#local = locales.numbers(this.#locale);
+      if ((options.numberingSystem ?? "latn") !== "latn") throw new UnsupportedError("there are only the digits 0 to 9 here: numberingSystem is latn");
       const style = oneOf(options, "style", ["decimal", "percent", "currency", "unit"], "decimal");
       const notation = oneOf(options, "notation", ["standard", "scientific", "engineering", "compact"], "standard");
+      if (notation !== "standard") locales.american(this.#locale, "shortened and scientific numbers");
+      if (style === "unit") locales.american(this.#locale, "units");
       let currency;
       if (style === "currency") {
         if (options.currency === undefined) throw new TypeError("Currency code is required with currency style.");
@@ -124,7 +128,7 @@
     }
 
     static supportedLocalesOf(requested) {
-      return [].concat(requested ?? []);
+      return locales.supported(requested, "numbers");
     }
 
     resolvedOptions() {
@@ -147,12 +151,14 @@
       const sign = this.#sign(negative, isZero);
       if (sign === "()") return [{ type: "literal", value: "(" }, ...parts, { type: "literal", value: ")" }];
       if (sign === "") return parts;
+      const at = this.#local.signInside && options.style === "currency" ? parts.findIndex((part) => part.type === "integer") : 0;
+      if (at > 0) return [...parts.slice(0, at), { type: "minusSign", value: sign }, ...parts.slice(at)];
       return [{ type: sign === "-" ? "minusSign" : "plusSign", value: sign }, ...parts];
     }
 
     #sign(negative, isZero) {
       const { signDisplay, currencySign } = this.#options;
-      const minus = currencySign === "accounting" ? "()" : "-";
+      const minus = currencySign === "accounting" && this.#local.brackets ? "()" : "-";
       if (signDisplay === "never") return "";
       if (signDisplay === "always") return negative ? minus : "+";
       if (signDisplay === "exceptZero") return isZero ? "" : negative ? minus : "+";
@@ -216,9 +222,10 @@
         let end = whole.length;
         while (end > 0) {
           const size = indian && pieces.length > 0 ? 2 : 3;
-          pieces.unshift(whole.slice(Math.max(0, end - size), end));
+          pieces.push(whole.slice(Math.max(0, end - size), end));
           end -= size;
         }
+        pieces.reverse();
         pieces.forEach((piece, index) => {
           if (index > 0) parts.push({ type: "group", value: group });
           parts.push({ type: "integer", value: piece });
@@ -241,13 +248,13 @@
     #currency(body, value) {
       const { currency, currencyDisplay } = this.#options;
       if (currencyDisplay === "name") {
+        locales.american(this.#locale, "the names of currencies");
         const one = Math.abs(Number(value)) === 1 && !body.some((part) => part.type === "fraction");
         const name = currencyNames[currency]?.[one ? 0 : 1] ?? currency;
         return [...body, { type: "literal", value: " " }, { type: "currency", value: name }];
       }
-      const home = localSymbols[this.#locale] ?? localSymbols[this.#locale.split("-")[0]];
-      const narrow = (symbols[currency] ?? currency).replace(/^[A-Z]{1,2}(?=[$¥])/, (letters) => (letters === "R" ? letters : ""));
-      const shown = currencyDisplay === "code" ? currency : currencyDisplay === "narrowSymbol" ? narrow : home === currency ? localForms[currency] : (symbols[currency] ?? currency);
+      const own = this.#local.signs.split(" ").findLast((sign) => sign.startsWith(`${currency}:`))?.slice(4);
+      const shown = currencyDisplay === "code" ? currency : currencyDisplay === "narrowSymbol" ? (narrow[currency] ?? own ?? currency) : (own ?? currency);
       const sign = { type: "currency", value: shown };
       if (this.#local.currency === "after") return [...body, { type: "literal", value: "\u00a0" }, sign];
       const apart = this.#local.currency === "apart" || /[A-Za-z]$/.test(shown);
@@ -271,21 +278,17 @@
     }
   }
 
-  // One or other, as in English, unless the language is known to do otherwise.
-  const noPlural = ["ja", "zh", "ko", "vi", "th", "id"];
-  const zeroIsOne = ["fr", "pt", "hi"];
-  const slavic = ["ru", "uk", "be", "sr", "hr", "bs"];
   class PluralRules {
     #locale;
     #type;
 
     constructor(requested, options = {}) {
-      this.#locale = locales.choose(requested);
+      this.#locale = locales.choose(requested, "words");
       this.#type = options?.type ?? "cardinal";
     }
 
     static supportedLocalesOf(requested) {
-      return [].concat(requested ?? []);
+      return locales.supported(requested, "words");
     }
 
     resolvedOptions() {
@@ -297,22 +300,17 @@
       const language = this.#locale.split("-")[0];
       const [ten, hundred] = [value % 10, value % 100];
       if (this.#type === "ordinal") {
+        if (language === "fr") return value === 1 ? "one" : "other";
+        if (language === "it") return [8, 11, 80, 800].includes(value) ? "many" : "other";
         if (language !== "en") return "other";
         if (ten === 1 && hundred !== 11) return "one";
         if (ten === 2 && hundred !== 12) return "two";
         return ten === 3 && hundred !== 13 ? "few" : "other";
       }
-      if (noPlural.includes(language)) return "other";
-      if (zeroIsOne.includes(language)) return value < 2 ? "one" : "other";
-      if (!Number.isInteger(value)) return "other";
-      const few = ten >= 2 && ten <= 4 && !(hundred >= 12 && hundred <= 14);
-      if (slavic.includes(language)) return ten === 1 && hundred !== 11 ? "one" : few ? "few" : "many";
-      if (language === "pl") return value === 1 ? "one" : few ? "few" : "many";
-      if (language === "cs" || language === "sk") return value === 1 ? "one" : value >= 2 && value <= 4 ? "few" : "other";
-      if (["ar", "he", "lt", "lv", "ro", "cy", "ga", "sl", "mt"].includes(language)) {
-        throw new UnsupportedError(`the plural rules of ${language} are not known here: write the cases out`);
-      }
-      return value === 1 ? "one" : "other";
+      const isOne = language === "fr" || language === "pt" ? value < 2 : value === 1;
+      if (isOne) return "one";
+      const hasMillions = ["fr", "es", "it", "pt"].includes(language);
+      return hasMillions && value !== 0 && value % 1000000 === 0 ? "many" : "other";
     }
   }
 

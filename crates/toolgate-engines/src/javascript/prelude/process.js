@@ -1,7 +1,8 @@
 // As much of Node's process as scripts use to end themselves.
 (function (host, shared) {
   "use strict";
-  const { hidden, create, getDescriptor } = shared;
+  const { hidden, create, getDescriptor, replace, String } = shared;
+  const modules = shared.once("modules");
   const { Proxy, Number } = globalThis;
 
   host.internal("makeProcess", (advice) => {
@@ -10,6 +11,8 @@
       env: create(null),
       argv: [],
       exitCode: undefined,
+      // What an `import` of a module of Node becomes.
+      getBuiltinModule: (name) => modules()[replace(String(name), /^node:/, "")],
       exit(code) {
         host.exit(Number(code ?? process.exitCode ?? 0));
         // The engine is asked to stop whenever a loop has gone on for a while; nothing of the

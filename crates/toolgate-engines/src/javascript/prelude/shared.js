@@ -69,6 +69,17 @@
       configurable: true,
     });
 
+  /** Bytes as a text with a character for each of them. */
+  const { fromCharCode } = String;
+  const subarray = uncurry(Reflect.getPrototypeOf(Uint8Array.prototype).subarray);
+  shared.latin1 = (bytes) => {
+    const parts = [];
+    for (let at = 0; at < bytes.length; at += 4096) {
+      shared.push(parts, shared.apply(fromCharCode, undefined, subarray(bytes, at, at + 4096)));
+    }
+    return shared.join(parts, "");
+  };
+
   /** What a file of the prelude gives, compiled when it is first asked for. */
   shared.once = (chunk) => {
     let loaded;

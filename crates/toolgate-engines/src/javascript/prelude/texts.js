@@ -13,9 +13,11 @@
   // Letters that are no letter and an accent, and are sorted as if they were.
   const folds = { __proto__: null, ß: "ss", æ: "ae", œ: "oe", ø: "o", ł: "l", đ: "d", ð: "d", þ: "th", ı: "i" };
   const foldable = /[ßæœøłđðþı]/g;
-  const base = (text) => {
-    const lower = toLowerCase(text);
+  const base = (text, isSpanish) => {
+    let lower = toLowerCase(text);
     if (exec(ascii, lower) !== null) return lower;
+    // A letter of its own, after n.
+    if (isSpanish) lower = shared.replace(normalize(lower, "NFC"), /ñ/g, "n\uffff");
     return shared.replace(shared.replace(normalize(lower, "NFD"), marks, ""), foldable, (letter) => folds[letter]);
   };
   // Spaces, then signs, then digits, then letters.
@@ -32,6 +34,28 @@
       if (left !== right) return rank(left) - rank(right) || left - right;
     }
     return a.length - b.length;
+  };
+  // Accents in the order of the Unicode standard, from the first letter on.
+  const accents = "\u0301\u0300\u0306\u0302\u030c\u030a\u0308\u030b\u0303\u0307\u0338\u0327\u0328\u0304";
+  const accentOf = (mark) => {
+    const at = accents.indexOf(mark);
+    return at < 0 ? accents.length + mark.charCodeAt(0) : at + 1;
+  };
+  const compareAccents = (a, b) => {
+    const [x, y] = [normalize(a, "NFD"), normalize(b, "NFD")];
+    let [at, other] = [0, 0];
+    while (at < x.length || other < y.length) {
+      const isMark = (text, index) => index < text.length && /\p{M}/u.test(text[index]);
+      const [left, right] = [isMark(x, at), isMark(y, other)];
+      if (left || right) {
+        const order = (left ? accentOf(x[at]) : 0) - (right ? accentOf(y[other]) : 0);
+        if (order !== 0) return order;
+      }
+      at++;
+      other++;
+    }
+    // Letters such as ß differ from what they are sorted as.
+    return compareUnits(x, y);
   };
   const sign = (value) => (value < 0 ? -1 : value > 0 ? 1 : 0);
 
@@ -54,11 +78,12 @@
 
   const compare = (a, b, options) => {
     if (a === b) return 0;
-    const letters = options.numeric ? compareNumeric(base(a), base(b)) : compareUnits(base(a), base(b));
+    const [first, second] = [base(a, options.isSpanish), base(b, options.isSpanish)];
+    const letters = options.numeric ? compareNumeric(first, second) : compareUnits(first, second);
     if (letters !== 0 || options.sensitivity === "base") return sign(letters);
     if (options.sensitivity !== "case") {
-      const accents = compareUnits(normalize(toLowerCase(a), "NFC"), normalize(toLowerCase(b), "NFC"));
-      if (accents !== 0 || options.sensitivity === "accent") return sign(accents);
+      const order = compareAccents(toLowerCase(a), toLowerCase(b));
+      if (order !== 0 || options.sensitivity === "accent") return sign(order);
     }
     // Small letters come first unless asked otherwise.
     const [x, y] = [normalize(a, "NFC"), normalize(b, "NFC")];
@@ -72,21 +97,21 @@
     constructor(requested, options = {}) {
       const tag = String((shared.isArray(requested) ? requested[0] : requested) ?? "");
       this.#options = {
-        locale: locales.choose(requested),
+        locale: locales.choose(requested, "words"),
         usage: options?.usage ?? "sort",
         sensitivity: options?.sensitivity ?? "variant",
         ignorePunctuation: Boolean(options?.ignorePunctuation),
         numeric: Boolean(options?.numeric ?? /-u-.*kn(-true)?\b/.test(tag)),
         caseFirst: options?.caseFirst ?? "false",
       };
-      const settings = this.#options;
+      const settings = { ...this.#options, isSpanish: this.#options.locale === "es-ES" };
       const clean = (text) => (settings.ignorePunctuation ? String(text).replace(/[\p{P}\s]/gu, "") : String(text));
       // As in the standard, `compare` can be handed around on its own.
       shared.hidden(this, "compare", (a, b) => compare(clean(a), clean(b), settings));
     }
 
     static supportedLocalesOf(requested) {
-      return [].concat(requested ?? []);
+      return locales.supported(requested, "words");
     }
 
     resolvedOptions() {
@@ -109,7 +134,7 @@
     #options;
 
     constructor(requested, options = {}) {
-      this.#locale = locales.choose(requested);
+      this.#locale = locales.choose(requested, "words");
       this.#options = { type: options?.type ?? "conjunction", style: options?.style ?? "long" };
     }
 
@@ -121,10 +146,18 @@
       const items = [...list].map(String);
       const { type, style } = this.#options;
       if (items.length < 2) return items.join("");
-      if (type === "unit") return items.join(style === "narrow" ? " " : ", ");
-      const [and, or, serial] = words[this.#locale.split("-")[0]] ?? words.en;
-      const word = type === "disjunction" ? or : and === "and" && style !== "long" ? "&" : and;
+      if (type === "unit") {
+        locales.american(this.#locale === "en-GB" ? "en-US" : this.#locale, "lists of units");
+        return items.join(style === "narrow" ? " " : ", ");
+      }
+      const isBare = style === "narrow" && type === "conjunction" && !/^(de|es|it)/.test(this.#locale);
+      if (isBare) return items.join(", ");
+      const [and, or, serial] = words[this.#locale.split("-")[0]];
       const last = items.pop();
+      let word = type === "disjunction" ? or : /^(en-US|nl-NL)$/.test(this.#locale) && style !== "long" ? "&" : and;
+      // In Spanish the word changes before its own sound.
+      if (word === "y" && /^(i|hi(?!e))/i.test(last)) word = "e";
+      else if (this.#locale === "es-ES" && word === "o" && /^(h?o|8)/i.test(last)) word = "u";
       const comma = serial && this.#locale !== "en-GB" && items.length > 1 ? "," : "";
       return `${items.join(", ")}${comma} ${word} ${last}`;
     }

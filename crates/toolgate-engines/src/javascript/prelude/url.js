@@ -78,7 +78,7 @@
 
     #change(pairs) {
       this.#pairs = pairs;
-      this.#changed?.(this.toString());
+      this.#changed?.();
     }
 
     get size() {
@@ -86,7 +86,8 @@
     }
 
     append(name, value) {
-      this.#change([...this.#pairs, [String(name), String(value)]]);
+      this.#pairs.push([String(name), String(value)]);
+      this.#changed?.();
     }
 
     delete(name, value) {
@@ -264,10 +265,23 @@
       }
     }
 
+    // The query is written anew when something reads it, not with each change.
+    #isStale = false;
+
     #listen() {
-      this.#query = read(this.#parts.search, (query) => {
-        this.#parts.search = query === "" ? "" : `?${query}`;
+      this.#isStale = false;
+      this.#query = read(this.#parts.search, () => {
+        this.#isStale = true;
       });
+    }
+
+    #search() {
+      if (this.#isStale) {
+        const query = this.#query.toString();
+        this.#parts.search = query === "" ? "" : `?${query}`;
+        this.#isStale = false;
+      }
+      return this.#parts.search;
     }
 
     #set(change) {
@@ -282,7 +296,8 @@
     }
 
     get href() {
-      const { scheme, username, password, hostname, path, search, hash } = this.#parts;
+      const search = this.#search();
+      const { scheme, username, password, hostname, path, hash } = this.#parts;
       const user = username + (password === "" ? "" : `:${password}`);
       const authority = hostname === null ? "" : `//${user === "" ? "" : `${user}@`}${this.host}`;
       return `${scheme}:${authority}${path}${search}${hash}`;
@@ -368,7 +383,7 @@
     }
 
     get search() {
-      return this.#parts.search;
+      return this.#search();
     }
 
     set search(value) {

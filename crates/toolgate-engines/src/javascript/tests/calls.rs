@@ -32,15 +32,31 @@ fn any_tool_can_be_called_by_a_computed_name() {
         ("return Object.keys(tools).includes('echo')", "true"),
         ("return ['echo' in tools, 'nothing' in tools]", "[true,false]"),
         ("return (await tools) === tools", "true"),
+        ("const name = 'echo'; return await globalThis[name]({ a: 1 })", r#"{"a":1}"#),
+        (
+            "return typeof globalThis['no_such'] + typeof globalThis.also_not",
+            r#""undefinedundefined""#,
+        ),
+        ("const n = 'Deno_x'; globalThis[n] = 1; return [globalThis[n], Deno_x]", "[1,1]"),
+        (
+            "const k = 'parseInt'; return [globalThis[k]('7'), typeof globalThis['nothing']]",
+            r#"[7,"undefined"]"#,
+        ),
         (
             "try { await tools.unknown_one({}) } catch (e) { return [e.tool, e.message] }",
             r#"["unknown_one","no such tool"]"#,
         ),
     ]);
-    assert_eq!(
-        run("await tools.unknown_one({ a: 1 }).catch(() => {})").calls,
-        [("unknown_one".to_owned(), r#"{"a":1}"#.to_owned())]
-    );
+    for (source, tool) in [
+        ("await tools.unknown_one({ a: 1 }).catch(() => {})", "unknown_one"),
+        ("await tools.my_server.some_tool({ a: 1 }).catch(() => {})", "my_server_some_tool"),
+        ("await tools['my-server']['get.it']({ a: 1 }).catch(() => {})", "my_server_get_it"),
+        ("const s = tools.git; await s.log({ a: 1 }).catch(() => {})", "git_log"),
+        ("const n = 'git_log'; await globalThis[n]({ a: 1 }).catch(() => {})", "git_log"),
+        ("await tools.git_log.call(null, { a: 1 }).catch(() => {})", "git_log"),
+    ] {
+        assert_eq!(run(source).calls, [(tool.to_owned(), r#"{"a":1}"#.to_owned())], "{source}");
+    }
 }
 
 #[test]
@@ -195,4 +211,87 @@ fn a_failure_at_a_place_is_that_of_the_tool() {
     assert_eq!((failure.stack[0].position.line, failure.stack[0].position.column), (2, 3));
     let failure = failure_of("_0", run("if (_0({}) {"));
     assert_eq!(failure.kind, FailureKind::Syntax);
+}
+
+#[test]
+fn parsing_what_is_data_gives_the_data() {
+    assert_values(&[
+        ("return JSON.parse(await echo({ a: [1] }))", r#"{"a":[1]}"#),
+        ("return JSON.parse(await text({ value: '[1]' }))", "[1]"),
+        ("return JSON.parse(await text({ value: '[\"7\"]' }))", r#"["7"]"#),
+        ("return JSON.parse((await echo({ list: [{ b: 2 }] })).list)", r#"[{"b":2}]"#),
+        (
+            "return JSON.parse(await text({ value: '12345678901234567890' }))",
+            "12345678901234567890",
+        ),
+        (
+            "return JSON.parse(await echo({ a: 1 }), (k, v) => (k === 'a' ? v + 1 : v))",
+            r#"{"a":2}"#,
+        ),
+        // As the language has it.
+        ("return JSON.parse('{\"a\":1}')", r#"{"a":1}"#),
+        (
+            "return [JSON.parse(5), JSON.parse(true), JSON.parse(null), JSON.parse([1])]",
+            "[5,true,null,1]",
+        ),
+        ("return JSON.parse({ toString: () => '[2]' })", "[2]"),
+        ("return JSON.parse(new String('3'))", "3"),
+        ("try { JSON.parse('nope') } catch (e) { return e.name }", r#""SyntaxError""#),
+        ("try { JSON.parse(undefined) } catch (e) { return e.name }", r#""SyntaxError""#),
+        ("try { JSON.parse(new Date(0)) } catch (e) { return e.name }", r#""SyntaxError""#),
+        ("try { JSON.parse(new (class A {})()) } catch (e) { return e.name }", r#""SyntaxError""#),
+        ("try { JSON.parse(() => 1) } catch (e) { return e.name }", r#""SyntaxError""#),
+        ("return [JSON.parse.name, JSON.parse.length]", r#"["parse",2]"#),
+    ]);
+}
+
+/// A result that was taken for something else is described in the hint.
+#[test]
+fn a_failure_on_a_result_says_what_the_result_is() {
+    let result = "{ issues: [{ number: 7, title: 'x', user: { login: 'a' } }], total: 1 }";
+    let shape = "the last result of `echo` is { issues: { number: number, title: string, user: \
+                 { … } }[] (1), total: number }";
+    for source in [
+        format!("const r = await echo({result});\nreturn r.content[0].text;"),
+        format!("const r = await echo({result});\nreturn r.structuredContent.issues;"),
+        format!("const r = await echo({result});\nreturn r.map((x) => x.title);"),
+        format!("const r = await echo({result});\nconst first = r.items;\nreturn first[0].title;"),
+        format!("const r = await echo({result});\nfor (const x of r) console.log(x);"),
+        format!("return (await echo({result})).items.length;"),
+        format!("const {{ data }} = await echo({result});\nreturn data.issues;"),
+        format!(
+            "const r = await tools.echo({result});\nr.issues.forEach((issue) => {{\n  console.log(issue.owner.name);\n}});"
+        ),
+    ] {
+        let hint = failure(&source).hint.unwrap_or_else(|| panic!("{source}"));
+        assert!(hint.contains(shape), "{source}\n{hint}");
+        let envelope = source.contains(".content[") || source.contains("structuredContent");
+        assert_eq!(hint.contains("without an MCP result around it"), envelope, "{hint}");
+    }
+    let told = |source: &str| failure(source).hint.unwrap_or_default();
+    assert!(
+        told("const t = await text({ value: '\"plain prose\"' });\nreturn t.items.length")
+            .contains(r#"`text` is a text of 11 characters, "plain prose""#)
+    );
+    assert!(
+        told("const t = await text({ value: '\"plain prose\"' });\nreturn JSON.parse(t)")
+            .contains("`text` is a text of 11")
+    );
+    // A large result is not kept, and its shape is.
+    assert!(
+        told("const big = await echo({ list: Array(40000).fill('x') });\nbig.rows.length")
+            .contains("`echo` is { list: string[] (40000) }")
+    );
+    // What has nothing to do with a result gets no hint.
+    for source in [
+        "await echo({ a: 1 });\nconst o = {};\no.x.y",
+        "const o = {};\nawait o.f()",
+        "const r = await echo({ a: 1 });\nthrow new Error('own')",
+    ] {
+        assert_eq!(failure(source).hint, None, "{source}");
+    }
+    // A hint shows a place under the name of its tool.
+    let source = "const r = await _0({ a: 1 });\nr.b.c";
+    let hint = failure_of(source, run_at(source, &["_0"], LIMITS, usize::MAX)).hint;
+    assert_eq!(hint.as_deref(), Some("the last result of `echo` is { a: number }"));
 }

@@ -46,7 +46,7 @@ fn missing_globals_suggest_an_alternative() {
     ]);
     assert_values(&[
         ("return [typeof window, typeof fetch]", r#"["undefined","undefined"]"#),
-        ("return [typeof Buffer, typeof require]", r#"["undefined","undefined"]"#),
+        ("return [typeof Temporal, typeof require]", r#"["undefined","undefined"]"#),
         ("const fetch = async () => 'own'; return await fetch()", r#""own""#),
         ("const process = { env: { A: 1 } }; return process.env.A", "1"),
     ]);

@@ -4,9 +4,11 @@ mod calls;
 mod console;
 mod endings;
 mod globals;
+mod growth;
 mod hostile;
 mod language;
 mod locales;
+mod modules;
 mod round_trip;
 mod world;
 

@@ -83,6 +83,26 @@ pub(super) fn run_at(
     JavaScriptRun { outcome, output, complaints, calls, places, blocks, most_at_once }
 }
 
+/// How often the engine asks whether to go on while it runs a script, which must succeed.
+pub(super) fn steps_of(source: &str) -> u64 {
+    let engine = JavaScript::new().expect("the engine starts");
+    let host = Rc::clone(&engine.host);
+    let function = |name: &&str| Function { name: (*name).to_owned(), parameters: Vec::new() };
+    let functions: Vec<Function> = FUNCTIONS.iter().map(function).collect();
+    let script = EngineScript { source, functions: &functions, places: &[] };
+    let limits = EngineLimits { memory_bytes: 1 << 30, ..LIMITS };
+    let mut world = FakeWorld {
+        seen: Rc::default(),
+        waiting: VecDeque::new(),
+        closes_after: usize::MAX,
+        now: Duration::ZERO,
+    };
+    let before = host.ticks.get();
+    let outcome = Box::new(engine).run(&script, &limits, &mut world);
+    assert!(matches!(outcome, EngineOutcome::Value(_)), "{source}\n{outcome:?}");
+    host.ticks.get() - before
+}
+
 impl World for FakeWorld {
     fn submit(&mut self, call: EngineCall) -> Result<(), HostClosed> {
         let mut seen = self.seen.borrow_mut();

@@ -3,9 +3,12 @@ use std::time::Duration;
 use serde_json::{json, value::RawValue};
 use toolgate_broker::{Caller, SessionContext};
 use toolgate_engines::ScriptPosition;
-use toolgate_sandbox::{CallRecord, CallState, FailureKind, StackFrame};
+use toolgate_sandbox::{CallRecord, CallState, CheckSeverity, FailureKind, StackFrame};
 
-use super::{super::outputs::OutputStore, *};
+use super::{
+    super::outputs::{OutputStore, PageSize},
+    *,
+};
 
 fn report(outcome: RunOutcome, output: &str) -> RunReport {
     let captured = CapturedOutput {
@@ -153,7 +156,7 @@ fn output_that_does_not_fit_can_be_read() {
     assert!(shown.text.contains(&format!("bytes left out: read_output(id: \"{id}\", offset: ")));
     assert!(shown.text.contains("the script ran to the end; "));
     assert_eq!(
-        outputs.of(&me).page(&id, 0, 10).unwrap().total,
+        outputs.of(&me).page(&id, 0, PageSize::Tokens(10)).unwrap().total,
         long.len() + "Returned: the end".len()
     );
 }
@@ -196,4 +199,46 @@ fn images_are_content_and_never_text() {
 #[test]
 fn control_characters_are_spelled_out() {
     assert_eq!(safe("a\u{1b}[31mb\r\nc\td\u{202e}e\u{0}"), "a\\x1b[31mb\nc\tde\\x00");
+}
+
+#[test]
+fn everything_that_is_text_shares_one_budget() {
+    let line = |from: u32| (from..from + 2_000).map(|n| format!("line {n}\n")).collect::<String>();
+    let resource = json!({ "uri": "a:b", "text": line(4_000), "more": "x".repeat(9_999) });
+    let mut emits = report(returned(&json!("the end")), &line(0));
+    emits.emitted = vec![
+        raw(&json!({ "type": "text", "text": line(2_000) })),
+        raw(&json!({ "type": "resource", "resource": resource })),
+        raw(&json!({ "type": "resource", "resource": { "uri": "x".repeat(9_999), "text": "y" } })),
+        raw(&json!({ "type": "resource_link", "uri": "a:c", "name": "n".repeat(50_000) })),
+    ];
+    let (outputs, me) = (OutputStore::default(), me());
+    let rendered = render(&emits, "", 1_000, &Media::default(), outputs.of(&me));
+    let shown = format!("{}{:?}", rendered.text, rendered.content);
+    let tokens = toolgate_catalog::TokenCounter::shared().count(&shown);
+    assert!(tokens <= 1_200, "{tokens}");
+    assert!(rendered.text.starts_with("line 0\n") && rendered.text.contains("read_output(id:"));
+    let all = outputs.of(&me).page(&rendered.output_id.unwrap(), 0, PageSize::Bytes(1 << 20));
+    let all = all.unwrap().text;
+    assert!(all.starts_with(&line(0)) && all.contains("[1 emitted values are not content blocks"));
+    assert!(all.contains(&line(2_000)) && all.contains(&line(4_000)));
+}
+
+#[test]
+fn a_value_that_is_not_returned_is_no_matter_after_an_error() {
+    let warning = || CheckFinding {
+        line: 1,
+        column: 1,
+        source_line: "x".to_owned(),
+        caret: 0,
+        message: NOT_RETURNED.to_owned(),
+        hint: None,
+        severity: CheckSeverity::Warning,
+    };
+    let mut fine = report(RunOutcome::Value(None), "");
+    fine.warnings = vec![warning()];
+    assert!(text(&fine).contains(NOT_RETURNED));
+    let mut failed = report(RunOutcome::Cancelled, "");
+    failed.warnings = vec![warning()];
+    assert!(!text(&failed).contains(NOT_RETURNED), "{}", text(&failed));
 }

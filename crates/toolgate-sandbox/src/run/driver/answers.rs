@@ -102,7 +102,11 @@ impl RunDriver<'_> {
             Ok(value) => {
                 let (bytes, limit) = (bytes_of(&value), self.limits.result_bytes);
                 if bytes > limit {
-                    let message = CallRefusal::Result { bytes, limit }.to_string();
+                    let mut message = CallRefusal::Result { bytes, limit }.to_string();
+                    if let Some(kept) = self.tools.keep(&value) {
+                        message.push_str("; ");
+                        message.push_str(&kept);
+                    }
                     let state = CallState::Undelivered(message.clone());
                     (state, bytes, Err(ToolException { tool: name, message }))
                 } else {

@@ -1,12 +1,14 @@
 //! Scripts that mean harm, or might as well. Each is contained and named, and the next run does not
 //! notice.
 
+#[cfg(target_os = "linux")]
+mod interpreter;
 mod javascript;
 mod python;
 
 use std::time::Duration;
 
-use toolgate_sandbox::{RunLimits, SandboxScript};
+use toolgate_sandbox::{Pool, RunLimits, SandboxScript};
 
 use crate::support::{assert_unharmed, ending, limits, pool, run};
 
@@ -50,14 +52,22 @@ fn little_time() -> RunLimits {
 }
 
 async fn contains(cases: &[Case], script: fn(&str) -> SandboxScript, limits: &RunLimits) {
-    let pool = pool();
+    contains_in(&pool(), cases, script, limits).await;
+}
+
+async fn contains_in(
+    pool: &Pool,
+    cases: &[Case],
+    script: fn(&str) -> SandboxScript,
+    limits: &RunLimits,
+) {
     let mut wrong = Vec::new();
     for (code, ends) in cases {
-        let ending = ending(&run(&pool, script(code), limits).await);
+        let ending = ending(&run(pool, script(code), limits).await);
         if !ends.iter().any(|end| ending.starts_with(end)) {
             wrong.push(format!("{code}\n    expected {ends:?}\n    got {ending:.300}"));
         }
-        assert_unharmed(&pool).await;
+        assert_unharmed(pool).await;
     }
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
 }

@@ -130,6 +130,12 @@ impl Solver<'_> {
             self.deep(returned, result);
         } else if is_in(HOLDING_FUNCTIONS, path) {
             let held = self.hold(given, None, result);
+            // What is data already is returned as it is.
+            if matches!(path, "JSON.parse" | "json.loads" | "loads") {
+                for node in given {
+                    self.copy(*node, result);
+                }
+            }
             if path == "RegExp" {
                 self.stateful.insert(held);
             }

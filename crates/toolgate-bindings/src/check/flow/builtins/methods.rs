@@ -227,7 +227,16 @@ impl Solver<'_> {
                 self.set_element(state, receiver, method, given);
             }
             "get" | "getAll" => self.element(state, receiver, given),
-            "extend" | "update" | "extendleft" => self.extend(state, receiver),
+            "extend" | "update" | "extendleft" => {
+                self.extend(state, receiver);
+                // A hash of Node keeps the data, and returns itself.
+                if !self.program.is_python {
+                    for node in given {
+                        self.flow(receiver, Use::Store(name::ANY, *node));
+                    }
+                    self.copy(receiver, result);
+                }
+            }
             "keys" | "values" | "entries" | "items" | "concat" | "flat" | "popitem" => {
                 self.view(state, receiver, method, given);
             }

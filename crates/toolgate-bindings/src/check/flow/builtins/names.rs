@@ -101,7 +101,11 @@ pub(super) const OPAQUE: &[&str] = &[
     "Object.getPrototypeOf", "builtins", "__main__", "sys.modules", "sys._getframe", "sys.settrace",
     "sys.setprofile", "gc", "inspect", "types", "contextlib.redirect_stdout",
     "contextlib.redirect_stderr", "logging.StreamHandler", "logging.Handler", "logging.handlers",
-    "logging.basicConfig", "atexit", "code", "ctypes",
+    "logging.basicConfig", "atexit", "code", "codeop", "ctypes", "pickle", "marshal", "copyreg",
+    "timeit", "pdb", "bdb", "runpy", "pkgutil", "zipimport", "pydoc", "doctest", "trace", "cProfile",
+    "profile", "unittest", "typing.get_type_hints", "sys.argv", "sys.path", "sys.meta_path",
+    "sys.path_hooks", "sys._current_frames", "sys.addaudithook", "sys.monitoring", "sys.last_value",
+    "sys.last_exc", "sys.excepthook", "os.environ", "os.putenv", "os.getenv",
 ];
 
 /// Functions of promises, tasks and timers, and others that combine their arguments in such a way.

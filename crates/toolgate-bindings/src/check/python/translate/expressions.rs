@@ -108,7 +108,7 @@ impl<'a> Translator<'a> {
                 let name = attribute.attr.as_str();
                 self.program.is_opaque |= name.starts_with("__") && !HARMLESS.contains(&name);
                 let key = Key::Name(self.program.names.intern(name));
-                Expression::Member(Box::new(self.expression(&attribute.value)), key)
+                Expression::Member(Box::new(self.whole(&attribute.value)), key)
             }
             Expr::Subscript(subscript) => self.subscript(subscript),
             Expr::Starred(starred) => self.expression(&starred.value),
@@ -161,7 +161,10 @@ impl<'a> Translator<'a> {
         parts: &mut Vec<Expression>,
     ) {
         if let InterpolatedStringElement::Interpolation(element) = element {
+            let outer = self.in_shown_text;
+            self.in_shown_text |= element.debug_text.is_some();
             parts.push(self.expression(&element.expression));
+            self.in_shown_text = outer;
             if let Some(format) = &element.format_spec {
                 for element in &format.elements {
                     self.interpolated(element, parts);
@@ -182,7 +185,7 @@ impl<'a> Translator<'a> {
     }
 
     fn subscript(&mut self, subscript: &'a ExprSubscript) -> Expression {
-        let value = self.expression(&subscript.value);
+        let value = self.whole(&subscript.value);
         if let Expr::Slice(slice) = subscript.slice.as_ref() {
             let bounds = slice.lower.iter().chain(&slice.upper).chain(&slice.step);
             let bounds = bounds.map(|bound| self.expression(bound)).collect();
@@ -210,8 +213,8 @@ impl<'a> Translator<'a> {
         let callee = self.expression(&call.func);
         let arguments = self.arguments(&call.arguments);
         let offset = u32::from(call.start());
-        let name_range =
-            call.func.as_name_expr().map(|name| (name.start().into(), name.end().into()));
+        let name = call.func.as_name_expr().filter(|_| !self.in_shown_text);
+        let name_range = name.map(|name| (name.start().into(), name.end().into()));
         Expression::Call(Box::new(Call { callee, arguments, is_new: false, offset, name_range }))
     }
 

@@ -7,22 +7,37 @@ mod statements;
 
 use std::collections::{HashMap, HashSet};
 
-use ruff_python_ast::{Decorator, Expr, ExprLambda, Parameters, Stmt, StmtFunctionDef};
+use ruff_python_ast::{
+    Decorator, Expr, ExprLambda, Parameters, Stmt, StmtFunctionDef,
+    visitor::{Visitor, walk_expr, walk_stmt},
+};
 
-use super::bindings::{Bindings, global_names};
+use super::{
+    Interpreter,
+    bindings::{Bindings, global_names},
+};
 use crate::check::flow::ir::{
     Argument, AssignedRegions, Binding, Call, Expression, FunctionId, Parameter, Program,
     Statement, Target, Var,
 };
 
-/// The script for the analysis.
-pub(super) fn translate(body: &[Stmt]) -> Program {
+/// The object with all tools.
+const TOOLS: &str = "tools";
+
+/// The script for the analysis, for Python's own interpreter or another one.
+pub(super) fn translate(body: &[Stmt], interpreter: Interpreter) -> Program {
+    let mut program = Program::new(true);
+    if interpreter == Interpreter::Whole {
+        program.has_tools = true;
+        program.is_opaque = has_active_annotation(body);
+    }
     let mut translator = Translator {
-        program: Program::new(true),
+        program,
         functions: vec![0],
         scopes: Vec::new(),
         receivers: Vec::new(),
         regions: AssignedRegions::default(),
+        in_shown_text: false,
     };
     let mut bindings = Bindings::of_body(body);
     bindings.defined.extend(global_names(body));
@@ -44,6 +59,50 @@ struct Translator<'a> {
     /// The first parameters of the methods around the current place.
     receivers: Vec<Var>,
     regions: AssignedRegions,
+    /// Whether the script shows the text of the expression: `f"{expression=}"`.
+    in_shown_text: bool,
+}
+
+/// Whether a script does something in an annotation, which the translation leaves out.
+fn has_active_annotation(body: &[Stmt]) -> bool {
+    struct Annotations(bool);
+    struct Activity(bool);
+    impl<'a> Visitor<'a> for Activity {
+        fn visit_expr(&mut self, expression: &'a Expr) {
+            self.0 |= !matches!(
+                expression,
+                Expr::Name(_)
+                    | Expr::Attribute(_)
+                    | Expr::Subscript(_)
+                    | Expr::BinOp(_)
+                    | Expr::Tuple(_)
+                    | Expr::List(_)
+                    | Expr::Starred(_)
+                    | Expr::StringLiteral(_)
+                    | Expr::NumberLiteral(_)
+                    | Expr::BooleanLiteral(_)
+                    | Expr::NoneLiteral(_)
+                    | Expr::EllipsisLiteral(_)
+            );
+            walk_expr(self, expression);
+        }
+    }
+    impl<'a> Visitor<'a> for Annotations {
+        fn visit_annotation(&mut self, annotation: &'a Expr) {
+            let mut activity = Activity(false);
+            activity.visit_expr(annotation);
+            self.0 |= activity.0;
+        }
+        fn visit_stmt(&mut self, statement: &'a Stmt) {
+            if let Stmt::TypeAlias(alias) = statement {
+                self.visit_annotation(&alias.value);
+            }
+            walk_stmt(self, statement);
+        }
+    }
+    let mut annotations = Annotations(false);
+    annotations.visit_body(body);
+    annotations.0
 }
 
 struct Scope<'a> {
@@ -117,7 +176,21 @@ impl<'a> Translator<'a> {
     fn name(&mut self, name: &str) -> Expression {
         match self.resolve(name) {
             Some(variable) => Expression::Variable(variable),
-            None => Expression::Free(self.program.names.intern(name)),
+            None => {
+                // Only parts of this object are followed.
+                self.program.is_opaque |= name == TOOLS && self.program.has_tools;
+                Expression::Free(self.program.names.intern(name))
+            }
+        }
+    }
+
+    /// An expression whose part is used.
+    fn whole(&mut self, expression: &'a Expr) -> Expression {
+        match expression {
+            Expr::Name(name) if name.id == TOOLS && self.resolve(TOOLS).is_none() => {
+                Expression::Free(self.program.names.intern(TOOLS))
+            }
+            other => self.expression(other),
         }
     }
 

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use oxc_ast::ast::{
-    BindingPattern, Class, ClassElement, Decorator, Expression, FunctionBody, MethodDefinition,
-    MethodDefinitionKind, PropertyDefinition, Statement,
+    AccessorProperty, BindingPattern, Class, ClassElement, Decorator, Expression, FunctionBody,
+    MethodDefinition, MethodDefinitionKind, PropertyDefinition, Statement,
 };
 use oxc_span::GetSpan;
 
@@ -46,6 +46,32 @@ pub(super) fn rewrite_property(stripper: &mut Stripper<'_>, property: &PropertyD
     blank_words(stripper, after(&property.decorators, property.span.start), key.start, MODIFIERS);
     if property.optional || property.definite {
         blank_mark_after_key(stripper, key.end, property.computed);
+    }
+}
+
+/// Makes a getter and a setter of `accessor x`, with a private field behind them.
+pub(super) fn rewrite_accessor(stripper: &mut Stripper<'_>, accessor: &AccessorProperty<'_>) {
+    let number = stripper.accessors;
+    stripper.accessors += 1;
+    let field = format!("#accessor{number}");
+    let key = accessor.key.span();
+    let name = stripper.edits.slice(key.start, key.end);
+    let name = if accessor.computed { format!("[{name}]") } else { name.to_owned() };
+    let is_static = if accessor.r#static { "static " } else { "" };
+    let pair = format!(
+        "; {is_static}get {name}() {{ return this.{field}; }} \
+         {is_static}set {name}(value) {{ this.{field} = value; }}"
+    );
+    let start = after(&accessor.decorators, accessor.span.start);
+    match &accessor.value {
+        Some(value) => {
+            let declared = format!("{is_static}{field} = ");
+            stripper.edits.replace(start, value.span().start, declared);
+            stripper.edits.insert(accessor.span.end, pair);
+        }
+        None => {
+            stripper.edits.replace(start, accessor.span.end, format!("{is_static}{field}{pair}"));
+        }
     }
 }
 

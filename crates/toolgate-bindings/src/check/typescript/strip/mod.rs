@@ -5,6 +5,7 @@
 
 mod classes;
 mod edits;
+mod modules;
 mod namespaces;
 
 use oxc_ast::{
@@ -20,10 +21,18 @@ use oxc_span::{GetSpan, Span};
 use self::edits::Edits;
 use crate::check::flow::PlaceMark;
 
-/// The script as JavaScript, with the names of its places; `None` if it has neither types nor
-/// places.
-pub(super) fn strip(program: &Program<'_>, text: &str, marks: &[PlaceMark]) -> Option<String> {
-    let mut stripper = Stripper { edits: Edits::new(text) };
+/// The script as JavaScript, with the names of its places and with `replaced` parts; `None` if it has
+/// nothing of that.
+pub(super) fn strip(
+    program: &Program<'_>,
+    text: &str,
+    marks: &[PlaceMark],
+    replaced: &[(Span, String)],
+) -> Option<String> {
+    let mut stripper = Stripper { edits: Edits::new(text), accessors: 0 };
+    for (span, text) in replaced {
+        stripper.edits.replace(span.start, span.end, text.clone());
+    }
     if let Some(hashbang) = &program.hashbang {
         stripper.blank(hashbang.span);
     }
@@ -36,6 +45,8 @@ pub(super) fn strip(program: &Program<'_>, text: &str, marks: &[PlaceMark]) -> O
 
 struct Stripper<'t> {
     edits: Edits<'t>,
+    /// The number of accessors so far.
+    accessors: u32,
 }
 
 impl Stripper<'_> {
@@ -121,8 +132,12 @@ impl<'a> Visit<'a> for Stripper<'_> {
             {
                 self.edits.replace(it.span.start, it.id.span.start, "const ".to_owned());
             }
-            // Other imports are findings.
-            AstKind::ImportDeclaration(it) if it.import_kind == ImportOrExportKind::Value => {}
+            AstKind::ImportDeclaration(it) if it.import_kind == ImportOrExportKind::Value => {
+                self.edits.replace(it.span.start, it.span.end, modules::constants(it));
+            }
+            AstKind::AccessorProperty(it) if !it.r#type.is_abstract() => {
+                classes::rewrite_accessor(self, it);
+            }
             AstKind::VariableDeclarator(it) if it.definite => self.blank_mark(it.id.span().end),
             AstKind::FormalParameter(it) => self.strip_parameter(it),
             AstKind::ArrowFunctionExpression(it) => self.strip_arrow(it),
@@ -149,6 +164,7 @@ impl<'a> Visit<'a> for Stripper<'_> {
             | AstKind::ImportDeclaration(_)
             | AstKind::ExportNamedDeclaration(_)
             | AstKind::ExportFromDeclaration(_)
+            | AstKind::AccessorProperty(_)
             | AstKind::Class(_)
             | AstKind::MethodDefinition(_)
             | AstKind::PropertyDefinition(_)

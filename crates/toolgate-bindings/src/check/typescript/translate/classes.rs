@@ -1,7 +1,8 @@
 //! Classes and enumerations.
 
 use oxc_ast::ast::{
-    Class as Syntax, ClassElement, MethodDefinitionKind, TSEnumDeclaration, TSEnumMemberName,
+    Class as Syntax, ClassElement, Expression as Value, MethodDefinitionKind, PropertyKey,
+    TSEnumDeclaration, TSEnumMemberName,
 };
 
 use super::{Translator, expressions::IMPLICIT};
@@ -44,22 +45,16 @@ impl Translator<'_, '_> {
                     made.members.push(ClassMember { key, kind, is_static: method.r#static });
                 }
                 ClassElement::PropertyDefinition(property) => {
-                    let Some(value) = &property.value else { continue };
-                    let key = self.property_key(&property.key);
-                    let text = self.text_of(&key);
-                    self.program.is_opaque |= &*text == "then" || IMPLICIT.contains(&&*text);
-                    let function = self.within(None, |this, id| {
-                        let value = this.expression(value);
-                        this.program.functions[id as usize].body =
-                            vec![Statement::Return(Some(value))];
-                    });
-                    let kind = MemberKind::Field(function);
-                    made.members.push(ClassMember { key, kind, is_static: property.r#static });
+                    let value = property.value.as_ref();
+                    made.members.extend(self.field(&property.key, value, property.r#static));
+                }
+                // A field behind a getter and a setter.
+                ClassElement::AccessorProperty(property) => {
+                    let value = property.value.as_ref();
+                    made.members.extend(self.field(&property.key, value, property.r#static));
                 }
                 ClassElement::TSIndexSignature(_) => {}
-                ClassElement::StaticBlock(_) | ClassElement::AccessorProperty(_) => {
-                    self.program.is_opaque = true;
-                }
+                ClassElement::StaticBlock(_) => self.program.is_opaque = true,
             }
         }
         let class = Expression::Class(Box::new(made));
@@ -67,6 +62,23 @@ impl Translator<'_, '_> {
             Some(target) => Expression::Assign(Box::new(target), Box::new(class)),
             None => class,
         }
+    }
+
+    fn field(
+        &mut self,
+        key: &PropertyKey<'_>,
+        value: Option<&Value<'_>>,
+        is_static: bool,
+    ) -> Option<ClassMember> {
+        let value = value?;
+        let key = self.property_key(key);
+        let text = self.text_of(&key);
+        self.program.is_opaque |= &*text == "then" || IMPLICIT.contains(&&*text);
+        let function = self.within(None, |this, id| {
+            let value = this.expression(value);
+            this.program.functions[id as usize].body = vec![Statement::Return(Some(value))];
+        });
+        Some(ClassMember { key, kind: MemberKind::Field(function), is_static })
     }
 
     pub(super) fn enumeration(&mut self, declared: &TSEnumDeclaration<'_>) -> Expression {

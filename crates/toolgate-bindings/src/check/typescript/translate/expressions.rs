@@ -11,7 +11,7 @@ use oxc_syntax::operator::{AssignmentOperator, UnaryOperator};
 use super::Translator;
 use crate::check::{
     flow::ir::{Argument, Call, Entry, Expression, Item, Key, Target, name},
-    typescript::calls::is_free,
+    typescript::calls::{TOOLS, is_free, name_of_server_tool},
 };
 
 /// Methods that the language calls when it makes a text or a number of an object.
@@ -312,6 +312,10 @@ impl Translator<'_, '_> {
                     self.program.is_opaque |= matches!(property, "Symbol" | "Function" | "eval");
                     return Expression::Free(self.program.names.intern(property));
                 }
+                if let Some(name) = name_of_server_tool(&member.object, property, self.script) {
+                    let (tools, name) = (self.program.names.intern(TOOLS), self.key(&name));
+                    return Expression::Member(Box::new(Expression::Free(tools)), name);
+                }
                 // The name of the class of an object.
                 if property == "name"
                     && let Syntax::StaticMemberExpression(class) =
@@ -345,7 +349,9 @@ impl Translator<'_, '_> {
         let name_range = match call.callee.get_inner_expression() {
             Syntax::Identifier(name) => Some(name.span),
             Syntax::StaticMemberExpression(member)
-                if matches!(member.object, Syntax::Identifier(_)) =>
+                if matches!(member.object, Syntax::Identifier(_))
+                    || name_of_server_tool(&member.object, &member.property.name, self.script)
+                        .is_some() =>
             {
                 Some(member.span)
             }

@@ -1,0 +1,41 @@
+// What a result looks like, for a script that took it for something else.
+(function (host, shared) {
+  "use strict";
+  const { isArray, keys, slice, stringify, join, push } = shared;
+  const limits = { depth: 3, names: 12, text: 600 };
+
+  const typeOf = (value) => {
+    if (value === null) return "null";
+    if (typeof value === "bigint") return "integer (BigInt)";
+    return typeof value;
+  };
+
+  const shape = (value, level) => {
+    if (typeof value !== "object" || value === null) return typeOf(value);
+    if (isArray(value)) {
+      if (value.length === 0) return "[] (empty)";
+      return level >= limits.depth ? "[…]" : `${shape(value[0], level + 1)}[] (${value.length})`;
+    }
+    const names = keys(value);
+    if (names.length === 0) return "{}";
+    if (level >= limits.depth) return "{ … }";
+    const parts = [];
+    for (let index = 0; index < names.length && index < limits.names; index++) {
+      const name = names[index];
+      push(parts, `${/^[A-Za-z_$][\w$]*$/.test(name) ? name : stringify(slice(name, 0, 40))}: ${shape(value[name], level + 1)}`);
+    }
+    if (names.length > limits.names) push(parts, `… ${names.length - limits.names} more`);
+    return `{ ${join(parts, ", ")} }`;
+  };
+
+  /** The shape of a value in a few words. */
+  const describe = (value) => {
+    if (typeof value === "string") {
+      const start = slice(value, 0, 60);
+      return `a text of ${value.length} characters, ${stringify(start.length < value.length ? `${start}…` : start)}`;
+    }
+    const told = shape(value, 0);
+    return told.length > limits.text ? `${slice(told, 0, limits.text)}…` : told;
+  };
+  host.internal("shape", describe);
+})
