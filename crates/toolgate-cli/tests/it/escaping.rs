@@ -81,7 +81,7 @@ async fn no_command_prints_what_a_terminal_would_obey() {
     std::fs::write(place.path().join("throws.ts"), code).unwrap();
     let code = format!("await show_look({hostile}); await show_delete({hostile})");
     std::fs::write(place.path().join("waits.ts"), code).unwrap();
-    let commands: [&[&str]; 34] = [
+    let commands: [&[&str]; 35] = [
         &["call", "show_look", &hostile],
         &["call", "show_delete", &hostile],
         &["call", "show_rpc_error", &error],
