@@ -25,8 +25,6 @@ pub(super) struct Clients {
     sessions: Arc<AtomicU64>,
 }
 
-/// The number of calls in a session.
-const CALLS_A_SESSION: u64 = 25;
 /// The time limit for a response, which includes the queue of a slow server.
 const TIMEOUT: Duration = Duration::from_secs(90);
 
@@ -36,6 +34,7 @@ struct SoakClient {
     http: reqwest::Client,
     url: String,
     servers: usize,
+    calls_a_session: u64,
     pause: Duration,
     ends: Instant,
     call_log: Arc<CallLog>,
@@ -54,6 +53,7 @@ impl Clients {
                 http: http.clone(),
                 url: url.to_owned(),
                 servers: soak.servers,
+                calls_a_session: soak.calls_a_session,
                 pause: soak.pause,
                 ends: Instant::now() + soak.duration,
                 call_log: Arc::clone(call_log),
@@ -116,7 +116,7 @@ impl SoakClient {
 
     /// The calls of one session.
     async fn calls(&self, session: Option<&str>, number: &mut u64) {
-        for _ in 0..CALLS_A_SESSION {
+        for _ in 0..self.calls_a_session {
             if Instant::now() >= self.ends {
                 return;
             }

@@ -40,6 +40,8 @@ pub struct Soak {
     pub servers: usize,
     /// For how long calls are made.
     pub duration: Duration,
+    /// The number of calls that a client makes before it leaves.
+    pub calls_a_session: u64,
     /// How long a client waits between two calls.
     pub pause: Duration,
 }

@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         sessions: number("--sessions", 500.0) as usize,
         servers: number("--servers", 20.0) as usize,
         duration: Duration::from_secs_f64(60.0 * number("--minutes", 10.0)),
+        calls_a_session: 25,
         pause: Duration::from_secs_f64(number("--pause", 1.0)),
     };
     println!(

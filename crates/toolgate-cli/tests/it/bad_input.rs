@@ -41,9 +41,9 @@ async fn invalid_json() {
     --- stdout
      server         tools  tokens  of context
      all servers        0       0       0.0 %
-     a session now      0       0       0.0 %
+     a session now      3     392       0.2 %
 
-    A session is direct: 389 tokens fit into the 10,000 allowed.
+    A session is direct: 392 tokens fit into the 10,000 allowed.
     --- stderr
     error: toolgate.json:1:1: the file has no MCP servers
       hint: add one, such as { "mcpServers": { "files": { "command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "."] } } }

@@ -205,12 +205,11 @@ async fn two_tools_of_one_name() {
      server  state  tools  loaded  deferred  protocol    remarks
      twins   ready      0       0         0  2025-11-25  tool `same` is left out: the server lists it with different definitions, so none of them is used
 
-    A session of all clients is direct: 406 tokens fit into the 10,000 allowed.
+    A session of all clients is direct: 389 tokens fit into the 10,000 allowed.
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
     "#);
     let mut client = workplace.connect(&["--mode", "direct"]).await;
-    assert_eq!(names(&served(&mut client).await), ["twins_same"]);
-    call(&mut client, "twins_same", json!({})).await;
+    assert_eq!(names(&served(&mut client).await), [""; 0]);
 }

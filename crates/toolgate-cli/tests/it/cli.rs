@@ -150,7 +150,7 @@ async fn status_shows_what_a_session_lists_and_why() {
     insta::assert_snapshot!(lines.join("\n"), @r"
     A session of all clients is direct: 620 tokens fit into the 10,000 allowed.
     A session of all clients is deferred (stable): 4 tools are more than the 2 of toolThreshold.
-    A session of all clients is deferred (stable): 994 characters are more than the 2 of tokenThreshold.
+    A session of all clients is deferred (stable): 2,687 characters are more than the 2 of tokenThreshold.
     A session of all clients is deferred (stable): 620 tokens are more than 200, which is 0.1 % of a context of 200,000 tokens.
     A session of all clients is deferred (stable): asked for: deferred.
     A session of clients up to 2025-11-25 is deferred (dynamic): asked for: deferred.

@@ -5,7 +5,7 @@ use toolgate_testkit::{Builtin, Fixture, FixtureEra, RawClient};
 
 use crate::{
     fixtures::{notes, weather},
-    support::{META, Workplace, call, call_through, entry, list, names, until},
+    support::{DIRECT_META, META, Workplace, call, call_through, entry, list, names, until},
 };
 
 /// The parameters of a request of 2026-07-28.
@@ -131,12 +131,16 @@ async fn a_direct_list_follows_its_servers_for_a_modern_client() {
     let workplace = Workplace::new(&json!({ "mcpServers": { "kit": entry(&fixture) } }));
     let mut client = workplace.serve(&["--mode", "direct"]);
     let before = client.request("tools/list", modern(json!({}))).await.unwrap();
-    assert_eq!(before["result"]["tools"].as_array().unwrap().len(), 1, "{before}");
+    assert_eq!(
+        before["result"]["tools"].as_array().unwrap().len(),
+        DIRECT_META.len() + 1,
+        "{before}"
+    );
     modern_call(&mut client, "kit_change_tools", json!({ "add": "later" })).await;
     // There is no notification, but the next list is correct.
     until("the new tool is listed", async || {
         let after = client.request("tools/list", modern(json!({}))).await.unwrap();
-        (after["result"]["tools"].as_array().unwrap().len() == 2).then_some(())
+        (after["result"]["tools"].as_array().unwrap().len() == DIRECT_META.len() + 2).then_some(())
     })
     .await;
     assert!(client.asides.is_empty(), "{:?}", client.asides);

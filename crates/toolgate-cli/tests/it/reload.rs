@@ -27,7 +27,7 @@ pub(crate) async fn counted(client: &mut RawClient) -> Value {
 }
 
 fn with(servers: &Value) -> Value {
-    json!({ "mcpServers": servers })
+    json!({ "mcpServers": servers, "codeMode": { "python": "monty" } })
 }
 
 fn search(queries: &[&str]) -> Value {
@@ -305,6 +305,7 @@ async fn what_needs_a_restart_is_said() {
     place.rewrite(
         &json!({
             "mcpServers": { "kit": entry(&kit()) },
+            "codeMode": { "python": "monty" },
             "audit": false,
             "toolSearch": { "maxResults": 3 },
             "namespaces": { "few": { "servers": ["kit"] } },

@@ -15,6 +15,8 @@ async fn many_clients_lose_nothing_while_servers_crash_and_stall() {
         sessions: 40,
         servers: 5,
         duration: Duration::from_secs(12),
+        // So few that clients come back even if the machine is busy.
+        calls_a_session: 5,
         pause: Duration::from_millis(150),
     };
     let report = soak.run(|_, _| {}).await.unwrap();

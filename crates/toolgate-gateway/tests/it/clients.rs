@@ -53,7 +53,7 @@ async fn rmcp_as_a_client_of_the_legacy_era() {
     let client = info.serve(StreamableHttpClientTransport::from_uri(endpoint.url())).await.unwrap();
     let tools = client.list_all_tools().await.unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_ref()).collect();
-    assert_eq!(names, ["old_echo", "new_echo"]);
+    assert_eq!(names, ["read_output", "old_echo", "new_echo"]);
     for name in ["old_echo", "new_echo"] {
         let arguments = json!({ "message": name }).as_object().unwrap().clone();
         let call = CallToolRequestParams::new(name).with_arguments(arguments);
@@ -73,7 +73,7 @@ async fn rmcp_as_a_client_of_the_modern_era() {
     let transport = StreamableHttpClientTransport::from_uri(endpoint.url());
     let client =
         serve_client_with_lifecycle(ClientConfig::default(), transport, lifecycle).await.unwrap();
-    assert_eq!(client.list_all_tools().await.unwrap().len(), 2);
+    assert_eq!(client.list_all_tools().await.unwrap().len(), 3);
     for name in ["old_echo", "new_echo"] {
         let arguments = json!({ "message": name }).as_object().unwrap().clone();
         let call = CallToolRequestParams::new(name).with_arguments(arguments);
@@ -90,7 +90,7 @@ async fn a_host_for_clients_of_the_modern_era() {
     let endpoint = endpoint(&host).await;
     let listed = body(endpoint.modern("tools/list", json!({}))).await;
     let result = &listed["result"];
-    assert_eq!(result["tools"].as_array().unwrap().len(), 2);
+    assert_eq!(result["tools"].as_array().unwrap().len(), 3);
     assert_eq!((&result["ttlMs"], &result["cacheScope"]), (&json!(0), &json!("private")));
     for name in ["old_echo", "new_echo"] {
         let params = json!({ "name": name, "arguments": { "message": "m" } });

@@ -173,7 +173,7 @@ impl CodeMode {
         let pool = self.pool.lock().as_ref().map(|(_, pool)| Arc::clone(pool));
         match pool.as_deref().and_then(Pool::known_interpreter) {
             Some(python) => PythonKind::CPython {
-                version: python.version.as_str().into(),
+                version: without_patch(&python.version).into(),
                 packages: python.usable_packages().map(str::to_owned).collect(),
             },
             None => PythonKind::Subset,
@@ -551,6 +551,12 @@ fn no_report(outcome: RunOutcome) -> RunReport {
         cpu: Duration::ZERO,
         wall: Duration::ZERO,
     }
+}
+
+/// `3.12` of `3.12.1`.
+fn without_patch(version: &str) -> &str {
+    let end = version.match_indices('.').nth(1).map_or(version.len(), |(at, _)| at);
+    &version[..end]
 }
 
 fn round(milliseconds: f64) -> f64 {

@@ -39,7 +39,8 @@ pub enum PythonKind {
     Subset,
     /// `CPython` of this version.
     CPython {
-        /// The version: `3.12.1`.
+        /// The version without the number of its patch, so that an update of the machine changes no
+        /// description: `3.12`.
         version: Arc<str>,
         /// The packages that scripts may import.
         packages: Arc<[String]>,
@@ -363,8 +364,8 @@ mod tests {
             assert!(subset.contains(part), "{subset}");
         }
         let packages = ["numpy".to_owned()].into();
-        let native = says(PythonKind::CPython { version: "3.13.1".into(), packages });
-        assert!(native.contains("CPython 3.13.1, standard library, numpy)"), "{native}");
+        let native = says(PythonKind::CPython { version: "3.13".into(), packages });
+        assert!(native.contains("CPython 3.13, standard library, numpy)"), "{native}");
         assert!(!native.contains("subset"), "{native}");
     }
 }

@@ -33,11 +33,15 @@ impl Fake {
     }
 
     pub(super) fn check(&mut self, language: Language, source: &str) -> Checked {
-        let modules = match language {
-            Language::TypeScript => NODE_MODULES,
-            Language::Python => MODULES,
-        };
-        check(language, source, GLOBALS, modules, self)
+        match language {
+            Language::TypeScript => check(language, source, GLOBALS, NODE_MODULES, self),
+            // `tools` is a global of the other interpreter.
+            Language::Python => {
+                let globals: Vec<&str> =
+                    GLOBALS.iter().copied().filter(|name| *name != "tools").collect();
+                check(language, source, &globals, MODULES, self)
+            }
+        }
     }
 }
 

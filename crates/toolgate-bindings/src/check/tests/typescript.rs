@@ -494,7 +494,7 @@ fn a_script_that_is_a_function_is_called() {
         // These are scripts already: a function that nothing calls may be meant to stay so.
         (
             "const r = await notes_list({}); const clear = () => notes_clear();",
-            "const r = await _0        ({}); const clear = () => _1         ();",
+            "const r = await _0        ({}); const clear = () => notes_clear();",
         ),
         (
             "async function main() { return 1; }\nawait main();",

@@ -38,7 +38,7 @@ async fn a_chat_at_a_terminal_streams_and_asks_in_place() {
     assert_eq!((outcome.code, lab.called().len()), (Some(0), 1), "{outcome:?}");
     let screen = outcome.stderr.replace(&id_in(&outcome.stderr), "chat_ID");
     insta::assert_snapshot!(screen, @r#"
-    anthropic/m with 1 server. Mode direct: 129 tokens fit into the 1,638 allowed. /help lists commands, Ctrl-D ends.
+    anthropic/m with 1 server. Mode direct: 518 tokens fit into the 1,638 allowed. /help lists commands, Ctrl-D ends.
     > Count
     → kit_counter {}
     chat wants to call kit_counter of the server kit

@@ -36,6 +36,7 @@ async fn a_failed_run_continues_with_corrected_code_and_repeats_nothing() {
     insta::assert_snapshot!(shown(&failed), @r#"
     TypeError: cannot read property 'x' of undefined
       at line 3, column 19: return a.counts + b.oops.x;
+    hint: the last result of `kit_counter` is { count: number }
     Calls completed: kit_counter ×2.
     resume_run(run_id: "ID", code?) goes on, with corrected code if need be; what completed is not repeated.
     "#);

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::{
     fixtures::{notes, weather},
     guard::records,
-    support::{META, Workplace, entry, list, names, text},
+    support::{DIRECT_META, META, Workplace, entry, list, names, text},
 };
 
 #[tokio::test]
@@ -23,17 +23,17 @@ async fn a_namespace_has_its_own_servers_and_mode() {
         names(&listed).into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
     let default = seen(&[]).await;
-    assert!(default.iter().all(|name| name.starts_with("notes_")), "{default:?}");
-    assert_eq!(
-        seen(&["--namespace", "outside"]).await,
-        ["weather_forecast", "weather_current_conditions"]
-    );
+    assert_eq!(default[..DIRECT_META.len()], DIRECT_META);
+    let servers = &default[DIRECT_META.len()..];
+    assert!(servers.iter().all(|name| name.starts_with("notes_")), "{default:?}");
+    let outside = [&DIRECT_META[..], &["weather_forecast", "weather_current_conditions"]].concat();
+    assert_eq!(seen(&["--namespace", "outside"]).await, outside);
     assert_eq!(seen(&["--namespace", "all"]).await, META);
 
     // A server that is disabled in one namespace is enabled in the others.
     let off = workplace.run(&["disable", "weather", "--namespace", "all"]).await;
     assert_eq!(off.code, Some(0), "{off:?}");
-    assert_eq!(seen(&["--namespace", "outside"]).await.len(), 2);
+    assert_eq!(seen(&["--namespace", "outside"]).await, outside);
     let status = workplace.run(&["status", "--namespace", "all", "--json"]).await.json();
     assert_eq!(status["servers"][1]["state"], "disabled", "{status}");
     insta::assert_snapshot!(
@@ -67,10 +67,14 @@ async fn a_namespace_has_its_own_policy() {
     let (all, readers) = (gateway.client(), gateway.client_of("readers"));
     let careful = gateway.client_of("careful");
     let id = json!({ "id": "7" });
-    assert_eq!(names(&all.list().await), ["records_list", "records_delete"]);
+    assert_eq!(names(&all.list().await), ["read_output", "records_list", "records_delete"]);
     let deleted = all.call("records_delete", id.clone()).await;
     assert_ne!(deleted["isError"], true, "{deleted}");
-    assert_eq!(names(&readers.list().await), ["records_list"], "what is denied is not shown");
+    assert_eq!(
+        names(&readers.list().await),
+        ["read_output", "records_list"],
+        "what is denied is not shown"
+    );
     let denied =
         readers.refused("tools/call", json!({ "name": "records_delete", "arguments": id }));
     insta::assert_snapshot!(denied.await["message"].as_str().unwrap(), @"there is no tool `records_delete`; did you mean `records_list`?");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolgate_testkit::{Builtin, Fixture, RegistryEndpoint};
 
 use crate::{
-    support::{Workplace, call, entry, list, names, text},
+    support::{DIRECT_META, Workplace, call, entry, list, names, text},
     typist::{agree, approve, id_of},
 };
 
@@ -205,8 +205,9 @@ async fn a_registry_is_contacted_at_the_first_search() {
     let endpoint = RegistryEndpoint::start(many).await.unwrap();
     let workplace = Workplace::new(&json!({ "registry": { "sources": [endpoint.url()] } }));
     let mut gateway = workplace.connect(&[]).await;
-    let offered = ["search_available_servers", "enable_server", "disable_server"];
-    assert_eq!(names(&list(&mut gateway).await), offered);
+    let offered =
+        [&DIRECT_META[..], &["search_available_servers", "enable_server", "disable_server"]];
+    assert_eq!(names(&list(&mut gateway).await), offered.concat());
     assert_eq!(endpoint.requests(), 0);
     let query = json!({ "query": "add numbers up", "limit": 2 });
     let found = call(&mut gateway, "search_available_servers", query.clone()).await;
