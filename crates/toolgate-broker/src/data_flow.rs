@@ -540,16 +540,13 @@ impl ResultMemory {
         let is_same = |known: &PastResult| {
             known.tool == past.tool && known.name == past.name && known.run == past.run
         };
-        match self.touched.iter_mut().find(|known| is_same(known) && known.place == past.place) {
-            Some(known) => {
-                known.labels = known.labels.union(labels);
-                // The latest one stands for all.
-                (known.number, known.run_call) = (past.number, past.run_call);
-            }
-            None => {
-                self.touched.push(past.clone());
-                self.join_older(&past);
-            }
+        if let Some(known) = self.touched.iter_mut().find(|known| is_same(known) && known.place == past.place) {
+            known.labels = known.labels.union(labels);
+            // The latest one stands for all.
+            (known.number, known.run_call) = (past.number, past.run_call);
+        } else {
+            self.touched.push(past.clone());
+            self.join_older(&past);
         }
         self.past.push_back(past);
         if self.past.len() > PAST {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use regex::RegexBuilder;
+use regex::{Regex, RegexBuilder};
 use toolgate_broker::{PriorRead, SessionContext};
 
 use super::budget;
@@ -69,8 +69,8 @@ pub(crate) enum OutputError {
 /// How many bytes and texts are stored. The oldest is dropped first.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 const MAX_STORED: usize = 200;
-/// The most characters of a line that are shown around a match.
-const LINE_CHARACTERS: usize = 400;
+/// How many bytes of a line are shown around a match, if the line is longer.
+const LINE_BYTES: usize = 400;
 const PATTERN_SIZE: usize = 1 << 20;
 
 impl PageSize {
@@ -158,7 +158,8 @@ impl SessionOutputs<'_> {
         Ok(OutputPage { text: shown.to_owned(), next, total: text.len() })
     }
 
-    /// The lines from `offset` on that match the pattern, each with its offset.
+    /// The lines from `offset` on that match the pattern, each with its offset. Of a long line, what is
+    /// around each match.
     pub(crate) fn matches(
         &self,
         id: &str,
@@ -172,25 +173,34 @@ impl SessionOutputs<'_> {
             .build()
             .map_err(|error| OutputError::Pattern(error.to_string()))?;
         let mut found = String::new();
-        let mut start = 0;
+        // Where each match that is shown begins: in the text, and in what is shown.
+        let mut shown: Vec<(usize, usize)> = Vec::new();
         let mut next = None;
-        for line in text.split_inclusive('\n') {
-            let here = start;
-            start += line.len();
-            if start <= offset {
+        let mut end = 0;
+        'lines: for line in text.split_inclusive('\n') {
+            let here = end;
+            end += line.len();
+            if end <= offset {
                 continue;
             }
             let line = line.trim_end_matches(['\n', '\r']);
-            let Some(matched) = pattern.find(line) else { continue };
-            // A long line is shown around the match.
-            let from =
-                line.floor_char_boundary(matched.start().saturating_sub(LINE_CHARACTERS / 2));
-            let shown: String = line[from..].chars().take(LINE_CHARACTERS).collect();
-            if found.len() + shown.len() > size.bytes() && !found.is_empty() {
-                next = Some(here);
-                break;
+            for (at, part) in parts_with_matches(&pattern, line, offset.saturating_sub(here)) {
+                if found.len() + part.len() > size.bytes() && !found.is_empty() {
+                    next = Some(here + at);
+                    break 'lines;
+                }
+                shown.push((here + at, found.len()));
+                let _ = writeln!(found, "{}: {part}", here + at);
             }
-            let _ = writeln!(found, "{}: {shown}", here + from);
+        }
+        // What does not fit is the beginning of the next page. The first match is shown in any case.
+        let fits = size.head(&found).len();
+        if fits < found.len() {
+            let left_out = shown.iter().skip(1).take_while(|(_, begin)| *begin <= fits).last();
+            if let Some((at, begin)) = left_out.or(shown.get(1)) {
+                next = Some(*at);
+                found.truncate(*begin);
+            }
         }
         let text_length = text.len();
         Ok(OutputPage { text: size.head(&found).to_owned(), next, total: text_length })
@@ -225,6 +235,33 @@ impl SessionOutputs<'_> {
     fn has(&self, stored: &StoredOutput, id: &str) -> bool {
         stored.owner == self.session.caller().identity && stored.id == id
     }
+}
+
+/// The parts of a line that match, with their offsets in the line. A short line is one part. Of a long
+/// one, from `offset` on, each part is what is around a match.
+fn parts_with_matches<'t>(
+    pattern: &'t Regex,
+    line: &'t str,
+    offset: usize,
+) -> impl Iterator<Item = (usize, &'t str)> {
+    let is_short = line.len() <= LINE_BYTES;
+    let mut at = if is_short { 0 } else { line.ceil_char_boundary(offset.min(line.len())) };
+    let mut is_done = false;
+    std::iter::from_fn(move || {
+        if is_done {
+            return None;
+        }
+        let matched = pattern.find_at(line, at)?;
+        if is_short {
+            is_done = true;
+            return Some((0, line));
+        }
+        let from = line.floor_char_boundary(matched.start().saturating_sub(LINE_BYTES / 2)).max(at);
+        let to = line.ceil_char_boundary((from + LINE_BYTES).min(line.len()));
+        is_done = to == line.len();
+        at = to;
+        Some((from, &line[from..to]))
+    })
 }
 
 #[cfg(test)]
@@ -300,6 +337,45 @@ mod tests {
             outputs.matches(&id, "error", first.next.unwrap(), PageSize::Tokens(100)).unwrap();
         assert!(first.text.starts_with("0: error 0\n"));
         assert!(!first.text.contains(next.text.lines().next().unwrap()));
+    }
+
+    /// All matches of a text, page by page.
+    fn all_matches(text: &str, pattern: &str, size: PageSize) -> (String, usize) {
+        let outputs = OutputStore::default();
+        let me = session("me");
+        let outputs = outputs.of(&me);
+        let id = outputs.store(text);
+        let (mut read, mut offset, mut pages) = (String::new(), 0, 0);
+        loop {
+            let page = outputs.matches(&id, pattern, offset, size).unwrap();
+            read.push_str(&page.text);
+            pages += 1;
+            match page.next {
+                Some(next) => assert!(std::mem::replace(&mut offset, next) < next, "no progress"),
+                None => return (read, pages),
+            }
+        }
+    }
+
+    #[test]
+    fn no_match_is_lost_between_pages() {
+        // Digits and unusual letters have fewer bytes a token than the limit of a page assumes.
+        let line = |n: usize| format!("{}\u{1e9e}ẞ ERROR {n:08} {}\n", n * 7_919, "5 3 1 ".repeat(n % 40));
+        let text: String = (0..600).map(line).collect();
+        for size in [PageSize::Tokens(300), PageSize::Tokens(1_000), PageSize::Bytes(2_000)] {
+            let (read, pages) = all_matches(&text, "ERROR", size);
+            assert_eq!(read.lines().count(), 600, "{size:?}");
+            assert!((0..600).all(|n| read.contains(&format!("ERROR {n:08} "))), "{size:?}");
+            assert!(pages > 5, "{size:?}");
+        }
+    }
+
+    #[test]
+    fn all_matches_of_one_long_line_are_shown() {
+        let text: String = (0..300).map(|n| format!("{{\"id\":{n:05},\"x\":\"{}\"}},", "-".repeat(500))).collect();
+        let (read, pages) = all_matches(&text, r#""id":\d+"#, PageSize::Tokens(2_000));
+        assert!((0..300).all(|n| read.contains(&format!("\"id\":{n:05}"))));
+        assert!(pages > 3);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Python's own interpreter: the machine's CPython, as a zygote.
+//! Python's own interpreter: the machine's `CPython`, as a zygote.
 //!
 //! The program of the zygote is written in Python, in the files of this folder. The interpreter gets
 //! it over the control socket. It imports what scripts use, gives up what the other zygote gives up,

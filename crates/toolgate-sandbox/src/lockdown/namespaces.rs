@@ -65,7 +65,7 @@ fn may_try() -> io::Result<bool> {
             let _ = unshare(UnshareFlags::NEWNS).and_then(|()| empty_root());
             exit_now(0)
         }
-        Forked::Parent(copy) => Ok(end_of(copy).is_some_and(|status| status.exited())),
+        Forked::Parent(copy) => Ok(end_of(copy).is_some_and(rustix::process::WaitStatus::exited)),
     }
 }
 

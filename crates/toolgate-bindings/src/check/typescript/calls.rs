@@ -199,11 +199,11 @@ pub(super) fn check<'a>(
 }
 
 /// Checks arguments that are passed by position.
-fn check_positions<'s, 'a>(
+fn check_positions<'a>(
     tool: &ToolSignature,
     call: &CallExpression<'a>,
     offset: usize,
-    values: &Values<'s, 'a>,
+    values: &Values<'_, 'a>,
     tools: &ToolTable,
     report: &mut FindingCollector<'_>,
 ) {

@@ -176,11 +176,11 @@ impl<'s, 'a> Values<'s, 'a> {
                 let left = self.read_at(&logical.left, depth + 1);
                 match logical.operator {
                     LogicalOperator::Coalesce if left.kind != LiteralKind::Unknown => {
-                        if !may_be_absent(&left) {
-                            left
-                        } else {
+                        if may_be_absent(&left) {
                             let right = self.read_at(&logical.right, depth + 1);
                             one_or_each(present(&left), right)
+                        } else {
+                            left
                         }
                     }
                     _ => Literal::unknown(NOWHERE),
@@ -210,10 +210,7 @@ impl<'s, 'a> Values<'s, 'a> {
         }
         self.known.borrow_mut().insert(symbol, None);
         let literal = self.evaluate(symbol, depth).unwrap_or(Literal::unknown(NOWHERE));
-        let literal = match Usage::is_needed(&literal) {
-            true => self.usage(symbol, 0).applied(literal),
-            false => literal,
-        };
+        let literal = if Usage::is_needed(&literal) { self.usage(symbol, 0).applied(literal) } else { literal };
         self.known.borrow_mut().insert(symbol, Some(literal.clone()));
         literal
     }
@@ -333,10 +330,7 @@ impl<'s, 'a> Values<'s, 'a> {
 
     fn call(&self, call: &CallExpression<'a>, depth: usize) -> Literal {
         if let Some(tool) = self.tool_of(call) {
-            let result = match takes_positions(&tool.name) {
-                true => Literal::unknown(NOWHERE),
-                false => tool.result.clone(),
-            };
+            let result = if takes_positions(&tool.name) { Literal::unknown(NOWHERE) } else { tool.result.clone() };
             return Literal::new(NOWHERE, LiteralKind::Promise(Rc::new(result)));
         }
         self.built_in(call, depth).unwrap_or(Literal::unknown(NOWHERE))

@@ -254,7 +254,7 @@ async fn forged_frames_break_only_their_own_run() {
             r#"b'{"Call":{"id":0,"name":"echo","arguments":[]}}'"#,
             "crashed: the worker broke the protocol: a frame with an invalid body",
         ),
-        (r#"b'nonsense'"#, "crashed: the worker broke the protocol: a frame with an invalid body"),
+        (r"b'nonsense'", "crashed: the worker broke the protocol: a frame with an invalid body"),
         (r#"b'{"Panicked":"x"}'"#, "crashed: the engine failed: x"),
     ];
     for (frame, expected) in cases {

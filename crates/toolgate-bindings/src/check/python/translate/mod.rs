@@ -174,13 +174,10 @@ impl<'a> Translator<'a> {
     }
 
     fn name(&mut self, name: &str) -> Expression {
-        match self.resolve(name) {
-            Some(variable) => Expression::Variable(variable),
-            None => {
-                // Only parts of this object are followed.
-                self.program.is_opaque |= name == TOOLS && self.program.has_tools;
-                Expression::Free(self.program.names.intern(name))
-            }
+        if let Some(variable) = self.resolve(name) { Expression::Variable(variable) } else {
+            // Only parts of this object are followed.
+            self.program.is_opaque |= name == TOOLS && self.program.has_tools;
+            Expression::Free(self.program.names.intern(name))
         }
     }
 

@@ -32,7 +32,7 @@ pub(in crate::check::typescript) struct Conditions {
 }
 
 impl Conditions {
-    pub(super) fn of<'a>(script: &ParsedScript<'_, 'a>) -> Self {
+    pub(super) fn of(script: &ParsedScript<'_, '_>) -> Self {
         let mut conditions = Self::default();
         let constants = Literals::new(script);
         for node in script.semantic.nodes().iter() {
@@ -44,7 +44,7 @@ impl Conditions {
                             .dead
                             .extend(it.alternate.as_ref().map(oxc_span::GetSpan::span)),
                         Some(false) => {
-                            conditions.dead.push(oxc_span::GetSpan::span(&it.consequent))
+                            conditions.dead.push(oxc_span::GetSpan::span(&it.consequent));
                         }
                         None => {}
                     }
@@ -54,7 +54,7 @@ impl Conditions {
                     match constants.truth(&it.test) {
                         Some(true) => conditions.dead.push(oxc_span::GetSpan::span(&it.alternate)),
                         Some(false) => {
-                            conditions.dead.push(oxc_span::GetSpan::span(&it.consequent))
+                            conditions.dead.push(oxc_span::GetSpan::span(&it.consequent));
                         }
                         None => {}
                     }
@@ -119,7 +119,7 @@ impl Conditions {
                     conditions.of_value.extend(path(&it.object, script));
                 }
                 AstKind::TryStatement(it) if it.handler.is_some() => {
-                    conditions.tried.push(it.block.span)
+                    conditions.tried.push(it.block.span);
                 }
                 AstKind::Program(it) => conditions.after_the_end(&it.body),
                 AstKind::BlockStatement(it) => conditions.after_the_end(&it.body),

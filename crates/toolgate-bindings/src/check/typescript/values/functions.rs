@@ -89,16 +89,13 @@ impl<'a> Values<'_, 'a> {
             }
             _ => return None,
         };
-        let value = match body {
-            Some(body) => self.read_at(body, depth + 1),
-            None => {
-                let returned = self.functions.returned.get(&node)?;
-                let values = returned.iter().map(|value| match value {
-                    Some(value) => self.read_at(value, depth + 1),
-                    None => Literal::new(NOWHERE, LiteralKind::Undefined),
-                });
-                one_of(values.collect())
-            }
+        let value = if let Some(body) = body { self.read_at(body, depth + 1) } else {
+            let returned = self.functions.returned.get(&node)?;
+            let values = returned.iter().map(|value| match value {
+                Some(value) => self.read_at(value, depth + 1),
+                None => Literal::new(NOWHERE, LiteralKind::Undefined),
+            });
+            one_of(values.collect())
         };
         let value = match (annotation, value.kind == LiteralKind::Unknown) {
             (Some(annotation), true) => return Some(read(annotation)),
