@@ -540,7 +540,9 @@ impl ResultMemory {
         let is_same = |known: &PastResult| {
             known.tool == past.tool && known.name == past.name && known.run == past.run
         };
-        if let Some(known) = self.touched.iter_mut().find(|known| is_same(known) && known.place == past.place) {
+        if let Some(known) =
+            self.touched.iter_mut().find(|known| is_same(known) && known.place == past.place)
+        {
             known.labels = known.labels.union(labels);
             // The latest one stands for all.
             (known.number, known.run_call) = (past.number, past.run_call);

@@ -74,7 +74,7 @@ pub(crate) async fn run(cli: Cli) -> CommandResult {
         Command::Definitions(arguments) => definitions::run(globals, &arguments).await,
         Command::Grants(arguments) => grants::run(&arguments),
         Command::Audit(arguments) => audit::run(&arguments),
-        Command::Doctor(output) => doctor::run(output).await,
+        Command::Doctor(output) => doctor::run(globals, output).await,
         Command::Engines(output) => engines::run(globals, output).await,
         Command::Login(arguments) => login::run(globals, &arguments).await,
         Command::Logout { name } => logout::run(globals, &name).await,

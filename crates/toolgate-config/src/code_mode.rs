@@ -16,11 +16,11 @@ section! {
     pub struct CodeModeConfig as "CodeMode" {
         /// Whether agents may run scripts.
         "enabled" => enabled: bool = true, Flag(Wrong::Becomes(false));
-        /// Which Python runs scripts: `auto` is the CPython of this machine, version 3.11 or newer, if
+        /// Which Python runs scripts: `auto` is the `CPython` of this machine, version 3.11 or newer, if
         /// there is one and the system can confine it, and else `monty`, the embedded interpreter of
         /// a part of the language. A path or a name is that program; a folder is a virtual environment.
         "python" => python: String = String::from("auto"), text();
-        /// Packages that Python scripts may import beside the standard library, if CPython runs them
+        /// Packages that Python scripts may import beside the standard library, if `CPython` runs them
         /// and they are installed: `["numpy", "pandas"]`.
         "pythonPackages" => python_packages: Vec<String> = Vec::new(),
             custom(strings_schema, read_packages);

@@ -119,6 +119,11 @@ pub struct SandboxScript {
 impl SandboxScript {
     /// A script without a journal.
     pub fn new(code: impl Into<String>, language: Language) -> Self {
-        Self { code: code.into(), language, journal: None }
+        let mut code = code.into();
+        // A mark of the encoding that editors write is not part of a script.
+        if code.starts_with('\u{feff}') {
+            code.drain(..'\u{feff}'.len_utf8());
+        }
+        Self { code, language, journal: None }
     }
 }

@@ -16,6 +16,7 @@ use toolgate_sandbox::{
 };
 
 /// Says what confines its workers, runs one script that spins, says so, and waits to be killed.
+#[allow(clippy::print_stdout, reason = "the test reads it")]
 pub(crate) fn run() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {

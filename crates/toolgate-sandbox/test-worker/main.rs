@@ -36,6 +36,7 @@ fn make_engine(language: Language) -> Result<Box<dyn Engine>, EngineStartError> 
     Ok(Box::new(EitherEngine { language, engine: Some(engine) }))
 }
 
+#[allow(clippy::unnecessary_wraps, reason = "the worker takes a function that may fail")]
 fn make_unprepared(language: Language) -> Result<Box<dyn Engine>, EngineStartError> {
     Ok(Box::new(EitherEngine { language, engine: None }))
 }

@@ -11,16 +11,14 @@ use toolgate_sandbox::{
 
 use super::engines;
 use crate::{
-    cli::Output,
+    cli::{Globals, Output},
     failure::{CommandResult, Failure},
-    load, print,
+    print,
 };
 
 /// Starts a worker of each engine, and shows what confines it. Needs no configuration.
-pub(crate) async fn run(output: Output) -> CommandResult {
-    let Some(settings) = load::code() else {
-        return Err(Failure::new("the program cannot find itself"));
-    };
+pub(crate) async fn run(globals: &Globals, output: Output) -> CommandResult {
+    let settings = engines::settings(globals)?;
     let host = engines::started(settings.clone());
     let scripts = host.code().lockdown(Language::TypeScript).await;
     let engines = engines::engines(&host, &settings).await;

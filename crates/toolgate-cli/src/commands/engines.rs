@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use toolgate_host::{CodeSettings, HostSettings, ToolHost};
-use toolgate_sandbox::{MachinePython, PythonChoice, PythonEngine};
+use toolgate_sandbox::{Language, MachinePython, PythonChoice, PythonEngine, PythonPackage};
 
 use crate::{
     cli::{Globals, Output},
@@ -15,15 +15,7 @@ use crate::{
 /// Shows which engine runs the scripts of each language, and why. Without a configuration, the
 /// defaults hold.
 pub(crate) async fn run(globals: &Globals, output: Output) -> CommandResult {
-    let settings = match load::load(globals) {
-        Ok(loaded) => loaded.settings(None).code,
-        Err(failure) if globals.config.is_some() => return Err(failure),
-        Err(_) => load::code(),
-    };
-    let Some(settings) = settings else {
-        return Err(Failure::usage("scripts are switched off: codeMode.enabled is false")
-            .hint("set it to true, or leave it out"));
-    };
+    let settings = settings(globals)?;
     let host = started(settings.clone());
     let engines = engines(&host, &settings).await;
     host.shutdown().await;
@@ -33,6 +25,19 @@ pub(crate) async fn run(globals: &Globals, output: Output) -> CommandResult {
         engines.iter().for_each(Engine::print);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// How scripts run: as the configuration says, or by default if there is none.
+pub(super) fn settings(globals: &Globals) -> Result<CodeSettings, Failure> {
+    let settings = match load::load(globals) {
+        Ok(loaded) => loaded.settings(None).code,
+        Err(failure) if globals.config.is_some() => return Err(failure),
+        Err(_) => load::code(),
+    };
+    settings.ok_or_else(|| {
+        Failure::usage("scripts are switched off: codeMode.enabled is false")
+            .hint("set it to true, or leave it out")
+    })
 }
 
 /// A host without servers.
@@ -48,7 +53,8 @@ pub(super) fn started(code: CodeSettings) -> ToolHost {
 pub(super) struct Engine {
     language: &'static str,
     /// Its name, and its version if it is not built in.
-    engine: String,
+    #[serde(rename = "engine")]
+    name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     program: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -64,19 +70,29 @@ struct Package {
     name: String,
     /// `None` if it is not installed.
     version: Option<String>,
+    /// Why it cannot be imported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
 }
 
 /// The engines of a host.
 pub(super) async fn engines(host: &ToolHost, settings: &CodeSettings) -> Vec<Engine> {
     let typescript = Engine {
         language: "typescript",
-        engine: "QuickJS, built in".to_owned(),
+        name: "QuickJS, built in".to_owned(),
         program: None,
         packages: Vec::new(),
         why: "there is no other".to_owned(),
         runs: true,
     };
-    let python = host.code().python().await.map(|python| python_of(python, settings));
+    let mut python = host.code().python().await.map(|python| python_of(python, settings));
+    if let Some(python) = python.as_mut().filter(|python| !python.packages.is_empty())
+        && let Some(Ok(report)) = host.code().lockdown(Language::Python).await
+    {
+        for package in &mut python.packages {
+            package.problem = report.packages.get(&package.name).cloned();
+        }
+    }
     std::iter::once(typescript).chain(python).collect()
 }
 
@@ -84,7 +100,7 @@ fn python_of(python: PythonEngine, settings: &CodeSettings) -> Engine {
     let language = "python";
     let embedded = |why: String| Engine {
         language,
-        engine: "Monty, built in: a part of Python 3".to_owned(),
+        name: "Monty, built in: a part of Python 3".to_owned(),
         program: None,
         packages: Vec::new(),
         why,
@@ -97,11 +113,11 @@ fn python_of(python: PythonEngine, settings: &CodeSettings) -> Engine {
         PythonEngine::Embedded { why } => embedded(format!("no CPython can run scripts: {why}")),
         PythonEngine::Machine(MachinePython { program, version, packages }) => Engine {
             language,
-            engine: format!("CPython {version}"),
+            name: format!("CPython {version}"),
             program: Some(program.display().to_string()),
             packages: packages
                 .into_iter()
-                .map(|package| Package { name: package.name, version: package.version })
+                .map(|PythonPackage { name, version }| Package { name, version, problem: None })
                 .collect(),
             why: match &settings.pool.python.choice {
                 PythonChoice::Named(named) => format!("codeMode.python is `{}`", named.display()),
@@ -113,7 +129,7 @@ fn python_of(python: PythonEngine, settings: &CodeSettings) -> Engine {
         },
         PythonEngine::Unusable { why } => Engine {
             language,
-            engine: "none".to_owned(),
+            name: "none".to_owned(),
             program: None,
             packages: Vec::new(),
             why: format!("codeMode.python names one that cannot run scripts: {why}"),
@@ -125,10 +141,13 @@ fn python_of(python: PythonEngine, settings: &CodeSettings) -> Engine {
 impl Engine {
     pub(super) fn print(&self) {
         let program = self.program.as_ref().map(|program| format!(" ({program})"));
-        print::line(format!("{}: {}{}", self.language, self.engine, program.unwrap_or_default()));
+        print::line(format!("{}: {}{}", self.language, self.name, program.unwrap_or_default()));
         print::line(format!("  {}", self.why));
         for package in &self.packages {
             print::line(match package.version.as_deref() {
+                Some(_) if let Some(problem) = &package.problem => {
+                    format!("  package {}: cannot be imported: {problem}", package.name)
+                }
                 None => format!("  package {}: not installed", package.name),
                 Some("") => format!("  package {}", package.name),
                 Some(version) => format!("  package {} {version}", package.name),

@@ -4,6 +4,7 @@ mod command;
 mod durable;
 mod extract;
 mod killed;
+mod machine_python;
 mod reading;
 mod results;
 mod runs;

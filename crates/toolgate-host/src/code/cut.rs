@@ -52,7 +52,7 @@ pub(super) fn cut_texts(
         } else {
             *block = text_block(note.trim());
         }
-        index == 0 || !note.is_empty() || (!is_whole && !(head.is_empty() && tail.is_empty()))
+        index == 0 || !note.is_empty() || !(is_whole || head.is_empty() && tail.is_empty())
     });
     Some(id)
 }
@@ -154,7 +154,7 @@ mod tests {
     }
 
     fn lines(from: usize, to: usize) -> String {
-        (from..to).map(|line| format!("line {line}\n")).collect()
+        (from..to).map(|line| format!("line {line}\n")).collect::<Vec<_>>().concat()
     }
 
     #[test]

@@ -360,7 +360,8 @@ mod tests {
     #[test]
     fn no_match_is_lost_between_pages() {
         // Digits and unusual letters have fewer bytes a token than the limit of a page assumes.
-        let line = |n: usize| format!("{}\u{1e9e}ẞ ERROR {n:08} {}\n", n * 7_919, "5 3 1 ".repeat(n % 40));
+        let line =
+            |n: usize| format!("{}\u{1e9e}ẞ ERROR {n:08} {}\n", n * 7_919, "5 3 1 ".repeat(n % 40));
         let text: String = (0..600).map(line).collect();
         for size in [PageSize::Tokens(300), PageSize::Tokens(1_000), PageSize::Bytes(2_000)] {
             let (read, pages) = all_matches(&text, "ERROR", size);
@@ -372,7 +373,10 @@ mod tests {
 
     #[test]
     fn all_matches_of_one_long_line_are_shown() {
-        let text: String = (0..300).map(|n| format!("{{\"id\":{n:05},\"x\":\"{}\"}},", "-".repeat(500))).collect();
+        let text = (0..300)
+            .map(|n| format!("{{\"id\":{n:05},\"x\":\"{}\"}},", "-".repeat(500)))
+            .collect::<Vec<_>>()
+            .concat();
         let (read, pages) = all_matches(&text, r#""id":\d+"#, PageSize::Tokens(2_000));
         assert!((0..300).all(|n| read.contains(&format!("\"id\":{n:05}"))));
         assert!(pages > 3);

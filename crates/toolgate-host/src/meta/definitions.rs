@@ -98,8 +98,9 @@ fn run_description(offer: &MetaToolOptions) -> String {
     let python = match &offer.python {
         PythonKind::Subset => "Python (a subset of Python 3)".to_owned(),
         PythonKind::CPython { version, packages } => {
-            let packages: String = packages.iter().map(|name| format!(", {name}")).collect();
-            format!("Python (CPython {version}, standard library{packages})")
+            let mut parts = vec!["standard library"];
+            parts.extend(packages.iter().map(String::as_str));
+            format!("Python (CPython {version}, {})", parts.join(", "))
         }
     };
     let extract = if offer.extract { EXTRACT_SENTENCE } else { "" };

@@ -112,8 +112,8 @@ pub(crate) async fn read_in(
     }
     let UriTarget::Resource(theirs) = target else {
         let instructions = instructions_of(session, &server).ok_or_else(|| not_found(&ours))?;
-        let content = json!({ "uri": ours, "mimeType": "text/plain", "text": instructions });
-        return Ok(json!({ "contents": [content] }));
+        let block = json!({ "uri": ours, "mimeType": "text/plain", "text": instructions });
+        return Ok(json!({ "contents": [block] }));
     };
     if is_hidden(host, &server, ListKind::Resources)
         || held::is_resource_held(host, &server, &theirs).await

@@ -136,6 +136,8 @@ def hint_of(error, frames):
     if isinstance(error, ToolError):
         return None
     if isinstance(error, ImportError):
+        if error.name in store.problems:
+            return "`toolgate engines` shows which packages can be used"
         return import_hint((error.name or "").partition(".")[0])
     if isinstance(error, OSError):
         names = {name for frame in frames for name in frame[0].co_names}

@@ -84,7 +84,10 @@ class Lockdown:
         self.end_with_parent = functools.partial(prctl, PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
 
     def report(self):
-        return b'{"Ready":%b}' % strict.encode({"measures": self.measures}).encode()
+        report = {"measures": self.measures}
+        if store.problems:
+            report["packages"] = store.problems
+        return b'{"Ready":%b}' % strict.encode(report).encode()
 
     def lock_worker(self, stream):
         """Gives up the rest and returns the frame that says so.

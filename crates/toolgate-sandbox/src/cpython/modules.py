@@ -9,6 +9,7 @@ import importlib.util
 import marshal
 import mmap
 import os
+import traceback
 
 # Python's own modules that are never there: they need a network, files, a terminal or a compiler, and
 # a script has none.
@@ -52,6 +53,8 @@ class Store:
         # Where the code or the source of a module is, by its name.
         self.modules = {}
         self.zones = {}
+        # Why packages that the configuration allows cannot be imported, by their names.
+        self.problems = {}
 
     def add_file(self, path, start=0, check=None):
         """Copies a file, without its first bytes. Returns `None` if `check` rejects these."""
@@ -81,6 +84,8 @@ class Store:
     # What the import system calls.
 
     def find_spec(self, name, path=None, target=None):
+        if name in self.problems:
+            raise ImportError(f"`{name}` could not be loaded: {self.problems[name]}", name=name)
         module = self.modules.get(name)
         if module is None:
             return None
@@ -184,11 +189,11 @@ def import_all(packages):
 
 
 def try_import(name):
+    """Imports a module. Returns what went wrong."""
     try:
         importlib.import_module(name)
-        return True
-    except (Exception, SystemExit):
-        return False
+    except (Exception, SystemExit) as error:
+        return traceback.format_exception_only(error)[-1].strip()[:300]
 
 
 def import_packages(packages):
@@ -199,9 +204,12 @@ def import_packages(packages):
     known = site.removeduppaths()
     site.addsitepackages(site.venv(known))
     for package in packages:
-        # One that cannot be imported is missing in scripts, and `toolgate engines` says why.
-        if try_import(package):
+        problem = try_import(package)
+        if problem is None:
             add_package(sys.modules[package])
+        else:
+            # A script that imports it, and `toolgate engines`, say why.
+            store.problems[package] = problem
 
 
 def add_package(module):

@@ -33,9 +33,8 @@ def run_script(start):
     world.began, world.seed = start["began"], start["seed"]
     world.value_bytes, world.reports_waits = start["value_bytes"], start["reports_waits"]
     text = start["text"]
+    random.seed(world.seed)
     if "rand" in text:
-        # Else nothing has a seed but that of the zygote, which is always the same.
-        random.seed(world.seed)
         seed_packages()
     linecache.cache[SCRIPT] = (len(text), None, text.splitlines(True) or [""], SCRIPT)
     try:
@@ -88,16 +87,14 @@ def main_module(start, parts):
     sys.modules["__main__"] = main
     if not start["functions"]:
         return variables
-    known = {}
-    for function in start["functions"]:
-        name = function["name"]
-        known[name] = function_of(name, function["parameters"])
+    known = {function["name"]: function["parameters"] for function in start["functions"]}
     tools.__dict__["_known"] = known
-    variables.update(known)
+    for name, parameters in known.items():
+        variables[name] = function_of(name, parameters)
     for number, place in enumerate(start["places"]):
         name = place["function"]
         if name in known:
-            variables[place["alias"]] = function_of(name, parameters_of(start, name), number)
+            variables[place["alias"]] = function_of(name, known[name], number)
     return variables
 
 
@@ -107,10 +104,6 @@ def names_of(code):
     for part in code.co_consts:
         if isinstance(part, types.CodeType):
             yield from names_of(part)
-
-
-def parameters_of(start, name):
-    return next(one["parameters"] for one in start["functions"] if one["name"] == name)
 
 
 def compiled(start):

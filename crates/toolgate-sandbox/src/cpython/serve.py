@@ -76,6 +76,10 @@ def forget():
     ScriptLoop.has_run = False
     Task.made, Task.names = itertools.count(), itertools.count(1)
     events.set_event_loop(None)
+    # Otherwise `get_event_loop` would not make one.
+    local = getattr(getattr(events, "_event_loop_policy", None), "_local", None)
+    if hasattr(local, "_set_called"):
+        local._set_called = False
     linecache.cache.pop(SCRIPT, None)
     sys.modules.pop("__main__", None)
     tools.__dict__["_known"] = {}

@@ -91,12 +91,17 @@ def bytes_text(size):
     return f"{size} bytes"
 
 
-def function_of(name, parameters, place=None):
-    """The function of a tool. `parameters` is `None` if they are not known."""
+def function_of(name, parameters, place=None, takes_all=False):
+    """The function of a tool. `parameters` is `None` if they are not known.
+
+    If it takes all, a single dict by position has all arguments.
+    """
     suffix = b"" if place is None else b',"place":%d' % place
 
     def tool(*positional, **named):
-        if positional:
+        if takes_all and len(positional) == 1 and not named and isinstance(positional[0], dict):
+            arguments = positional[0]
+        elif positional:
             arguments = bound(name, parameters, positional, named)
         else:
             arguments = named
@@ -124,7 +129,7 @@ def bound(name, parameters, positional, named):
     """Binds arguments by position as Python does, with Python's messages."""
     given = len(positional)
     if given > len(parameters or ()):
-        if not parameters and given == 1 and not named and isinstance(positional[0], dict):
+        if parameters == [] and given == 1 and not named and isinstance(positional[0], dict):
             # The object of all arguments.
             return positional[0]
         if parameters is None:
@@ -168,14 +173,14 @@ class ToolName:
         return tools[f"{self.__name__}_{part}"]
 
     def __call__(self, *positional, **named):
-        return function_of(self.__name__, None)(*positional, **named)
+        return function_of(self.__name__, None, takes_all=True)(*positional, **named)
 
     def __repr__(self):
         return f"<tool {self.__name__}>"
 
 
 class Tools:
-    """All tools by their names. `known` has those that the script mentions."""
+    """All tools by their names. `known` has the parameters of those that the script mentions."""
 
     def __init__(self):
         self._known = {}
@@ -183,7 +188,9 @@ class Tools:
     def __getitem__(self, name):
         if not isinstance(name, str):
             raise TypeError(f"the name of a tool is a text, not {type(name).__name__}")
-        return self._known.get(name) or ToolName(name)
+        if name in self._known:
+            return function_of(name, self._known[name], takes_all=True)
+        return ToolName(name)
 
     def __getattr__(self, name):
         if name.startswith("__"):

@@ -1,6 +1,6 @@
 //! The report of a worker about its lockdown.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct LockdownReport {
     /// The measures, in the order in which they were applied.
     pub measures: Vec<Measure>,
+    /// The packages of the configuration that Python could not import, and why.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub packages: BTreeMap<String, String>,
 }
 
 /// A measure and its state.

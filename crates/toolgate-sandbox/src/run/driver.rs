@@ -64,6 +64,14 @@ pub(super) enum RunEnding {
     Broke(String),
 }
 
+/// What holds for a run, whichever worker takes it.
+pub(super) struct RunAttempt<'a> {
+    pub(super) limits: &'a RunLimits,
+    pub(super) cancel: &'a CancellationToken,
+    pub(super) started: Instant,
+    pub(super) clock: RunClock,
+}
+
 /// One run.
 #[expect(clippy::struct_excessive_bools, reason = "each says whether one thing has happened")]
 pub(super) struct RunDriver<'a> {
@@ -115,12 +123,10 @@ impl<'a> RunDriver<'a> {
         mut worker: Worker,
         script: &SandboxScript,
         interpreter: Option<&InterpreterFacts>,
-        limits: &'a RunLimits,
         tools: Arc<dyn Tools>,
-        cancel: &'a CancellationToken,
-        started: Instant,
-        clock: &RunClock,
+        attempt: &RunAttempt<'a>,
     ) -> io::Result<Self> {
+        let RunAttempt { limits, cancel, started, ref clock } = *attempt;
         let cpu_clock = worker.clock();
         let before = cpu_clock.and_then(CpuClock::used).unwrap_or_default();
         let mut wire = Wire::new(worker.stream()?);

@@ -12,7 +12,10 @@ use tokio_util::sync::CancellationToken;
 use toolgate_bindings::check::Language;
 
 pub(crate) use self::end::describe_exit;
-use self::{driver::RunDriver, wire::Wire};
+use self::{
+    driver::{RunAttempt, RunDriver},
+    wire::Wire,
+};
 use super::journal::SandboxScript;
 use crate::{
     captured::CapturedOutput,
@@ -61,6 +64,7 @@ impl Pool {
             Ok(interpreter) => interpreter,
             Err(why) => return never_began(started, RunOutcome::Crashed(why)),
         };
+        let attempt = RunAttempt { limits, cancel: &cancel, started, clock: clock.clone() };
         let mut why = String::new();
         for _ in 0..ATTEMPTS {
             let taken = tokio::select! {
@@ -72,16 +76,8 @@ impl Pool {
                 }
             };
             let driver = taken.and_then(|worker| {
-                RunDriver::new(
-                    worker,
-                    &script,
-                    interpreter.as_ref(),
-                    limits,
-                    Arc::clone(&tools),
-                    &cancel,
-                    started,
-                    &clock,
-                )
+                let tools = Arc::clone(&tools);
+                RunDriver::new(worker, &script, interpreter.as_ref(), tools, &attempt)
             });
             match driver {
                 Ok(driver) => match driver.run_to_the_end(self).await {

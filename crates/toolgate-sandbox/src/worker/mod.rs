@@ -65,7 +65,7 @@ fn run(mut pipe: Pipe, engines: Engines, start: &RunStart) -> Result<(), ExitRea
     };
     let prepared = match (prepared, &start.interpreter) {
         (prepared, None) => prepared,
-        (prepared, Some(_)) => return end(pipe, &prepared_frame(prepared)),
+        (prepared, Some(_)) => return end(pipe, &prepared_frame(&prepared)),
     };
     let engine = match engines.of(start.language) {
         Ok(engine) => engine,
@@ -106,8 +106,8 @@ impl From<HostLost> for ExitReason {
 }
 
 /// The last frame of a worker that only checks.
-fn prepared_frame(script: PreparedScript) -> FromWorker {
-    match serde_json::value::to_raw_value(&script) {
+fn prepared_frame(script: &PreparedScript) -> FromWorker {
+    match serde_json::value::to_raw_value(script) {
         Ok(script) => FromWorker::Prepared(script),
         Err(error) => FromWorker::Panicked(error.to_string()),
     }

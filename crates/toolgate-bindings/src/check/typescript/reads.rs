@@ -197,7 +197,11 @@ impl<'a> Reads<'_, '_, 'a> {
             return;
         }
         let message = format!("{} is no list", subject(&origin.tool, &origin.path));
-        let severity = if self.values.conditions.is_tried(offset) { CheckSeverity::Warning } else { CheckSeverity::Error };
+        let severity = if self.values.conditions.is_tried(offset) {
+            CheckSeverity::Warning
+        } else {
+            CheckSeverity::Error
+        };
         report.add(severity, offset as usize, message, Some(contents(&value, "")));
     }
 }

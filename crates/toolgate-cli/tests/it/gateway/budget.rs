@@ -10,7 +10,7 @@ use crate::{
 };
 
 fn lines(from: usize, to: usize) -> String {
-    (from..to).map(|line| format!("line {line} of many\n")).collect()
+    (from..to).map(|line| format!("line {line} of many\n")).collect::<Vec<_>>().concat()
 }
 
 /// A server with a long text, and one with long data that it declares.

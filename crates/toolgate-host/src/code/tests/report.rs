@@ -203,7 +203,10 @@ fn control_characters_are_spelled_out() {
 
 #[test]
 fn everything_that_is_text_shares_one_budget() {
-    let line = |from: u32| (from..from + 2_000).map(|n| format!("line {n}\n")).collect::<String>();
+    let line = |from: u32| {
+        let lines = (from..from + 2_000).map(|n| format!("line {n}\n"));
+        lines.collect::<Vec<_>>().concat()
+    };
     let resource = json!({ "uri": "a:b", "text": line(4_000), "more": "x".repeat(9_999) });
     let mut emits = report(returned(&json!("the end")), &line(0));
     emits.emitted = vec![

@@ -5,8 +5,8 @@ use std::sync::{Arc, atomic::Ordering};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use toolgate_sandbox::{
-    FailureKind, LimitReached, PythonChoice, PythonEngine, PythonSettings, RunLimits, RunOutcome,
-    RunReport, ScriptFailure,
+    FailureKind, Language, LimitReached, PythonChoice, PythonEngine, PythonSettings, RunLimits,
+    RunOutcome, RunReport, ScriptFailure,
 };
 
 use super::{interpreter, pool, run_python, with};
@@ -57,6 +57,17 @@ async fn tools_are_asynchronous_functions() {
         ("await tools['echo'](a=1)", json!({"a": 1})),
         ("name = 'ec' + 'ho'\nawait tools[name](a=1)", json!({"a": 1})),
         ("await tools.echo(a=2)", json!({"a": 2})),
+        // One dict has all arguments.
+        ("await tools['echo']({'a': 1})", json!({"a": 1})),
+        ("name = 'ec' + 'ho'\nawait tools[name]({'a': 1})", json!({"a": 1})),
+        ("await tools.echo({'a': {'b': 2}})", json!({"a": {"b": 2}})),
+        ("\u{feff}await echo(a=1)", json!({"a": 1})),
+        (
+            "import asyncio\nasync def main():\n    return await echo(n=2)\n\
+             loop = asyncio.new_event_loop()\nasyncio.set_event_loop(loop)\n\
+             asyncio.get_event_loop().run_until_complete(main())",
+            json!({"n": 2}),
+        ),
         ("await globals()['echo'](a=3)", json!({"a": 3})),
         (
             "import inspect\n[inspect.iscoroutine(c := echo()), (await c), asyncio.iscoroutinefunction(echo), echo.__name__]",
@@ -320,6 +331,8 @@ async fn environment(folder: &std::path::Path) -> std::path::PathBuf {
     std::fs::write(package.join("__init__.py"), "import os\nCOUNT = len(os.listdir('/'))\n")
         .unwrap();
     std::fs::write(package.join("pears.py"), "def weigh(): return 1 / 0\n").unwrap();
+    let broken = library.join("site-packages/plums.py");
+    std::fs::write(broken, "raise ValueError('no stones')\n").unwrap();
     folder.join("environment")
 }
 
@@ -331,7 +344,7 @@ async fn packages_of_a_virtual_environment_are_there_if_they_are_allowed() {
         choice: PythonChoice::Named(environment.clone()),
         packages: packages.iter().copied().map(str::to_owned).collect(),
     };
-    let pool = with(settings(&["apples", "no_such_package"]));
+    let pool = with(settings(&["apples", "no_such_package", "plums"]));
     let found = interpreter(&pool).await;
     assert!(found.program.starts_with(&environment), "{found:?}");
     assert_eq!(found.packages[0].version.as_deref(), Some(""), "{found:?}");
@@ -345,6 +358,12 @@ async fn packages_of_a_virtual_environment_are_there_if_they_are_allowed() {
     let report = run(&pool, python("import no_such_package"), &limits()).await;
     let rejected = "rejected: there is no module `no_such_package`";
     assert!(ending(&report).starts_with(rejected), "{}", ending(&report));
+    // One that cannot be imported says why, to the script and to a person.
+    let report = run(&pool, python("import plums"), &limits()).await;
+    let why = "`plums` could not be loaded: ValueError: no stones";
+    assert_eq!(failure(&report).message, format!("ImportError: {why}"));
+    let lockdown = pool.probe(Language::Python).await.unwrap();
+    assert_eq!(lockdown.packages["plums"], "ValueError: no stones");
     let pool = with(settings(&[]));
     let report = run(&pool, python("import apples"), &limits()).await;
     assert!(
