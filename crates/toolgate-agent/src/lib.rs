@@ -65,9 +65,9 @@ pub use event::{AgentEvent, EndReason, TurnEnd};
 pub use http::WireClient;
 pub use limits::{AgentLimit, AgentLimits, RetryPolicy};
 pub use provider::{
-    AnsweredCall, CallAnswer, CatalogueChange, CodeContainer, Provider, ProviderReply,
-    ReplyDecoder, ReplyDelta, ReplyStop, RequestParts, ToolOffer, WireCall, WireCallKind,
-    WireEndpoint, WirePrefix, WireRequest,
+    AnsweredCall, CallAnswer, CatalogueChange, CodeContainer, InvalidArguments, Provider,
+    ProviderReply, ReplyDecoder, ReplyDelta, ReplyStop, RequestParts, ToolOffer, WireCall,
+    WireCallKind, WireEndpoint, WirePrefix, WireRequest,
 };
 pub use raw::WireMessage;
 pub use tools::{

@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, fmt, time::SystemTime};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use thiserror::Error;
 
 use crate::{
     AgentCatalogue, AgentServer, AgentTool, ModelSettings, ProviderError, TokenUse, ToolCaller,
@@ -257,6 +258,11 @@ pub enum ReplyStop {
     Other(String),
 }
 
+/// Arguments of a call that are no JSON object, as the model sent them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Error)]
+#[error("the arguments are not a JSON object: {}", .0.chars().take(200).collect::<String>())]
+pub struct InvalidArguments(pub String);
+
 /// A call that we must answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WireCall {
@@ -264,8 +270,8 @@ pub struct WireCall {
     pub id: String,
     /// The name of the tool.
     pub name: String,
-    /// The arguments, or the text that is no JSON object.
-    pub arguments: Result<Value, String>,
+    /// The arguments, if they are a JSON object.
+    pub arguments: Result<Value, InvalidArguments>,
     /// Who calls.
     pub caller: ToolCaller,
     /// What to do.

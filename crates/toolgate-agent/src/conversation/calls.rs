@@ -9,6 +9,7 @@ use std::{
 use futures::{StreamExt as _, stream};
 use parking_lot::Mutex;
 use serde_json::Value;
+use thiserror::Error;
 
 use super::{
     Conversation,
@@ -25,6 +26,15 @@ use crate::{
 const MARGIN: Duration = Duration::from_secs(15);
 /// How much of a result an event shows.
 const PREVIEW_CHARACTERS: usize = 500;
+
+/// Why a call is not made: the tool is for callers of the other kind.
+#[derive(Debug, Error)]
+enum WrongCaller {
+    #[error("`{tool}` can be called by code only")]
+    Direct { tool: String },
+    #[error("`{tool}` cannot be called by code; call it directly")]
+    Code { tool: String },
+}
 
 impl Conversation {
     /// Makes all calls, several at a time, and returns their answers in order. After a cancel, or when the container of
@@ -117,12 +127,7 @@ impl Conversation {
         *phase.lock() = CallPhase::Runs;
         let searches = call.kind == WireCallKind::Search || self.is_own(SEARCH_TOOL, &call.name);
         let answer = match (&call.arguments, searches) {
-            (Err(text), _) => {
-                let text: String = text.chars().take(200).collect();
-                CallAnswer::Output(ToolOutput::error(format!(
-                    "the arguments are not a JSON object: {text}"
-                )))
-            }
+            (Err(invalid), _) => CallAnswer::Output(ToolOutput::error(invalid.to_string())),
             (Ok(arguments), true) => self.search(arguments, turn).await,
             (Ok(arguments), false) => {
                 CallAnswer::Output(self.call(call, arguments, turn, phase).await)
@@ -171,7 +176,7 @@ impl Conversation {
             caller: call.caller.clone(),
         });
         if let Err(why) = self.check_caller(&name, &call.caller) {
-            return ToolOutput::error(why);
+            return ToolOutput::error(why.to_string());
         }
         let scope = CallScope {
             id: call.id.clone(),
@@ -204,18 +209,17 @@ impl Conversation {
     }
 
     /// Whether this caller may call the tool. Only tools that say so can be called by code.
-    fn check_caller(&self, name: &str, caller: &ToolCaller) -> Result<(), String> {
+    fn check_caller(&self, name: &str, caller: &ToolCaller) -> Result<(), WrongCaller> {
         let known =
             self.meta.iter().find(|tool| tool.name == name).or_else(|| self.catalogue.tool(name));
         let allowed = known.map_or(AllowedCallers::DIRECT, |tool| tool.callers);
         if allowed.allow(caller) {
             return Ok(());
         }
+        let tool = name.to_owned();
         Err(match caller {
-            ToolCaller::Direct => format!("`{name}` can be called by code only"),
-            ToolCaller::Code { .. } => {
-                format!("`{name}` cannot be called by code; call it directly")
-            }
+            ToolCaller::Direct => WrongCaller::Direct { tool },
+            ToolCaller::Code { .. } => WrongCaller::Code { tool },
         })
     }
 

@@ -271,7 +271,7 @@ fn call(place: usize, call: &Value) -> WireCall {
         arguments: match &call["args"] {
             Value::Null => Ok(Value::Object(Map::new())),
             Value::Object(fields) => Ok(Value::Object(fields.clone())),
-            other => Err(other.to_string()),
+            other => Err(InvalidArguments(other.to_string())),
         },
         caller: ToolCaller::Direct,
         kind: WireCallKind::Tool,

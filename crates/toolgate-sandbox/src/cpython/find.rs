@@ -2,12 +2,14 @@
 
 use std::{
     ffi::{OsStr, OsString},
+    io,
     path::{Path, PathBuf},
-    process::Stdio,
+    process::{ExitStatus, Stdio},
     time::Duration,
 };
 
 use serde::Deserialize;
+use thiserror::Error;
 use tokio::{process::Command, time::timeout};
 
 /// The oldest version that runs scripts.
@@ -104,15 +106,40 @@ impl MachinePython {
     }
 }
 
-/// Finds the interpreter that the settings mean; `Err` says why there is none.
-pub(crate) async fn find(settings: &PythonSettings) -> Result<MachinePython, String> {
+/// Why no Python of the machine runs scripts. Scripts in other languages run.
+#[derive(Debug, Error)]
+pub(crate) enum NoInterpreter {
+    #[error("the configuration chooses the embedded one")]
+    NotWanted,
+    #[error("only Linux can confine it")]
+    System,
+    #[error("there is no `python3` on the search path")]
+    NotFound,
+    #[error("`{}` cannot be started: {error}", program.display())]
+    Start { program: PathBuf, error: io::Error },
+    #[error("`{}` does not answer", .0.display())]
+    Silent(PathBuf),
+    #[error("`{}` is no Python of version 3 ({status})", program.display())]
+    NoPython { program: PathBuf, status: ExitStatus },
+    #[error("`{}` is {implementation}, and not CPython", program.display())]
+    OtherPython { program: PathBuf, implementation: String },
+    #[error("`{}` is Python {version}, and scripts need {}.{}", program.display(), OLDEST.0, OLDEST.1)]
+    TooOld { program: PathBuf, version: String },
+    #[error("{0}")]
+    Program(#[from] io::Error),
+    #[error("`{}` (Python {}): {why}", python.program.display(), python.version)]
+    NotConfined { python: MachinePython, why: String },
+}
+
+/// Finds the interpreter that the settings mean.
+pub(crate) async fn find(settings: &PythonSettings) -> Result<MachinePython, NoInterpreter> {
     let named = match &settings.choice {
-        PythonChoice::Embedded => return Err("the configuration chooses the embedded one".into()),
+        PythonChoice::Embedded => return Err(NoInterpreter::NotWanted),
         PythonChoice::Auto => None,
         PythonChoice::Named(named) => Some(named),
     };
     if !cfg!(target_os = "linux") {
-        return Err("only Linux can confine it".into());
+        return Err(NoInterpreter::System);
     }
     if let Some(named) = named {
         return ask(&program_of(named), &settings.packages).await;
@@ -125,7 +152,7 @@ pub(crate) async fn find(settings: &PythonSettings) -> Result<MachinePython, Str
             Err(why) => drop(first.get_or_insert(why)),
         }
     }
-    Err(first.unwrap_or_else(|| "there is no `python3` on the search path".into()))
+    Err(first.unwrap_or(NoInterpreter::NotFound))
 }
 
 /// The programs that may be an interpreter, best first.
@@ -171,8 +198,8 @@ struct Answer {
 
 /// Asks a program what it is. It gets the variables of this process, because it may be a script that
 /// needs them to find the interpreter.
-async fn ask(program: &Path, packages: &[String]) -> Result<MachinePython, String> {
-    let shown = program.display();
+async fn ask(program: &Path, packages: &[String]) -> Result<MachinePython, NoInterpreter> {
+    let owned = || program.to_owned();
     let mut arguments: Vec<&OsStr> = vec!["-I".as_ref()];
     if packages.is_empty() {
         arguments.push("-S".as_ref());
@@ -187,18 +214,18 @@ async fn ask(program: &Path, packages: &[String]) -> Result<MachinePython, Strin
         .output();
     let output = timeout(ANSWER_TIME, question)
         .await
-        .map_err(|_| format!("`{shown}` does not answer"))?
-        .map_err(|error| format!("`{shown}` cannot be started: {error}"))?;
+        .map_err(|_| NoInterpreter::Silent(owned()))?
+        .map_err(|error| NoInterpreter::Start { program: owned(), error })?;
     let answer: Answer = serde_json::from_slice(&output.stdout)
-        .map_err(|_| format!("`{shown}` is no Python of version 3 ({})", output.status))?;
+        .map_err(|_| NoInterpreter::NoPython { program: owned(), status: output.status })?;
     let (major, minor, patch) = answer.version;
     let version = format!("{major}.{minor}.{patch}");
     if answer.implementation != "cpython" {
-        return Err(format!("`{shown}` is {}, and not CPython", answer.implementation));
+        let implementation = answer.implementation;
+        return Err(NoInterpreter::OtherPython { program: owned(), implementation });
     }
     if (major, minor) < OLDEST {
-        let (major, minor) = OLDEST;
-        return Err(format!("`{shown}` is Python {version}, and scripts need {major}.{minor}"));
+        return Err(NoInterpreter::TooOld { program: owned(), version });
     }
     let packages = packages.iter().cloned().zip(answer.packages);
     let packages = packages.map(|(name, version)| PythonPackage { name, version }).collect();
@@ -215,11 +242,11 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_no_interpreter_is_refused_with_a_reason() {
-        let why = find(&named("/no/such/python")).await.unwrap_err();
+        let why = find(&named("/no/such/python")).await.unwrap_err().to_string();
         assert!(why.starts_with("`/no/such/python` cannot be started: "), "{why}");
-        let why = find(&named("true")).await.unwrap_err();
+        let why = find(&named("true")).await.unwrap_err().to_string();
         assert!(why.ends_with("is no Python of version 3 (exit status: 0)"), "{why}");
-        let why = find(&PythonSettings::default()).await.unwrap_err();
+        let why = find(&PythonSettings::default()).await.unwrap_err().to_string();
         assert_eq!(why, "the configuration chooses the embedded one");
     }
 

@@ -10,7 +10,7 @@ mod names;
 use std::io;
 
 pub(crate) use self::{
-    find::find,
+    find::{NoInterpreter, find},
     names::{GLOBALS, MODULES},
 };
 use crate::{lockdown, pool::WorkerProgram};

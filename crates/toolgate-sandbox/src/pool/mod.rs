@@ -137,9 +137,9 @@ impl Pool {
         self.python.engine().await
     }
 
-    /// Finds the Python of this machine that will run scripts; `Err` says why there is none. The
-    /// first call asks the program for its version.
-    pub async fn interpreter(&self) -> Result<&MachinePython, &str> {
+    /// Finds the Python of this machine that will run scripts. The first call asks the program for its
+    /// version.
+    pub async fn interpreter(&self) -> Option<&MachinePython> {
         self.python.interpreter().await
     }
 

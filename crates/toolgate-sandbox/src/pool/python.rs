@@ -6,7 +6,7 @@ use tokio::sync::OnceCell;
 
 use super::{ProbeError, probe, spawner::Spawner, worker::Worker};
 use crate::{
-    cpython::{self, MachinePython, PythonChoice, PythonEngine, PythonSettings},
+    cpython::{self, MachinePython, NoInterpreter, PythonChoice, PythonEngine, PythonSettings},
     lockdown::LockdownReport,
 };
 
@@ -16,7 +16,7 @@ pub(super) struct PythonPool {
     settings: PythonSettings,
     warm: usize,
     /// The interpreter, or why there is none.
-    found: OnceCell<Result<MachinePython, String>>,
+    found: OnceCell<Result<MachinePython, NoInterpreter>>,
     /// The interpreter after a worker of it has shown that it can be confined.
     started: OnceCell<(PythonEngine, Option<Spawner>)>,
 }
@@ -32,12 +32,13 @@ impl PythonPool {
     }
 
     /// The interpreter that will most likely run scripts.
-    pub(super) async fn interpreter(&self) -> Result<&MachinePython, &str> {
-        let found = self.found.get_or_init(|| cpython::find(&self.settings)).await;
-        match self.started.get() {
-            Some((PythonEngine::Embedded { why } | PythonEngine::Unusable { why }, _)) => Err(why),
-            Some((PythonEngine::Machine(_), _)) | None => found.as_ref().map_err(String::as_str),
-        }
+    pub(super) async fn interpreter(&self) -> Option<&MachinePython> {
+        let _ = self.find().await;
+        self.known_interpreter()
+    }
+
+    async fn find(&self) -> &Result<MachinePython, NoInterpreter> {
+        self.found.get_or_init(|| cpython::find(&self.settings)).await
     }
 
     /// The same, if it is known already.
@@ -79,9 +80,12 @@ impl PythonPool {
     }
 
     async fn start(&self) -> (PythonEngine, Option<Spawner>) {
-        let started = match self.interpreter().await {
-            Ok(python) => self.start_zygote(python).await.map(|spawner| (python.clone(), spawner)),
-            Err(why) => Err(why.to_owned()),
+        let started = match self.find().await {
+            Ok(python) => {
+                let started = self.start_zygote(python).await;
+                started.map(|spawner| (python.clone(), spawner)).map_err(|why| why.to_string())
+            }
+            Err(why) => Err(why.to_string()),
         };
         match (started, &self.settings.choice) {
             (Ok((python, spawner)), _) => (PythonEngine::Machine(python), Some(spawner)),
@@ -93,16 +97,13 @@ impl PythonPool {
     }
 
     /// Starts the zygote, and a worker that shows that it can be confined.
-    async fn start_zygote(&self, python: &MachinePython) -> Result<Spawner, String> {
-        let program = cpython::worker_program(python).map_err(|error| error.to_string())?;
-        let spawner = Spawner::new(program, self.warm);
-        let failed = |why: &dyn std::fmt::Display| {
-            format!("`{}` (Python {}): {why}", python.program.display(), python.version)
-        };
-        let report = probe(&spawner).await.map_err(|error| failed(&error))?;
+    async fn start_zygote(&self, python: &MachinePython) -> Result<Spawner, NoInterpreter> {
+        let spawner = Spawner::new(cpython::worker_program(python)?, self.warm);
+        let not_confined = |why: String| NoInterpreter::NotConfined { python: python.clone(), why };
+        let report = probe(&spawner).await.map_err(|error| not_confined(error.to_string()))?;
         match report.lacking() {
             None => Ok(spawner),
-            Some(lacking) => Err(failed(lacking)),
+            Some(lacking) => Err(not_confined(lacking.to_string())),
         }
     }
 }

@@ -32,6 +32,11 @@ use crate::{
 /// more than that is no accident.
 const ATTEMPTS: usize = 4;
 
+/// The Python that the configuration names cannot run scripts. No Python script runs.
+#[derive(Debug, thiserror::Error)]
+#[error("the Python of codeMode.python cannot run scripts: {0}")]
+struct UnusablePython(String);
+
 impl Pool {
     /// Runs a script in a worker of its own: to its end, to a limit, or until it is cancelled.
     ///
@@ -62,7 +67,7 @@ impl Pool {
         };
         let interpreter = match interpreter {
             Ok(interpreter) => interpreter,
-            Err(why) => return never_began(started, RunOutcome::Crashed(why)),
+            Err(why) => return never_began(started, RunOutcome::Crashed(why.to_string())),
         };
         let attempt = RunAttempt { limits, cancel: &cancel, started, clock: clock.clone() };
         let mut why = String::new();
@@ -91,7 +96,10 @@ impl Pool {
     }
 
     /// What Python's own interpreter has, if it runs scripts of the language.
-    async fn interpreter_of(&self, language: Language) -> Result<Option<InterpreterFacts>, String> {
+    async fn interpreter_of(
+        &self,
+        language: Language,
+    ) -> Result<Option<InterpreterFacts>, UnusablePython> {
         if language != Language::Python {
             return Ok(None);
         }
@@ -101,9 +109,7 @@ impl Pool {
                 let packages = python.usable_packages().map(str::to_owned).collect();
                 Ok(Some(InterpreterFacts { packages }))
             }
-            PythonEngine::Unusable { why } => {
-                Err(format!("the Python of codeMode.python cannot run scripts: {why}"))
-            }
+            PythonEngine::Unusable { why } => Err(UnusablePython(why.clone())),
         }
     }
 }

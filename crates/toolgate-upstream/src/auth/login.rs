@@ -97,7 +97,7 @@ impl Authorizer {
         Ok(match renew::revoke(&self.http.renewed(), &stored).await {
             None => LogoutOutcome::Forgotten,
             Some(Ok(())) => LogoutOutcome::Revoked,
-            Some(Err(why)) => LogoutOutcome::NotRevoked(why),
+            Some(Err(why)) => LogoutOutcome::NotRevoked(why.to_string()),
         })
     }
 

@@ -19,6 +19,17 @@ pub(super) enum RenewError {
     Failed(String),
 }
 
+/// Why a token was not revoked. It stays valid until it expires.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RevokeError {
+    /// The endpoint refused it.
+    #[error("HTTP {0}")]
+    Status(u16),
+    /// There was no answer.
+    #[error("{0}")]
+    NotSent(String),
+}
+
 /// The error response of a token endpoint.
 #[derive(Debug, Deserialize)]
 struct ErrorBody {
@@ -56,7 +67,7 @@ pub(super) async fn renew(
 pub(super) async fn revoke(
     http: &GuardedClient,
     credentials: &LoginCredentials,
-) -> Option<Result<(), String>> {
+) -> Option<Result<(), RevokeError>> {
     let endpoint = credentials.revocation_endpoint.as_deref()?;
     let tokens = [
         credentials.refresh_token.as_deref().map(|token| ("refresh_token", token)),
@@ -66,8 +77,8 @@ pub(super) async fn revoke(
         let fields = [("token", token), ("token_type_hint", kind)];
         match post(http, endpoint, &credentials.client, &fields).await {
             Ok(response) if response.status().is_success() => {}
-            Ok(response) => return Some(Err(format!("HTTP {}", response.status().as_u16()))),
-            Err(RenewError::Failed(why)) => return Some(Err(why)),
+            Ok(response) => return Some(Err(RevokeError::Status(response.status().as_u16()))),
+            Err(RenewError::Failed(why)) => return Some(Err(RevokeError::NotSent(why))),
             Err(RenewError::Over) => {}
         }
     }

@@ -191,7 +191,7 @@ fn call(call: &Value) -> WireCall {
             Value::String(text) => arguments(text),
             Value::Null => Ok(Value::Object(Map::new())),
             Value::Object(_) => Ok(given.clone()),
-            other => Err(other.to_string()),
+            other => Err(InvalidArguments(other.to_string())),
         },
         caller: ToolCaller::Direct,
         kind: WireCallKind::Tool,

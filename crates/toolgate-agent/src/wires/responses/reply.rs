@@ -230,7 +230,7 @@ fn call(item: &Value) -> Option<WireCall> {
     let arguments = match given {
         Value::String(text) => arguments(text),
         Value::Object(_) => Ok(given.clone()),
-        other => Err(other.to_string()),
+        other => Err(InvalidArguments(other.to_string())),
     };
     Some(WireCall {
         id: item["call_id"].as_str().map_or_else(|| text("id"), str::to_owned),

@@ -14,6 +14,7 @@ use std::{
 
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
+use thiserror::Error;
 use toolgate_broker::{BrokerError, CallContext, Unfit, ValueSchema};
 use toolgate_catalog::{Definition, Fingerprint, ServerName, TokenCounter, Tool};
 use toolgate_models::chat::{ChatError, ChatProvider, ChatQuestion};
@@ -121,19 +122,14 @@ impl Default for ExtractSettings {
 
 impl ExtractBudget {
     /// Counts a question, or says which limit it would exceed.
-    fn take(&self, settings: &ExtractSettings, tokens: usize) -> Result<(), String> {
+    fn take(&self, settings: &ExtractSettings, tokens: usize) -> Result<(), NoAnswer> {
         let mut used = self.0.lock();
         if used.calls >= settings.max_calls {
-            let most = settings.max_calls;
-            return Err(format!("a run may ask {most} times (codeMode.extract.maxCalls)"));
+            return Err(NoAnswer::Calls(settings.max_calls));
         }
         let sum = used.tokens.saturating_add(tokens);
         if sum > settings.max_tokens {
-            return Err(format!(
-                "a run may use {} tokens for it (codeMode.extract.maxTokens): {} are used, and \
-                 this question has {tokens}",
-                settings.max_tokens, used.tokens
-            ));
+            return Err(NoAnswer::Tokens { most: settings.max_tokens, used: used.tokens, tokens });
         }
         used.calls += 1;
         used.tokens = sum;
@@ -190,7 +186,8 @@ impl Extraction<'_> {
                 Ok(value)
             }
             Err(why) => {
-                let error = BrokerError::NoAnswer { tool: EXTRACT.to_owned(), why };
+                let error =
+                    BrokerError::NoAnswer { tool: EXTRACT.to_owned(), why: why.to_string() };
                 admitted.end_unsent(Err(&error)).await;
                 Err(error.into())
             }
@@ -198,7 +195,7 @@ impl Extraction<'_> {
     }
 
     /// Asks once, and once more if the answer cannot be used.
-    async fn ask(&self, model: &Model<'_>, request: &Request) -> Result<Value, String> {
+    async fn ask(&self, model: &Model<'_>, request: &Request) -> Result<Value, NoAnswer> {
         let question = Question { request, wrong: None };
         let (said, why) = match self.answer(model, request, &question).await? {
             Ok(value) => return Ok(value),
@@ -207,9 +204,7 @@ impl Extraction<'_> {
         let question = Question { request, wrong: Some((&said, &why)) };
         match self.answer(model, request, &question).await? {
             Ok(value) => Ok(value),
-            Err((_, why)) => {
-                Err(format!("the model gave no answer of the type, also at the second try: {why}"))
-            }
+            Err((_, why)) => Err(NoAnswer::Type(why)),
         }
     }
 
@@ -220,20 +215,15 @@ impl Extraction<'_> {
         model: &Model<'_>,
         request: &Request,
         question: &Question<'_>,
-    ) -> Result<Result<Value, (String, String)>, String> {
+    ) -> Result<Result<Value, (String, String)>, NoAnswer> {
         let question = question.to_chat();
         let ChatQuestion { instructions, text, .. } = &question;
         self.budget.take(self.settings, tokens(instructions) + tokens(text))?;
         let timeout = self.settings.timeout;
         let said = match tokio::time::timeout(timeout, model.ask(&question)).await {
             Ok(Ok(said)) => said,
-            Ok(Err(error)) => return Err(format!("the model gave no answer: {error}")),
-            Err(_) => {
-                let seconds = timeout.as_secs_f64();
-                return Err(format!(
-                    "the model gave no answer in {seconds} s (codeMode.extract.timeoutSeconds)"
-                ));
-            }
+            Ok(Err(error)) => return Err(NoAnswer::Model(error.to_string())),
+            Err(_) => return Err(NoAnswer::Time(timeout)),
         };
         self.budget.add(tokens(&said));
         let Some(value) = answer::json_of(&said) else {
@@ -286,6 +276,24 @@ impl Request {
             compiled.map_err(|Unfit(why)| refused(format!("the type is no JSON Schema: {why}")))?;
         Ok(Self { value, schema, compiled, hint })
     }
+}
+
+/// Why the model gave no answer that can be used.
+#[derive(Debug, Error)]
+enum NoAnswer {
+    #[error("a run may ask {0} times (codeMode.extract.maxCalls)")]
+    Calls(u32),
+    #[error(
+        "a run may use {most} tokens for it (codeMode.extract.maxTokens): {used} are used, and this \
+         question has {tokens}"
+    )]
+    Tokens { most: usize, used: usize, tokens: usize },
+    #[error("the model gave no answer: {0}")]
+    Model(String),
+    #[error("the model gave no answer in {} s (codeMode.extract.timeoutSeconds)", .0.as_secs_f64())]
+    Time(Duration),
+    #[error("the model gave no answer of the type, also at the second try: {0}")]
+    Type(String),
 }
 
 /// Why `extract` has no value.
