@@ -11,6 +11,9 @@ const STACK_LIMIT: usize = 32;
 /// The start of Monty's message about unsupported syntax.
 const UNSUPPORTED_SYNTAX: &str = "The monty syntax parser does not yet support ";
 
+/// The start of the prelude's messages about what it does not do, which are those of `SystemExit`.
+pub(super) const REFUSED: &str = "\x01";
+
 /// The script that a failure belongs to.
 pub(super) struct FailureContext<'a> {
     /// The name of the script in Monty.
@@ -40,12 +43,12 @@ fn raised(error: &MontyException, context: &FailureContext<'_>) -> ScriptFailure
     let text = error.message().unwrap_or_default();
     let (name, text) = named(error, text, context.functions);
     let text = text.replace("'_tg_module' object", "module");
-    let unsupported = text.strip_prefix(UNSUPPORTED_SYNTAX);
+    let unsupported = text.strip_prefix(UNSUPPORTED_SYNTAX).or_else(|| text.strip_prefix(REFUSED));
     let kind = match error.exc_type() {
         ExcType::SyntaxError => FailureKind::Syntax,
         ExcType::MemoryError => FailureKind::Memory,
         ExcType::RecursionError => FailureKind::Stack,
-        ExcType::NotImplementedError if unsupported.is_some() => FailureKind::Unsupported,
+        _ if unsupported.is_some() => FailureKind::Unsupported,
         kind if is_gap(kind, &text) => FailureKind::Unsupported,
         _ => FailureKind::Exception,
     };
@@ -221,6 +224,13 @@ fn module(name: &str) -> &'static str {
         (
             &["subprocess", "multiprocessing", "shutil", "tempfile", "glob", "sqlite3", "pickle"],
             "a script has no files and no processes: call a tool",
+        ),
+        (&["OrderedDict"], "use a dict, which keeps its order"),
+        (&["pprint"], "use print(json.dumps(value, indent=2))"),
+        (&["traceback"], "print the exception: f\"{type(error).__name__}: {error}\""),
+        (
+            &["contextmanager", "asynccontextmanager", "ExitStack"],
+            "write a class with __enter__ and __exit__, or try/finally",
         ),
         (
             &["threading", "concurrent", "queue", "sched"],

@@ -335,6 +335,6 @@ fn result(answer: Result<MontyObject, MontyException>) -> ExtFunctionResult {
 fn failure(tool: &str, message: &str) -> MontyObject {
     MontyObject::Exception {
         exc_type: ExcType::BinasciiError,
-        arg: Some(format!("{tool}: {message}")),
+        arg: Some(format!("{tool}\0{message}")),
     }
 }

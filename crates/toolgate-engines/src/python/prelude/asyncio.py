@@ -64,7 +64,7 @@ def _tg_make_asyncio(native, isinstance=isinstance, list=list, len=len, type=typ
             return self._value
 
         def exception(self):
-            return self._error
+            return None if self._error is None else _tg_kept(self._error)
 
         def add_done_callback(self, callback):
             self._awaitable = called_back(self._awaitable, callback, self)
@@ -156,7 +156,7 @@ def _tg_make_asyncio(native, isinstance=isinstance, list=list, len=len, type=typ
 
     async def wait_all(awaitables, timeout=None, return_when="ALL_COMPLETED"):
         if timeout is not None or return_when != "ALL_COMPLETED":
-            raise NotImplementedError("asyncio.wait() waits for all of them here: use asyncio.gather(), or asyncio.wait_for() for a limit of time")
+            _tg_refuse("asyncio.wait() waits for all of them here: use asyncio.gather(), or asyncio.wait_for() for a limit of time")
         tasks = [item if isinstance(item, Task) else Task(item) for item in awaitables]
         await start()
         for task in tasks:
@@ -283,7 +283,7 @@ def _tg_make_asyncio(native, isinstance=isinstance, list=list, len=len, type=typ
                 done += 1
 
     def timeout(delay=None):
-        raise NotImplementedError("asyncio.timeout() is not available here: use asyncio.wait_for(awaitable, seconds)")
+        _tg_refuse("asyncio.timeout() is not available here: use asyncio.wait_for(awaitable, seconds)")
 
     class Loop:
         def run_until_complete(self, awaitable):

@@ -55,6 +55,8 @@ def _tg_mod(left, right, isinstance=isinstance, str=str, tuple=tuple, dict=dict,
                 raise TypeError("not enough arguments for format string")
             value = values[used]
             used += 1
+        if kind == "a" or (precision and kind in "diuxXo"):
+            _tg_refuse("the format %a, and digits after the dot of a whole number: use an f-string")
         align = "<" if "-" in flags else ">"
         sign = "+" if "+" in flags else (" " if " " in flags else "")
         zero = "0" if "0" in flags and "-" not in flags else ""

@@ -1,17 +1,15 @@
 import math as _tg_native_math
 
 
-def _tg_make_random(native, len=len, list=list, range=range, int=int, sum=sum, hash=hash, isinstance=isinstance, type=type, str=str):
+def _tg_make_random(native, len=len, list=list, range=range, int=int, sum=sum):
     class Random:
         def __init__(self, seed=None):
             self.seed(seed)
 
         def seed(self, seed=None):
-            if seed is None:
-                seed = _tg_host_seed()
-            elif not isinstance(seed, int):
-                seed = hash(str(seed))
-            self._state = (seed * 2 + 1) & 0xFFFFFFFFFFFFFFFF
+            if seed is not None:
+                _tg_refuse("a seed gives other numbers here: leave it out")
+            self._state = (_tg_host_seed() * 2 + 1) & 0xFFFFFFFFFFFFFFFF
             for _ in range(4):
                 self._next()
 

@@ -8,8 +8,9 @@ use crate::python::prelude;
 
 /// Methods that the prelude implements as functions of their receiver.
 #[rustfmt::skip]
-const METHODS: &[&str] = &[
-    "astimezone", "bit_count", "bit_length", "combine", "ctime", "difference_update", "format_map",
+pub(super) const METHODS: &[&str] = &[
+    "astimezone", "bit_count", "bit_length", "casefold", "combine", "ctime", "difference_update",
+    "format_map",
     "from_iterable", "fromisocalendar", "fromordinal", "fromtimestamp", "intersection_update",
     "is_integer", "isocalendar", "isprintable", "symmetric_difference_update", "timetuple",
     "toordinal", "translate", "utcfromtimestamp", "utcnow",
@@ -161,11 +162,14 @@ impl<'a> Rewriter<'a> {
             (Some("bytes"), _) if arguments.len() == 1 && arguments.keywords.is_empty() => {
                 self.call_instead(call, "<core>", "_tg_bytes");
             }
+            (Some("type"), _) if arguments.len() == 1 && self.catches => {
+                self.call_instead(call, "<core>", "_tg_type");
+            }
             (Some("super"), _) => self.visit_arguments(arguments),
             (Some(name), _) if EXCEPTIONS.contains(&name) && !is_one_text(call) => {
                 self.need("<core>");
                 let open = arguments.start() + TextSize::of('(');
-                self.edits.insert(open, "_tg_text(");
+                self.edits.insert(open, if name == "SystemExit" { "str(" } else { "_tg_text(" });
                 self.visit_arguments(arguments);
                 self.edits.insert(arguments.end() - TextSize::of(')'), ")");
             }
@@ -177,6 +181,7 @@ impl<'a> Rewriter<'a> {
                     self.visit_arguments(arguments);
                     self.edits.close(expression, ")");
                 } else if !self.super_call(expression, call, attribute)
+                    && !self.unbound_call(call, attribute)
                     && !self.module_call(call, attribute)
                     && !self.method_call(expression, call, attribute)
                 {
@@ -204,7 +209,7 @@ impl<'a> Rewriter<'a> {
         let Some(name) = attribute.value.as_name_expr() else { return false };
         let module = self.modules.get(name.id.as_str()).copied();
         let wanted = match (module, attribute.attr.as_str()) {
-            (Some("asyncio"), "gather") => true,
+            (Some("asyncio"), "gather") | (Some("json"), "loads") => true,
             (Some("asyncio"), "run") => self.tasks,
             (Some("json"), "dumps") => {
                 let has_enumerations = self.classes.has_enumerations();

@@ -13,12 +13,13 @@ mod expressions;
 mod imports;
 mod lazy;
 mod matching;
+mod refused;
 mod statements;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ruff_python_ast::{
-    Comprehension, Expr, ExprAttribute, ExprCall, Parameter, Stmt,
+    Comprehension, ExceptHandler, Expr, ExprAttribute, ExprCall, Parameter, Stmt,
     visitor::{Visitor, walk_comprehension, walk_expr, walk_parameter, walk_stmt},
 };
 use ruff_python_parser::parse_module;
@@ -55,18 +56,21 @@ pub(super) fn rewrite(source: &str) -> Result<Rewritten, ScriptFailure> {
         ScriptFailure::new(FailureKind::Syntax, message).at(position)
     })?;
     let body = &parsed.syntax().body;
-    if let Some(offset) = lazy::left_early(body) {
-        return Err(lazy::refusal(edits::locate(source, offset)));
-    }
     let classes = classes::collect(body);
+    let bindings = bindings::collect(body);
+    if let Some(refusal) = refused::find(body, &classes, &bindings) {
+        return Err(refusal.failure(source));
+    }
     let mut rewriter = Rewriter {
         source,
         edits: Edits::default(),
         pieces: BTreeSet::new(),
         modules: BTreeMap::new(),
-        own_exceptions: classes.has_exceptions(),
+        own_exceptions: classes.has_exceptions() || sees_exceptions(source, body),
+        catches: source.contains("except") && bindings.is_built_in("type"),
+        refusal: None,
         classes,
-        bindings: bindings::collect(body),
+        bindings,
         depth: 0,
         scopes: Vec::new(),
         plain_generators: BTreeSet::new(),
@@ -76,7 +80,23 @@ pub(super) fn rewrite(source: &str) -> Result<Rewritten, ScriptFailure> {
     };
     rewriter.find_modules(body);
     rewriter.visit_body(body);
+    if let Some(refusal) = rewriter.refusal {
+        return Err(refusal.failure(source));
+    }
     Ok(Rewritten { changed: rewriter.edits.apply(source), pieces: rewriter.pieces })
+}
+
+/// Whether a script looks at exceptions, and not only at their kinds.
+fn sees_exceptions(source: &str, body: &[Stmt]) -> bool {
+    let mut sees =
+        ["ToolError", "return_exceptions", ".exception()"].iter().any(|n| source.contains(n));
+    walk(body, |node| {
+        if let Node::Statement(Stmt::Try(tried)) = node {
+            sees |= tried.handlers.iter().any(|ExceptHandler::ExceptHandler(h)| h.name.is_some());
+        }
+        !sees && matches!(node, Node::Statement(_))
+    });
+    sees
 }
 
 /// The state of the walk over one script.
@@ -88,8 +108,13 @@ struct Rewriter<'a> {
     modules: BTreeMap<String, &'static str>,
     classes: classes::Classes,
     bindings: bindings::Bindings,
-    /// Whether the script defines exceptions.
+    /// Whether the script can see exceptions that are objects of the prelude: its own ones, or the
+    /// failures of tools.
     own_exceptions: bool,
+    /// Whether the script may ask for the type of an exception.
+    catches: bool,
+    /// What the walk found that cannot be rewritten.
+    refusal: Option<refused::Refusal>,
     /// The current depth.
     depth: usize,
     /// The functions around the current position.
