@@ -15,6 +15,7 @@ use monty_types::{
 
 use super::{
     host::{self, Clock, HostRequest},
+    rewrite::AT,
     value,
 };
 use crate::{
@@ -28,8 +29,8 @@ const CONSOLE_BUFFER: usize = 8 * 1024;
 /// Why a piece of Python did not run to its end.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// An exception that was not caught.
-    Raised(Box<MontyException>),
+    /// An exception that was not caught, and the number of the statement that noted itself last.
+    Raised(Box<MontyException>, Option<u32>),
     /// It waits for something that will never be settled.
     Stalled,
     /// The host is gone.
@@ -54,6 +55,8 @@ pub(super) struct Machine<'a> {
     next_future: u64,
     /// The number of seeds that were returned.
     seeds: u64,
+    /// Whether the script notes its statements.
+    pub(super) traced: bool,
 }
 
 /// A call without a completion.
@@ -87,6 +90,7 @@ impl<'a> Machine<'a> {
             futures: BTreeMap::new(),
             next_future: 0,
             seeds: 0,
+            traced: false,
         }
     }
 
@@ -111,7 +115,11 @@ impl<'a> Machine<'a> {
                     let answer = host::operating_system(&call.function_call, self.clock());
                     call.resume(result(answer), self.printer())
                 }
-                Err(error) => break Err(Stop::Raised(Box::new(error.error))),
+                Err(error) => {
+                    let ReplStartError { repl, error } = *error;
+                    let at = self.traced.then(|| last_statement(repl)).flatten();
+                    break Err(Stop::Raised(Box::new(error), at));
+                }
             };
         };
         self.flush();
@@ -321,6 +329,16 @@ impl PrintWriterCallback for Machine<'_> {
 impl From<HostClosed> for Stop {
     fn from(HostClosed: HostClosed) -> Self {
         Self::Abandoned
+    }
+}
+
+/// The number of the statement that noted itself last.
+fn last_statement(session: MontyRepl) -> Option<u32> {
+    match session.feed_start(AT, Vec::new(), PrintWriter::Disabled) {
+        Ok(ReplProgress::Complete { value: MontyObject::Int(number), .. }) => {
+            number.try_into().ok()
+        }
+        _ => None,
     }
 }
 

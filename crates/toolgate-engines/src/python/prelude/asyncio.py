@@ -10,6 +10,10 @@ def _tg_make_asyncio(native, isinstance=isinstance, list=list, len=len, type=typ
         futures[0] = number + 1
         return number, _tg_host_future()
 
+    def came_from(at):
+        global _tg_at
+        _tg_at = at
+
     class Task:
         def __init__(self, awaitable, name=None):
             self._awaitable = awaitable
@@ -29,6 +33,7 @@ def _tg_make_asyncio(native, isinstance=isinstance, list=list, len=len, type=typ
                     self._value = _tg_check(await awaited(self._awaitable))
                 except Exception as error:
                     self._error = error
+                    self._at = _tg_at
             self._finished = True
             for number in self._waiters:
                 _tg_host_settle(number)
@@ -60,6 +65,7 @@ def _tg_make_asyncio(native, isinstance=isinstance, list=list, len=len, type=typ
             if not self._finished:
                 raise RuntimeError("Result is not set.")
             if self._error is not None:
+                came_from(self._at)
                 raise self._error
             return self._value
 
@@ -136,6 +142,7 @@ def _tg_make_asyncio(native, isinstance=isinstance, list=list, len=len, type=typ
     async def wait_for(awaitable, timeout=None):
         if timeout is None:
             return await awaited(awaitable)
+        began = _tg_at
         outcome = []
 
         async def finish():
@@ -145,6 +152,7 @@ def _tg_make_asyncio(native, isinstance=isinstance, list=list, len=len, type=typ
 
         async def expire():
             await _tg_host_timer(timeout)
+            came_from(began)
             raise TimeoutError("")
 
         try:

@@ -330,22 +330,22 @@ impl<'a> Rewriter<'a> {
                 }
                 facts.members.push(name);
                 self.classes.around.push(MethodContext { base: base.clone(), receiver });
-                self.visit_stmt(member);
+                self.statement(member);
                 self.classes.around.pop();
             }
             Stmt::Assign(assignment) => {
                 let names = assignment.targets.iter().filter_map(Expr::as_name_expr);
                 facts.members.extend(names.map(|name| name.id.to_string()));
-                self.visit_stmt(member);
+                self.statement(member);
             }
             Stmt::AnnAssign(assignment) => {
                 if let (Some(name), Some(_)) = (assignment.target.as_name_expr(), &assignment.value)
                 {
                     facts.members.push(name.id.to_string());
                 }
-                self.visit_stmt(member);
+                self.statement(member);
             }
-            _ => self.visit_stmt(member),
+            _ => self.statement(member),
         }
     }
 

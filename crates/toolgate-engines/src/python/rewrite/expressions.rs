@@ -68,7 +68,13 @@ impl<'a> Rewriter<'a> {
     fn awaited(&mut self, expression: &'a Expr, value: &'a Expr) {
         self.need("<await>");
         let gathers = self.is_native_gather(value);
-        self.edits.open(expression, if gathers { "_tg_check_all(" } else { "_tg_check(" });
+        let (check, at) = match (gathers, self.is_traced()) {
+            (false, false) => ("_tg_check(", ")".to_owned()),
+            (true, false) => ("_tg_check_all(", ")".to_owned()),
+            (false, true) => ("_tg_check_at(", format!(", {})", self.tracer.current)),
+            (true, true) => ("_tg_check_all_at(", format!(", {})", self.tracer.current)),
+        };
+        self.edits.open(expression, check);
         if self.tasks {
             self.need("asyncio");
             self.edits.open(value, "_tg_asyncio._await(");
@@ -81,7 +87,7 @@ impl<'a> Rewriter<'a> {
         if self.tasks {
             self.edits.close(value, ")");
         }
-        self.edits.close(expression, ")");
+        self.edits.close(expression, at);
     }
 
     /// Whether Monty's own `gather` works: without tasks and `return_exceptions`, and awaited

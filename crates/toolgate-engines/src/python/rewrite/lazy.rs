@@ -299,7 +299,9 @@ impl<'a> Rewriter<'a> {
             self.prepend(&function.body, "_tg_yielded = []");
         }
         self.scopes.push(if is_generator { ScriptScope::Generator } else { ScriptScope::Plain });
+        self.enter(&function.name, &function.body);
         self.visit_body(&function.body);
+        self.leave(&function.body);
         self.scopes.pop();
         if is_generator {
             // An asynchronous generator is a coroutine here, which `async for` awaits.
@@ -336,7 +338,9 @@ impl<'a> Rewriter<'a> {
 
     /// Rewrites `return`, which ends a generator with the values that it has collected.
     pub(super) fn return_statement(&mut self, statement: &'a StmtReturn) {
-        if self.scopes.last() == Some(&ScriptScope::Generator) {
+        if self.is_traced() {
+            self.traced_return(statement);
+        } else if self.scopes.last() == Some(&ScriptScope::Generator) {
             self.edits.replace(statement.range(), "return iter(_tg_yielded)");
         } else if let Some(value) = &statement.value {
             self.visit_expr(value);

@@ -15,6 +15,7 @@ mod lazy;
 mod matching;
 mod refused;
 mod statements;
+mod trace;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +27,11 @@ use ruff_python_parser::parse_module;
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use self::edits::Edits;
-pub(super) use self::{edits::Changed, imports::implicit_modules};
+pub(super) use self::{
+    edits::Changed,
+    imports::implicit_modules,
+    trace::{AT, Trace},
+};
 use crate::engine::{FailureKind, ScriptFailure};
 
 /// The longest script in bytes, which limits the work of the parser and of this module.
@@ -42,6 +47,8 @@ pub(super) struct Rewritten {
     pub(super) changed: Changed,
     /// The parts of the prelude that it needs.
     pub(super) pieces: BTreeSet<&'static str>,
+    /// The statements that it notes.
+    pub(super) trace: Trace,
 }
 
 /// Rewrites a script. Fails if it does not parse or cannot be supported.
@@ -69,6 +76,7 @@ pub(super) fn rewrite(source: &str) -> Result<Rewritten, ScriptFailure> {
         own_exceptions: classes.has_exceptions() || sees_exceptions(source, body),
         catches: source.contains("except") && bindings.is_built_in("type"),
         refusal: None,
+        tracer: trace::Tracer::default(),
         classes,
         bindings,
         depth: 0,
@@ -79,11 +87,13 @@ pub(super) fn rewrite(source: &str) -> Result<Rewritten, ScriptFailure> {
         tasks: ["create_task", "ensure_future", "TaskGroup"].iter().any(|n| source.contains(n)),
     };
     rewriter.find_modules(body);
+    rewriter.find_blocks(body);
     rewriter.visit_body(body);
     if let Some(refusal) = rewriter.refusal {
         return Err(refusal.failure(source));
     }
-    Ok(Rewritten { changed: rewriter.edits.apply(source), pieces: rewriter.pieces })
+    let (pieces, trace) = (rewriter.pieces, rewriter.tracer.trace);
+    Ok(Rewritten { changed: rewriter.edits.apply(source), pieces, trace })
 }
 
 /// Whether a script looks at exceptions, and not only at their kinds.
@@ -115,6 +125,7 @@ struct Rewriter<'a> {
     catches: bool,
     /// What the walk found that cannot be rewritten.
     refusal: Option<refused::Refusal>,
+    tracer: trace::Tracer,
     /// The current depth.
     depth: usize,
     /// The functions around the current position.
@@ -241,6 +252,9 @@ impl<'a> Visitor<'a> for Rewriter<'a> {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         if self.depth < DEPTH_LIMIT {
             self.depth += 1;
+            if self.is_traced() {
+                self.note(statement);
+            }
             self.statement(statement);
             self.depth -= 1;
         }

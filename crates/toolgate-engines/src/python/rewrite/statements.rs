@@ -7,7 +7,7 @@ use ruff_python_ast::{
 };
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-use super::{Rewriter, refused::Refusal};
+use super::{AT, Rewriter, refused::Refusal};
 
 impl<'a> Rewriter<'a> {
     pub(super) fn statement(&mut self, statement: &'a Stmt) {
@@ -15,6 +15,11 @@ impl<'a> Rewriter<'a> {
             Stmt::Import(import) => self.import(import),
             Stmt::ImportFrom(import) => self.import_from(import),
             Stmt::Delete(delete) => self.delete(statement, &delete.targets),
+            Stmt::Assign(StmtAssign { value, .. })
+                if let (true, Expr::Lambda(lambda)) = (self.is_traced(), &**value) =>
+            {
+                self.stored_lambda(lambda);
+            }
             Stmt::Assign(assignment) => self.plain_assignment(statement, assignment),
             Stmt::AugAssign(assignment) => self.assignment(assignment),
             Stmt::With(with) if with.is_async => self.async_with(statement, with),
@@ -38,8 +43,33 @@ impl<'a> Rewriter<'a> {
                 }
             }
             Stmt::For(each) => {
-                walk_stmt(self, statement);
+                self.visit_expr(&each.iter);
                 self.members_of(&each.iter);
+                self.visit_expr(&each.target);
+                self.turns(&each.body, Some(each));
+                self.visit_body(&each.orelse);
+            }
+            Stmt::With(with) => {
+                let number = self.tracer.current;
+                walk_stmt(self, statement);
+                if self.is_traced() {
+                    self.append(&with.body, &format!("{AT} = {number}"));
+                }
+            }
+            Stmt::While(each) => {
+                self.condition(&each.test);
+                self.turns(&each.body, None);
+                self.visit_body(&each.orelse);
+            }
+            Stmt::If(choice) => {
+                self.visit_expr(&choice.test);
+                self.visit_body(&choice.body);
+                for clause in &choice.elif_else_clauses {
+                    if let Some(test) = &clause.test {
+                        self.condition(test);
+                    }
+                    self.visit_body(&clause.body);
+                }
             }
             _ => walk_stmt(self, statement),
         }
@@ -205,7 +235,7 @@ impl<'a> Rewriter<'a> {
         self.edits.replace(TextRange::new(each.start(), each.target.start()), "for ");
         self.visit_expr(&each.target);
         self.wrap(&each.iter, "await _tg_aiter(", ")");
-        self.visit_body(&each.body);
+        self.turns(&each.body, Some(each));
         self.visit_body(&each.orelse);
     }
 }
@@ -254,15 +284,16 @@ impl<'a> Rewriter<'a> {
                 ));
             }
         } else {
-            for ExceptHandler::ExceptHandler(handler) in &tried.handlers {
+            for (index, ExceptHandler::ExceptHandler(handler)) in tried.handlers.iter().enumerate()
+            {
                 if let Some(kind) = &handler.type_ {
                     self.visit_expr(kind);
                 }
-                self.visit_body(&handler.body);
+                self.handled(&tried.handlers[index]);
             }
         }
         self.visit_body(&tried.orelse);
-        self.visit_body(&tried.finalbody);
+        self.finally(&tried.finalbody);
     }
 
     /// Merges the handlers into one with a chain of conditions. They are indented by one space,
@@ -297,7 +328,7 @@ impl<'a> Rewriter<'a> {
                 let start = TextRange::new(handler.start(), colon);
                 self.edits.replace(start, format!("{header}True"));
             }
-            self.visit_body(&handler.body);
+            self.handled(&tried.handlers[index]);
             if index + 1 == tried.handlers.len()
                 && !has_default
                 && let Some(last) = handler.body.last()

@@ -34,6 +34,18 @@ fn line_numbers_stay_correct_after_rewritten_statements() {
             "class E(Exception): pass\ntry:\n    1\nexcept E:\n    pass\nexcept ValueError as e:\n    pass\n[][1]",
             8,
         ),
+        ("f = lambda d: d['k']\ntry:\n    f({})\nfinally:\n    y = 1", 1),
+        ("try:\n    for a, b in [(1, 2), (3,)]:\n        c = a\nfinally:\n    y = 1", 2),
+        ("n = 2\ntry:\n    while 1 / n:\n        n -= 1\nfinally:\n    y = 1", 3),
+        ("try:\n    x = await fail(1)\nexcept KeyError as e:\n    y = 1\nfinally:\n    z = 1", 2),
+        (
+            "import asyncio\nasync def slow():\n    await asyncio.sleep(9)\ntry:\n    await asyncio.wait_for(slow(), 1)\nfinally:\n    y = 1",
+            5,
+        ),
+        (
+            "import asyncio\nasync def bad():\n    return [][1]\nt = asyncio.create_task(bad())\ntry:\n    await t\nfinally:\n    y = 1",
+            3,
+        ),
         ("x = await fail(1)", 1),
         ("import asyncio\n\nawait asyncio.gather(echo(1),\n    fail(2))", 3),
         (
@@ -172,7 +184,7 @@ fn what_would_be_wrong_is_refused() {
         ("import html\nhtml.unescape('&copy;')", 2, "replace &copy; before"),
         ("assert 1 == 2, (1, 2)", 1, "one text"),
         ("raise ValueError('a', 1)", 1, "one text"),
-        ("raise KeyError(5)", 1, "str(value)"),
+        ("try:\n    raise KeyError(5)\nexcept Exception:\n    pass", 2, "str(value)"),
         ("raise ConnectionError('x')", 1, "a class of your own"),
         ("import random\nrandom.seed(1)", 2, "leave it out"),
         ("import copy\nclass A: pass\ncopy.copy(A())", 3, "a method that makes a new one"),

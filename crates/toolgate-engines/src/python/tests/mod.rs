@@ -3,6 +3,7 @@
 mod calls;
 mod failures;
 mod hostile;
+mod lines;
 mod scripts;
 mod values;
 
