@@ -3,7 +3,7 @@
 use std::{
     borrow::Cow,
     cmp::Reverse,
-    collections::{BTreeMap, BinaryHeap, HashMap},
+    collections::{BTreeMap, BinaryHeap, HashMap, HashSet},
     time::Duration,
 };
 
@@ -25,6 +25,9 @@ use crate::{
 
 /// The size of the output buffer, so that a line is one write.
 const CONSOLE_BUFFER: usize = 8 * 1024;
+
+/// The number of results up to which each is searched for in the list of all waits.
+const FEW: usize = 16;
 
 /// Why a piece of Python did not run to its end.
 #[derive(Debug)]
@@ -249,17 +252,18 @@ impl<'a> Machine<'a> {
     /// Every task waits. Passes the settled results to Monty, and waits only if there are none.
     fn resolve(&mut self, waiting: ReplResolveFutures) -> Result<MontyStep, Stop> {
         self.flush();
+        let pending = waiting.pending_call_ids();
         // The script waits for these, even if the wait ends before they do.
-        for number in waiting.pending_call_ids() {
-            self.unused.remove(number);
+        for number in common(pending, self.unused.keys().copied()) {
+            self.unused.remove(&number);
         }
         loop {
             self.ring();
-            let mut settled: Vec<(u32, ExtFunctionResult)> = waiting
-                .pending_call_ids()
-                .iter()
-                .filter_map(|number| Some((*number, self.ready.remove(number)?)))
-                .collect();
+            let mut settled: Vec<(u32, ExtFunctionResult)> =
+                common(pending, self.ready.keys().copied())
+                    .into_iter()
+                    .filter_map(|number| Some((number, self.ready.remove(&number)?)))
+                    .collect();
             // Monty lists them in no order, and continues in the order in which it receives them.
             settled.sort_unstable_by_key(|(number, _)| *number);
             if !settled.is_empty() {
@@ -329,6 +333,17 @@ impl PrintWriterCallback for Machine<'_> {
 impl From<HostClosed> for Stop {
     fn from(HostClosed: HostClosed) -> Self {
         Self::Abandoned
+    }
+}
+
+/// The numbers that are in both lists. All tasks of a script may wait while one of them continues,
+/// and then a look at each number costs more than the step of that task.
+fn common(pending: &[u32], numbers: impl ExactSizeIterator<Item = u32>) -> Vec<u32> {
+    if numbers.len() < FEW {
+        numbers.filter(|number| pending.contains(number)).collect()
+    } else {
+        let pending: HashSet<u32> = pending.iter().copied().collect();
+        numbers.filter(|number| pending.contains(number)).collect()
     }
 }
 

@@ -1,7 +1,7 @@
-import asyncio as _tg_native_asyncio
+import asyncio as _tg_native_asyncio, collections as _tg_native_collections
 
 
-def _tg_make_asyncio(native, isinstance=isinstance, list=list, len=len, type=type, iter=iter, set=set, hasattr=hasattr, range=range):
+def _tg_make_asyncio(native, deque, isinstance=isinstance, list=list, len=len, type=type, iter=iter, set=set, hasattr=hasattr, range=range):
     unstarted = []
     futures = [0]
 
@@ -187,7 +187,7 @@ def _tg_make_asyncio(native, isinstance=isinstance, list=list, len=len, type=typ
     class Semaphore:
         def __init__(self, value=1):
             self._free = value
-            self._waiters = []
+            self._waiters = deque()
 
         async def acquire(self):
             while self._free <= 0:
@@ -200,7 +200,7 @@ def _tg_make_asyncio(native, isinstance=isinstance, list=list, len=len, type=typ
         def release(self):
             self._free += 1
             if self._waiters:
-                _tg_host_settle(self._waiters.pop(0))
+                _tg_host_settle(self._waiters.popleft())
 
         def locked(self):
             return self._free <= 0
@@ -237,8 +237,8 @@ def _tg_make_asyncio(native, isinstance=isinstance, list=list, len=len, type=typ
 
     class Queue:
         def __init__(self, maxsize=0):
-            self._items = []
-            self._waiters = []
+            self._items = deque()
+            self._waiters = deque()
 
         def qsize(self):
             return len(self._items)
@@ -252,19 +252,19 @@ def _tg_make_asyncio(native, isinstance=isinstance, list=list, len=len, type=typ
         def put_nowait(self, item):
             self._items.append(item)
             if self._waiters:
-                _tg_host_settle(self._waiters.pop(0))
+                _tg_host_settle(self._waiters.popleft())
 
         async def get(self):
             while not self._items:
                 number, future = new_future()
                 self._waiters.append(number)
                 await future
-            return self._items.pop(0)
+            return self._items.popleft()
 
         def get_nowait(self):
             if not self._items:
                 raise RuntimeError("the queue is empty")
-            return self._items.pop(0)
+            return self._items.popleft()
 
         def task_done(self):
             pass
@@ -329,4 +329,4 @@ def _tg_make_asyncio(native, isinstance=isinstance, list=list, len=len, type=typ
     })
 
 
-_tg_asyncio = _tg_make_asyncio(_tg_native_asyncio)
+_tg_asyncio = _tg_make_asyncio(_tg_native_asyncio, _tg_native_collections.deque)

@@ -1,7 +1,7 @@
 import math as _tg_native_math
 
 
-def _tg_make_random(native, len=len, list=list, range=range, int=int, sum=sum):
+def _tg_make_random(native, len=len, list=list, range=range):
     class Random:
         def __init__(self, seed=None):
             self.seed(seed)
@@ -48,16 +48,26 @@ def _tg_make_random(native, len=len, list=list, range=range, int=int, sum=sum):
             return values[self._next() % len(values)]
 
         def choices(self, population, weights=None, cum_weights=None, k=1):
+            if cum_weights is not None:
+                _tg_refuse("choices() with cum_weights: give weights")
             if weights is None:
                 return [self.choice(population) for _ in range(k)]
+            ends = []
+            total = 0
+            for weight in weights:
+                total += weight
+                ends.append(total)
             chosen = []
             for _ in range(k):
-                at = self.random() * sum(weights)
-                index = 0
-                while index < len(population) - 1 and at >= weights[index]:
-                    at -= weights[index]
-                    index += 1
-                chosen.append(population[index])
+                at = self.random() * total
+                low, high = 0, len(ends) - 1
+                while low < high:
+                    middle = (low + high) // 2
+                    if at < ends[middle]:
+                        high = middle
+                    else:
+                        low = middle + 1
+                chosen.append(population[low])
             return chosen
 
         def shuffle(self, values):

@@ -243,7 +243,7 @@ impl<'a> Rewriter<'a> {
         let first = call.arguments.args.first();
         let piece = match method {
             "split" if self.bindings.is_pattern(&attribute.value) => "re",
-            "sub" if first.is_some_and(|first| !is_text(first)) => "<methods>",
+            "sub" if first.is_some_and(|first| !is_text(first)) => "re",
             "isoformat" if !call.arguments.is_empty() => "datetime",
             "strftime" | "strptime" | "tzname" | "utcoffset" => "datetime",
             _ if METHODS.contains(&method) => "<methods>",

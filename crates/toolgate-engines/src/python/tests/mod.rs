@@ -2,6 +2,8 @@
 
 mod calls;
 mod failures;
+#[cfg(unix)]
+mod growth;
 mod hostile;
 mod lines;
 mod scripts;
