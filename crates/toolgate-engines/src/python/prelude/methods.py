@@ -117,6 +117,11 @@ def _tg_make_methods(datetime, date, time, timedelta, timezone, category, isinst
         # A text as a whole has other small letters at the ends of words.
         return text.lower() if text.isascii() else "".join([folded(character) for character in text])
 
+    def split_lines(text, keepends=False):
+        if isinstance(text, str) and [mark for mark in "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029" if mark in text]:
+            _tg_refuse("splitlines() of a text with form feeds or the like: use split('\\n')")
+        return text.splitlines(keepends)
+
     def format_map(text, mapping):
         return text.format(**mapping)
 
@@ -146,10 +151,10 @@ def _tg_make_methods(datetime, date, time, timedelta, timezone, category, isinst
             else:
                 own.add(item)
 
-    return [from_timestamp, from_timestamp_utc, now_utc, combined, as_timezone, to_ordinal, from_ordinal, iso_calendar, from_iso_calendar, c_time, time_tuple, bit_length, bit_count, is_integer, translate, is_printable, case_fold, format_map, difference_update, intersection_update, symmetric_difference_update, from_iterable, delta]
+    return [from_timestamp, from_timestamp_utc, now_utc, combined, as_timezone, to_ordinal, from_ordinal, iso_calendar, from_iso_calendar, c_time, time_tuple, bit_length, bit_count, is_integer, translate, is_printable, case_fold, split_lines, format_map, difference_update, intersection_update, symmetric_difference_update, from_iterable, delta]
 
 
 import collections as _tg_native_collections, datetime as _tg_native_datetime, unicodedata as _tg_native_unicodedata
 
 _tg_iso_date = _tg_native_collections.namedtuple("IsoCalendarDate", "year week weekday")
-_tg_fromtimestamp, _tg_utcfromtimestamp, _tg_utcnow, _tg_combine, _tg_astimezone, _tg_toordinal, _tg_fromordinal, _tg_isocalendar, _tg_fromisocalendar, _tg_ctime, _tg_timetuple, _tg_bit_length, _tg_bit_count, _tg_is_integer, _tg_translate, _tg_isprintable, _tg_casefold, _tg_format_map, _tg_difference_update, _tg_intersection_update, _tg_symmetric_difference_update, _tg_from_iterable, _tg_timedelta = _tg_make_methods(_tg_native_datetime.datetime, _tg_native_datetime.date, _tg_native_datetime.time, _tg_native_datetime.timedelta, _tg_native_datetime.timezone, _tg_native_unicodedata.category)
+_tg_fromtimestamp, _tg_utcfromtimestamp, _tg_utcnow, _tg_combine, _tg_astimezone, _tg_toordinal, _tg_fromordinal, _tg_isocalendar, _tg_fromisocalendar, _tg_ctime, _tg_timetuple, _tg_bit_length, _tg_bit_count, _tg_is_integer, _tg_translate, _tg_isprintable, _tg_casefold, _tg_splitlines, _tg_format_map, _tg_difference_update, _tg_intersection_update, _tg_symmetric_difference_update, _tg_from_iterable, _tg_timedelta = _tg_make_methods(_tg_native_datetime.datetime, _tg_native_datetime.date, _tg_native_datetime.time, _tg_native_datetime.timedelta, _tg_native_datetime.timezone, _tg_native_unicodedata.category)

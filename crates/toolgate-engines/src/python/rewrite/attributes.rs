@@ -66,7 +66,7 @@ impl<'a> Rewriter<'a> {
             && piece.extent == Extent::Part
             && piece.provides(attr)
             // Monty's own function is faster where it works.
-            && !matches!((piece.name, attr), ("asyncio", "run") | ("json", "dumps") | ("re", "sub"))
+            && !matches!((piece.name, attr), ("asyncio", "run") | ("json", "dumps"))
         {
             self.need(piece.name);
             self.edits.replace(name.range(), piece.variable());

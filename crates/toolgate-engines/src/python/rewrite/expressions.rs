@@ -12,7 +12,7 @@ pub(super) const METHODS: &[&str] = &[
     "astimezone", "bit_count", "bit_length", "casefold", "combine", "ctime", "difference_update",
     "format_map",
     "from_iterable", "fromisocalendar", "fromordinal", "fromtimestamp", "intersection_update",
-    "is_integer", "isocalendar", "isprintable", "symmetric_difference_update", "timetuple",
+    "is_integer", "isocalendar", "isprintable", "splitlines", "symmetric_difference_update", "timetuple",
     "toordinal", "translate", "utcfromtimestamp", "utcnow",
 ];
 
@@ -215,13 +215,14 @@ impl<'a> Rewriter<'a> {
         let Some(name) = attribute.value.as_name_expr() else { return false };
         let module = self.modules.get(name.id.as_str()).copied();
         let wanted = match (module, attribute.attr.as_str()) {
-            (Some("asyncio"), "gather") | (Some("json"), "loads") => true,
+            (Some("asyncio"), "gather")
+            | (Some("json"), "loads")
+            | (Some("re"), "findall" | "finditer" | "sub" | "subn") => true,
             (Some("asyncio"), "run") => self.tasks,
             (Some("json"), "dumps") => {
                 let has_enumerations = self.classes.has_enumerations();
                 has_keyword(call, "default") || has_keyword(call, "cls") || has_enumerations
             }
-            (Some("re"), "sub" | "subn") => !call.arguments.args.get(1).is_some_and(is_text),
             _ => false,
         };
         if let (true, Some(module)) = (wanted, module) {
@@ -240,10 +241,9 @@ impl<'a> Rewriter<'a> {
         attribute: &'a ExprAttribute,
     ) -> bool {
         let method = attribute.attr.as_str();
-        let first = call.arguments.args.first();
         let piece = match method {
             "split" if self.bindings.is_pattern(&attribute.value) => "re",
-            "sub" if first.is_some_and(|first| !is_text(first)) => "re",
+            "findall" | "finditer" | "sub" | "subn" => "re",
             "isoformat" if !call.arguments.is_empty() => "datetime",
             "strftime" | "strptime" | "tzname" | "utcoffset" => "datetime",
             _ if METHODS.contains(&method) => "<methods>",
