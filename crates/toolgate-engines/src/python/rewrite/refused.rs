@@ -17,7 +17,7 @@ const SPECIAL_METHODS: &[&str] = &[
 
 /// Built-in exceptions that nothing raises here. Handlers may name them.
 #[rustfmt::skip]
-pub(super) const NEVER_RAISED: &[&str] = &[
+const NEVER_RAISED: &[&str] = &[
     "BlockingIOError", "BrokenPipeError", "BufferError", "ConnectionAbortedError",
     "ConnectionError", "ConnectionRefusedError", "ConnectionResetError", "DeprecationWarning",
     "EOFError", "FloatingPointError", "FutureWarning", "InterruptedError", "ProcessLookupError",
@@ -55,7 +55,7 @@ pub(super) fn find(body: &[Stmt], classes: &Classes, bindings: &Bindings) -> Opt
     walk(body, |node| {
         found = found.take().or_else(|| match node {
             Node::Statement(statement) => of_statement(statement, classes, bindings),
-            Node::Expression(Expr::Call(call)) => of_call(call, bindings),
+            Node::Expression(Expr::Call(call)) => never_raised(&call.func, bindings),
             _ => None,
         });
         found.is_none()
@@ -87,10 +87,6 @@ fn of_statement(statement: &Stmt, classes: &Classes, bindings: &Bindings) -> Opt
         Stmt::Raise(raise) => raise.exc.as_deref().and_then(|kind| never_raised(kind, bindings)),
         _ => None,
     }
-}
-
-fn of_call(call: &ExprCall, bindings: &Bindings) -> Option<Refusal> {
-    never_raised(&call.func, bindings)
 }
 
 fn never_raised(kind: &Expr, bindings: &Bindings) -> Option<Refusal> {
