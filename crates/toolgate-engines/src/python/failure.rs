@@ -2,7 +2,10 @@
 
 use monty_types::{ExcType, MontyException};
 
-use super::{machine::Stop, rewrite::Changed};
+use super::{
+    machine::Stop,
+    rewrite::{Changed, Trace},
+};
 use crate::engine::{FailureKind, Function, ScriptFailure, ScriptPosition, StackFrame};
 
 /// The largest number of stack frames. A recursion would have as many as its limit.
@@ -11,12 +14,17 @@ const STACK_LIMIT: usize = 32;
 /// The start of Monty's message about unsupported syntax.
 const UNSUPPORTED_SYNTAX: &str = "The monty syntax parser does not yet support ";
 
+/// The start of the prelude's messages about what it does not do, which are those of `SystemExit`.
+pub(super) const REFUSED: &str = "\x01";
+
 /// The script that a failure belongs to.
 pub(super) struct FailureContext<'a> {
     /// The name of the script in Monty.
     pub(super) file: &'a str,
     /// The rewritten script.
     pub(super) changed: &'a Changed,
+    /// The statements that it notes.
+    pub(super) trace: &'a Trace,
     /// The tools.
     pub(super) functions: &'a [Function],
 }
@@ -24,7 +32,7 @@ pub(super) struct FailureContext<'a> {
 /// Converts a stop to a failure of the script.
 pub(super) fn failure(stop: Stop, context: &FailureContext<'_>) -> ScriptFailure {
     match stop {
-        Stop::Raised(error) => raised(&error, context),
+        Stop::Raised(error, at) => raised(&error, at, context),
         Stop::Stalled => {
             let message = "the script waits for something that can no longer happen";
             ScriptFailure::new(FailureKind::Stalled, message)
@@ -36,16 +44,16 @@ pub(super) fn failure(stop: Stop, context: &FailureContext<'_>) -> ScriptFailure
     }
 }
 
-fn raised(error: &MontyException, context: &FailureContext<'_>) -> ScriptFailure {
+fn raised(error: &MontyException, at: Option<u32>, context: &FailureContext<'_>) -> ScriptFailure {
     let text = error.message().unwrap_or_default();
     let (name, text) = named(error, text, context.functions);
     let text = text.replace("'_tg_module' object", "module");
-    let unsupported = text.strip_prefix(UNSUPPORTED_SYNTAX);
+    let unsupported = text.strip_prefix(UNSUPPORTED_SYNTAX).or_else(|| text.strip_prefix(REFUSED));
     let kind = match error.exc_type() {
         ExcType::SyntaxError => FailureKind::Syntax,
         ExcType::MemoryError => FailureKind::Memory,
         ExcType::RecursionError => FailureKind::Stack,
-        ExcType::NotImplementedError if unsupported.is_some() => FailureKind::Unsupported,
+        _ if unsupported.is_some() => FailureKind::Unsupported,
         kind if is_gap(kind, &text) => FailureKind::Unsupported,
         _ => FailureKind::Exception,
     };
@@ -58,7 +66,7 @@ fn raised(error: &MontyException, context: &FailureContext<'_>) -> ScriptFailure
         Some(what) => syntax_hint(what),
         None => error_hint(error.exc_type(), &text),
     };
-    ScriptFailure { kind, message, stack: stack(error, context), hint: hint.map(str::to_owned) }
+    ScriptFailure { kind, message, stack: stack(error, at, context), hint: hint.map(str::to_owned) }
 }
 
 /// The name and text of an exception that is not Monty's own: the failure of a tool, or an
@@ -78,9 +86,9 @@ fn named(error: &MontyException, text: &str, functions: &[Function]) -> (String,
 
 /// The frames of the script, innermost first. A frame inside of the prelude is replaced by the line
 /// that called it.
-fn stack(error: &MontyException, context: &FailureContext<'_>) -> Vec<StackFrame> {
+fn stack(error: &MontyException, at: Option<u32>, context: &FailureContext<'_>) -> Vec<StackFrame> {
     let frames = error.traceback().iter().rev().filter(|frame| frame.filename == context.file);
-    frames
+    let mut frames: Vec<StackFrame> = frames
         .take(STACK_LIMIT)
         .map(|frame| StackFrame {
             function: frame
@@ -92,7 +100,15 @@ fn stack(error: &MontyException, context: &FailureContext<'_>) -> Vec<StackFrame
                 .changed
                 .original(ScriptPosition { line: frame.start.line, column: frame.start.column }),
         })
-        .collect()
+        .collect();
+    // The frame of an exception that left a block is that of the block.
+    if let (Some(number), Some(first)) = (at, frames.first_mut())
+        && let Some((function, position)) =
+            context.trace.origin(number, first.position, context.changed)
+    {
+        *first = StackFrame { function: function.to_owned(), position };
+    }
+    frames
 }
 
 /// Whether an error is caused by a missing feature of the engine and not by a mistake in the
@@ -104,8 +120,7 @@ fn is_gap(kind: ExcType, text: &str) -> bool {
         ExcType::NameError => quoted(text).is_some_and(|name| ABSENT.contains(&name)),
         ExcType::PermissionError => text.ends_with("a script has no files"),
         ExcType::NotImplementedError => {
-            let gaps = ["not yet support", "not supported", "here: ", "at once here"];
-            gaps.iter().any(|gap| text.contains(gap))
+            text.contains("not yet support") || text.contains("not supported")
         }
         ExcType::TypeError => {
             text.contains("not yet supported") || text.ends_with("is not supported")
@@ -221,6 +236,13 @@ fn module(name: &str) -> &'static str {
         (
             &["subprocess", "multiprocessing", "shutil", "tempfile", "glob", "sqlite3", "pickle"],
             "a script has no files and no processes: call a tool",
+        ),
+        (&["OrderedDict"], "use a dict, which keeps its order"),
+        (&["pprint"], "use print(json.dumps(value, indent=2))"),
+        (&["traceback"], "print the exception: f\"{type(error).__name__}: {error}\""),
+        (
+            &["contextmanager", "asynccontextmanager", "ExitStack"],
+            "write a class with __enter__ and __exit__, or try/finally",
         ),
         (
             &["threading", "concurrent", "queue", "sched"],

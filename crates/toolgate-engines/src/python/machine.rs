@@ -3,7 +3,7 @@
 use std::{
     borrow::Cow,
     cmp::Reverse,
-    collections::{BTreeMap, BinaryHeap, HashMap},
+    collections::{BTreeMap, BinaryHeap, HashMap, HashSet},
     time::Duration,
 };
 
@@ -15,6 +15,7 @@ use monty_types::{
 
 use super::{
     host::{self, Clock, HostRequest},
+    rewrite::AT,
     value,
 };
 use crate::{
@@ -25,11 +26,14 @@ use crate::{
 /// The size of the output buffer, so that a line is one write.
 const CONSOLE_BUFFER: usize = 8 * 1024;
 
+/// The number of results up to which each is searched for in the list of all waits.
+const FEW: usize = 16;
+
 /// Why a piece of Python did not run to its end.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// An exception that was not caught.
-    Raised(Box<MontyException>),
+    /// An exception that was not caught, and the number of the statement that noted itself last.
+    Raised(Box<MontyException>, Option<u32>),
     /// It waits for something that will never be settled.
     Stalled,
     /// The host is gone.
@@ -54,6 +58,8 @@ pub(super) struct Machine<'a> {
     next_future: u64,
     /// The number of seeds that were returned.
     seeds: u64,
+    /// Whether the script notes its statements.
+    pub(super) traced: bool,
 }
 
 /// A call without a completion.
@@ -87,6 +93,7 @@ impl<'a> Machine<'a> {
             futures: BTreeMap::new(),
             next_future: 0,
             seeds: 0,
+            traced: false,
         }
     }
 
@@ -111,7 +118,11 @@ impl<'a> Machine<'a> {
                     let answer = host::operating_system(&call.function_call, self.clock());
                     call.resume(result(answer), self.printer())
                 }
-                Err(error) => break Err(Stop::Raised(Box::new(error.error))),
+                Err(error) => {
+                    let ReplStartError { repl, error } = *error;
+                    let at = self.traced.then(|| last_statement(repl)).flatten();
+                    break Err(Stop::Raised(Box::new(error), at));
+                }
             };
         };
         self.flush();
@@ -241,17 +252,18 @@ impl<'a> Machine<'a> {
     /// Every task waits. Passes the settled results to Monty, and waits only if there are none.
     fn resolve(&mut self, waiting: ReplResolveFutures) -> Result<MontyStep, Stop> {
         self.flush();
+        let pending = waiting.pending_call_ids();
         // The script waits for these, even if the wait ends before they do.
-        for number in waiting.pending_call_ids() {
-            self.unused.remove(number);
+        for number in common(pending, self.unused.keys().copied()) {
+            self.unused.remove(&number);
         }
         loop {
             self.ring();
-            let mut settled: Vec<(u32, ExtFunctionResult)> = waiting
-                .pending_call_ids()
-                .iter()
-                .filter_map(|number| Some((*number, self.ready.remove(number)?)))
-                .collect();
+            let mut settled: Vec<(u32, ExtFunctionResult)> =
+                common(pending, self.ready.keys().copied())
+                    .into_iter()
+                    .filter_map(|number| Some((number, self.ready.remove(&number)?)))
+                    .collect();
             // Monty lists them in no order, and continues in the order in which it receives them.
             settled.sort_unstable_by_key(|(number, _)| *number);
             if !settled.is_empty() {
@@ -324,6 +336,27 @@ impl From<HostClosed> for Stop {
     }
 }
 
+/// The numbers that are in both lists. All tasks of a script may wait while one of them continues,
+/// and then a look at each number costs more than the step of that task.
+fn common(pending: &[u32], numbers: impl ExactSizeIterator<Item = u32>) -> Vec<u32> {
+    if numbers.len() < FEW {
+        numbers.filter(|number| pending.contains(number)).collect()
+    } else {
+        let pending: HashSet<u32> = pending.iter().copied().collect();
+        numbers.filter(|number| pending.contains(number)).collect()
+    }
+}
+
+/// The number of the statement that noted itself last.
+fn last_statement(session: MontyRepl) -> Option<u32> {
+    match session.feed_start(AT, Vec::new(), PrintWriter::Disabled) {
+        Ok(ReplProgress::Complete { value: MontyObject::Int(number), .. }) => {
+            number.try_into().ok()
+        }
+        _ => None,
+    }
+}
+
 fn result(answer: Result<MontyObject, MontyException>) -> ExtFunctionResult {
     match answer {
         Ok(value) => ExtFunctionResult::Return(value),
@@ -335,6 +368,6 @@ fn result(answer: Result<MontyObject, MontyException>) -> ExtFunctionResult {
 fn failure(tool: &str, message: &str) -> MontyObject {
     MontyObject::Exception {
         exc_type: ExcType::BinasciiError,
-        arg: Some(format!("{tool}: {message}")),
+        arg: Some(format!("{tool}\0{message}")),
     }
 }

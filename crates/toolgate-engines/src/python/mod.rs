@@ -26,6 +26,7 @@ use monty_types::{
 use self::{
     failure::FailureContext,
     machine::{Machine, Stop},
+    rewrite::Rewritten,
     value::{Strictness, ValueError},
 };
 pub use self::{names::BUILTINS, prelude::modules};
@@ -114,7 +115,8 @@ fn run(
     let rewritten = rewrite::rewrite(script.source)?;
     let functions = script.functions;
     let failed = |stop: Stop, file: &str| {
-        failure::failure(stop, &FailureContext { file, changed: &rewritten.changed, functions })
+        let Rewritten { changed, trace, .. } = &rewritten;
+        failure::failure(stop, &FailureContext { file, changed, trace, functions })
     };
     *python.session.tracker_mut() = tracker(limits);
     let mut machine = Machine::new(script, world);
@@ -126,15 +128,16 @@ fn run(
         python.texts += 1;
     }
     let file = format!("<python-input-{}>", python.texts);
+    machine.traced = rewritten.trace.is_on();
     match machine.run(python.session, &rewritten.changed.text) {
         Ok((_, value)) => {
             machine.report_unused();
             finish(&value)
         }
-        Err(Stop::Raised(error)) if error.exc_type() == ExcType::SystemExit => {
+        Err(Stop::Raised(error, at)) if error.exc_type() == ExcType::SystemExit => {
             match error.message() {
                 None | Some("" | "0" | "None") => Ok(EngineOutcome::Value(None)),
-                Some(_) => Err(failed(Stop::Raised(error), &file)),
+                Some(_) => Err(failed(Stop::Raised(error, at), &file)),
             }
         }
         Err(stop) => Err(failed(stop, &file)),

@@ -74,8 +74,8 @@ pub fn modules() -> Vec<&'static str> {
 #[rustfmt::skip]
 pub(super) const COMMON: &[&str] = &[
     "<await>", "<core>", "<iterating>", "<methods>", "<numbers>", "<percent>", "asyncio",
-    "collections", "dataclasses", "functools", "itertools", "json", "math", "random", "re",
-    "statistics", "sys", "time", "typing",
+    "dataclasses", "functools", "itertools", "json", "math", "random", "re", "statistics", "sys",
+    "time", "typing",
 ];
 
 /// The named parts and their dependencies, in an order in which they can run.
@@ -117,8 +117,11 @@ macro_rules! piece {
 /// The parts that a part uses.
 const fn needs(name: &str) -> &'static [&'static str] {
     match name.as_bytes() {
-        b"<records>" => &["<module>"],
+        b"<core>" | b"<iterating>" | b"<methods>" | b"<percent>" | b"<records>" => &["<module>"],
+        b"<builtins>" | b"<classes>" => &["<core>"],
         [b'<', ..] => &[],
+        b"math" | b"statistics" => &["<exact>", "<module>"],
+        b"functools" | b"contextlib" => &["<core>", "<module>"],
         b"asyncio" => &["<await>", "<module>"],
         b"logging" => &["<module>", "<percent>"],
         _ => &["<module>"],
@@ -128,9 +131,10 @@ const fn needs(name: &str) -> &'static [&'static str] {
 /// The parts that are not modules.
 const PARTS: &[Piece] = &[
     piece!("<await>", Extent::Whole, "await"),
-    piece!("<core>", Extent::Whole, "core"),
-    piece!("<iterating>", Extent::Whole, "iterating"),
     piece!("<module>", Extent::Whole, "module"),
+    piece!("<core>", Extent::Whole, "core"),
+    piece!("<exact>", Extent::Whole, "exact"),
+    piece!("<iterating>", Extent::Whole, "iterating"),
     piece!("<numbers>", Extent::Whole, "numbers"),
     piece!("<percent>", Extent::Whole, "percent"),
     piece!("<records>", Extent::Whole, "records"),
@@ -166,7 +170,6 @@ const PIECES: &[Piece] = &[
     piece!("operator", Extent::Whole),
     piece!("os", Extent::Part),
     piece!("os.path", Extent::Whole, "os"),
-    piece!("pprint", Extent::Whole),
     piece!("random", Extent::Whole),
     piece!("re", Extent::Part),
     piece!("statistics", Extent::Whole),
@@ -174,7 +177,6 @@ const PIECES: &[Piece] = &[
     piece!("sys", Extent::Part),
     piece!("textwrap", Extent::Whole),
     piece!("time", Extent::Whole),
-    piece!("traceback", Extent::Whole),
     piece!("types", Extent::Whole),
     piece!("typing", Extent::Part),
     piece!("urllib", Extent::Whole),

@@ -1,7 +1,7 @@
-import asyncio as _tg_native_asyncio
+import asyncio as _tg_native_asyncio, collections as _tg_native_collections
 
 
-def _tg_make_asyncio(native, isinstance=isinstance, list=list, len=len, type=type, iter=iter, set=set, hasattr=hasattr, range=range):
+def _tg_make_asyncio(native, deque, isinstance=isinstance, list=list, len=len, type=type, iter=iter, set=set, hasattr=hasattr, range=range):
     unstarted = []
     futures = [0]
 
@@ -9,6 +9,10 @@ def _tg_make_asyncio(native, isinstance=isinstance, list=list, len=len, type=typ
         number = futures[0]
         futures[0] = number + 1
         return number, _tg_host_future()
+
+    def came_from(at):
+        global _tg_at
+        _tg_at = at
 
     class Task:
         def __init__(self, awaitable, name=None):
@@ -29,6 +33,7 @@ def _tg_make_asyncio(native, isinstance=isinstance, list=list, len=len, type=typ
                     self._value = _tg_check(await awaited(self._awaitable))
                 except Exception as error:
                     self._error = error
+                    self._at = _tg_at
             self._finished = True
             for number in self._waiters:
                 _tg_host_settle(number)
@@ -60,11 +65,12 @@ def _tg_make_asyncio(native, isinstance=isinstance, list=list, len=len, type=typ
             if not self._finished:
                 raise RuntimeError("Result is not set.")
             if self._error is not None:
+                came_from(self._at)
                 raise self._error
             return self._value
 
         def exception(self):
-            return self._error
+            return None if self._error is None else _tg_kept(self._error)
 
         def add_done_callback(self, callback):
             self._awaitable = called_back(self._awaitable, callback, self)
@@ -136,6 +142,7 @@ def _tg_make_asyncio(native, isinstance=isinstance, list=list, len=len, type=typ
     async def wait_for(awaitable, timeout=None):
         if timeout is None:
             return await awaited(awaitable)
+        began = _tg_at
         outcome = []
 
         async def finish():
@@ -145,6 +152,7 @@ def _tg_make_asyncio(native, isinstance=isinstance, list=list, len=len, type=typ
 
         async def expire():
             await _tg_host_timer(timeout)
+            came_from(began)
             raise TimeoutError("")
 
         try:
@@ -156,7 +164,7 @@ def _tg_make_asyncio(native, isinstance=isinstance, list=list, len=len, type=typ
 
     async def wait_all(awaitables, timeout=None, return_when="ALL_COMPLETED"):
         if timeout is not None or return_when != "ALL_COMPLETED":
-            raise NotImplementedError("asyncio.wait() waits for all of them here: use asyncio.gather(), or asyncio.wait_for() for a limit of time")
+            _tg_refuse("asyncio.wait() waits for all of them here: use asyncio.gather(), or asyncio.wait_for() for a limit of time")
         tasks = [item if isinstance(item, Task) else Task(item) for item in awaitables]
         await start()
         for task in tasks:
@@ -179,7 +187,7 @@ def _tg_make_asyncio(native, isinstance=isinstance, list=list, len=len, type=typ
     class Semaphore:
         def __init__(self, value=1):
             self._free = value
-            self._waiters = []
+            self._waiters = deque()
 
         async def acquire(self):
             while self._free <= 0:
@@ -192,7 +200,7 @@ def _tg_make_asyncio(native, isinstance=isinstance, list=list, len=len, type=typ
         def release(self):
             self._free += 1
             if self._waiters:
-                _tg_host_settle(self._waiters.pop(0))
+                _tg_host_settle(self._waiters.popleft())
 
         def locked(self):
             return self._free <= 0
@@ -229,8 +237,8 @@ def _tg_make_asyncio(native, isinstance=isinstance, list=list, len=len, type=typ
 
     class Queue:
         def __init__(self, maxsize=0):
-            self._items = []
-            self._waiters = []
+            self._items = deque()
+            self._waiters = deque()
 
         def qsize(self):
             return len(self._items)
@@ -244,19 +252,19 @@ def _tg_make_asyncio(native, isinstance=isinstance, list=list, len=len, type=typ
         def put_nowait(self, item):
             self._items.append(item)
             if self._waiters:
-                _tg_host_settle(self._waiters.pop(0))
+                _tg_host_settle(self._waiters.popleft())
 
         async def get(self):
             while not self._items:
                 number, future = new_future()
                 self._waiters.append(number)
                 await future
-            return self._items.pop(0)
+            return self._items.popleft()
 
         def get_nowait(self):
             if not self._items:
                 raise RuntimeError("the queue is empty")
-            return self._items.pop(0)
+            return self._items.popleft()
 
         def task_done(self):
             pass
@@ -283,7 +291,7 @@ def _tg_make_asyncio(native, isinstance=isinstance, list=list, len=len, type=typ
                 done += 1
 
     def timeout(delay=None):
-        raise NotImplementedError("asyncio.timeout() is not available here: use asyncio.wait_for(awaitable, seconds)")
+        _tg_refuse("asyncio.timeout() is not available here: use asyncio.wait_for(awaitable, seconds)")
 
     class Loop:
         def run_until_complete(self, awaitable):
@@ -321,4 +329,4 @@ def _tg_make_asyncio(native, isinstance=isinstance, list=list, len=len, type=typ
     })
 
 
-_tg_asyncio = _tg_make_asyncio(_tg_native_asyncio)
+_tg_asyncio = _tg_make_asyncio(_tg_native_asyncio, _tg_native_collections.deque)

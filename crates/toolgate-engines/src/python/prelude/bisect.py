@@ -24,7 +24,10 @@ def _tg_make_bisect(len=len):
     def insort(values, wanted, lo=0, hi=None, key=None):
         values.insert(bisect_right(values, wanted if key is None else key(wanted), lo, hi, key), wanted)
 
-    return _tg_module("bisect", {"bisect_left": bisect_left, "bisect_right": bisect_right, "bisect": bisect_right, "insort": insort, "insort_right": insort, "insort_left": insort})
+    def insort_left(values, wanted, lo=0, hi=None, key=None):
+        values.insert(bisect_left(values, wanted if key is None else key(wanted), lo, hi, key), wanted)
+
+    return _tg_module("bisect", {"bisect_left": bisect_left, "bisect_right": bisect_right, "bisect": bisect_right, "insort": insort, "insort_right": insort, "insort_left": insort_left})
 
 
 _tg_bisect = _tg_make_bisect()

@@ -1,24 +1,24 @@
 ToolError = RuntimeError
-ConnectionError = BrokenPipeError = ConnectionResetError = ConnectionRefusedError = OSError
-ConnectionAbortedError = InterruptedError = BlockingIOError = ProcessLookupError = OSError
 IOError = EnvironmentError = OSError
-EOFError = BufferError = SystemError = ReferenceError = StopAsyncIteration = RuntimeError
-FloatingPointError = ArithmeticError
-UnicodeError = ValueError
-Warning = UserWarning = DeprecationWarning = RuntimeWarning = FutureWarning = Exception
+StopAsyncIteration = StopIteration
+UnicodeError = (UnicodeDecodeError, UnicodeEncodeError)
+ConnectionError = BrokenPipeError = ConnectionResetError = ConnectionRefusedError = ConnectionAbortedError = KeyboardInterrupt
+InterruptedError = BlockingIOError = ProcessLookupError = KeyboardInterrupt
+EOFError = BufferError = SystemError = ReferenceError = FloatingPointError = KeyboardInterrupt
+Warning = UserWarning = DeprecationWarning = RuntimeWarning = FutureWarning = KeyboardInterrupt
 
 
 def callable(value, type=type):
     return type(value).__name__ in ("function", "builtin_function_or_method", "type", "method", "partial", "functools.partial")
 
 
-def issubclass(kind, kinds, isinstance=isinstance, tuple=tuple, str=str, bool=bool, int=int):
+def issubclass(kind, kinds, isinstance=isinstance, tuple=tuple):
     if isinstance(kinds, tuple):
         for other in kinds:
             if issubclass(kind, other):
                 return True
         return False
-    return kind == kinds or str(kinds) == "<class 'object'>" or (kind == bool and kinds == int)
+    return _tg_subtype(kind, kinds)
 
 
 def format(value, specification="", str=str):

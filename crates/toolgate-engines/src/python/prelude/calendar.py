@@ -9,6 +9,8 @@ def _tg_make_calendar(date):
         return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
 
     def monthrange(year, month):
+        if not 1 <= month <= 12:
+            raise ValueError(f"bad month number {month}; must be 1-12")
         length = 29 if month == 2 and isleap(year) else [0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month]
         return date(year, month, 1).weekday(), length
 

@@ -1,11 +1,9 @@
 _tg_native_isinstance = isinstance
+_tg_native_getattr = getattr
 
 
-def _tg_make_classes(native_isinstance, getattr=getattr, setattr=setattr, hasattr=hasattr, type=type, tuple=tuple, str=str, len=len, list=list, iter=iter):
+def _tg_make_classes(native_isinstance, native_getattr, setattr=setattr, hasattr=hasattr, type=type, tuple=tuple, str=str, len=len, int=int, repr=repr, hash=hash):
     raised = []
-
-    def kind_name(kind):
-        return kind.__name__ if hasattr(kind, "_tg_names") else str(kind)
 
     def is_of(value, kinds):
         if native_isinstance(kinds, tuple):
@@ -13,9 +11,8 @@ def _tg_make_classes(native_isinstance, getattr=getattr, setattr=setattr, hasatt
                 if is_of(value, kind):
                     return True
             return False
-        own = type(value)
-        if hasattr(own, "_tg_names"):
-            return kind_name(kinds) in own._tg_names or str(kinds) == "<class 'object'>"
+        if hasattr(type(value), "_tg_names"):
+            return is_under(type(value), kinds)
         return False if hasattr(kinds, "_tg_names") else native_isinstance(value, kinds)
 
     def is_under(kind, kinds):
@@ -24,36 +21,54 @@ def _tg_make_classes(native_isinstance, getattr=getattr, setattr=setattr, hasatt
                 if is_under(kind, other):
                     return True
             return False
-        if hasattr(kind, "_tg_names"):
-            return kind_name(kinds) in kind._tg_names or str(kinds) == "<class 'object'>"
-        return kind == kinds or str(kinds) == "<class 'object'>"
+        if not hasattr(kind, "_tg_names"):
+            return _tg_subtype(kind, kinds)
+        if hasattr(kinds, "_tg_names"):
+            return kinds.__name__ in kind._tg_names
+        return str(kinds) == "<class 'object'>" or (kind._tg_carrier is not None and _tg_subtype(kind._tg_carrier, kinds))
 
-    def static_method(kind, function):
+    def bound(kind, function, takes_class):
+        # A call by way of an instance or of the class has that as its first argument.
         def call(*arguments, **named):
-            if arguments and is_of(arguments[0], kind):
-                arguments = arguments[1:]
-            return function(*arguments, **named)
+            owner = kind
+            if arguments and hasattr(arguments[0], "_tg_names"):
+                first = arguments[0] if is_class(arguments[0]) else type(arguments[0])
+                if kind.__name__ in first._tg_names:
+                    owner = first
+                    arguments = arguments[1:]
+            return function(owner, *arguments, **named) if takes_class else function(*arguments, **named)
 
         return call
 
-    def class_method(kind, function):
-        def call(*arguments, **named):
-            if arguments and is_of(arguments[0], kind):
-                arguments = arguments[1:]
-            return function(kind, *arguments, **named)
+    def is_class(value):
+        return hasattr(value, "_tg_names") and type(value).__name__ == "type"
 
-        return call
+    def abstract_init(kind, left, original):
+        def init(self, *arguments, **named):
+            if type(self) is kind:
+                names = ", ".join([f"'{name}'" for name in left])
+                raise TypeError(f"Can't instantiate abstract class {kind.__name__} without an implementation for abstract method{'s' if len(left) > 1 else ''} {names}")
+            if original is not None:
+                original(self, *arguments, **named)
+
+        return init
 
     def exception_init(self, *arguments):
         self.args = arguments
 
+    def keeping_arguments(original):
+        def init(self, *arguments, **named):
+            if not hasattr(self, "args"):
+                self.args = arguments
+            original(self, *arguments, **named)
+
+        return init
+
     def exception_text(self):
-        arguments = self.args if hasattr(self, "args") else ()
-        return str(arguments[0]) if len(arguments) == 1 else (str(arguments) if arguments else "")
+        return str(self.args[0]) if len(self.args) == 1 else (str(self.args) if self.args else "")
 
     def exception_repr(self):
-        arguments = self.args if hasattr(self, "args") else ()
-        return type(self).__name__ + "(" + ", ".join([repr(argument) for argument in arguments]) + ")"
+        return type(self).__name__ + "(" + ", ".join([repr(argument) for argument in self.args]) + ")"
 
     def enumeration_text(self):
         return type(self).__name__ + "." + self.name
@@ -70,102 +85,99 @@ def _tg_make_classes(native_isinstance, getattr=getattr, setattr=setattr, hasatt
     def enumeration_repr(self):
         return f"<{type(self).__name__}.{self.name}: {self.value!r}>"
 
-    def finish(kind, name, bases, members, statics, classes, properties, enumeration):
-        names = [name]
-        inherited = []
-        functions = {}
-        carrier = None
-        all_properties = list(properties)
-        for member in statics + classes:
-            functions[member] = getattr(kind, member)
-        class_members = {member: functions[member] for member in classes}
-        static_members = {member: functions[member] for member in statics}
-        for base in bases:
-            if hasattr(base, "_tg_names"):
-                for other in base._tg_names:
-                    if other not in names:
-                        names.append(other)
-                for member in base._tg_members:
-                    if member in members or member in inherited:
-                        continue
-                    inherited.append(member)
-                    if member in base._tg_classes:
-                        class_members[member] = base._tg_classes[member]
-                    elif member in base._tg_statics:
-                        static_members[member] = base._tg_statics[member]
-                    else:
-                        setattr(kind, member, getattr(base, member))
-                for member in base._tg_properties:
-                    all_properties.append(member)
-                if base._tg_carrier is not None:
-                    carrier = base._tg_carrier
-            else:
-                names.append(str(base))
-                carrier = base
-        if carrier is not None:
-            for other in (str(Exception), str(BaseException)):
-                names.append(other)
-            probe = carrier("")
-            for other in (ValueError, LookupError, ArithmeticError, RuntimeError, OSError, KeyError, IndexError, TypeError):
-                if native_isinstance(probe, other):
-                    names.append(str(other))
-            for member, function in (("__init__", exception_init), ("__str__", exception_text), ("__repr__", exception_repr)):
-                if member not in members and member not in inherited:
-                    setattr(kind, member, function)
-        kind._tg_names = names
-        kind._tg_members = members + inherited
-        kind._tg_properties = all_properties
-        kind._tg_carrier = carrier
-        kind._tg_classes = class_members
-        kind._tg_statics = static_members
-        for member in class_members:
-            setattr(kind, member, class_method(kind, class_members[member]))
-        for member in static_members:
-            setattr(kind, member, static_method(kind, static_members[member]))
-        if enumeration:
-            count = 0
-            made = []
-            for member in members:
-                value = getattr(kind, member)
-                if type(value).__name__ in ("function", "method") or member.startswith("_"):
+    def finish(kind, name, base, members, statics, classes, properties, abstract, enumeration):
+        own = {member: native_getattr(kind, member) for member in statics + classes}
+        kind._tg_names = [name]
+        kind._tg_members = list(members)
+        kind._tg_properties = list(properties)
+        kind._tg_classes = {member: own[member] for member in classes}
+        kind._tg_statics = {member: own[member] for member in statics}
+        kind._tg_abstract = list(abstract)
+        kind._tg_carrier = None
+        if hasattr(base, "_tg_names"):
+            kind._tg_names += base._tg_names
+            kind._tg_carrier = base._tg_carrier
+            kind._tg_properties += [member for member in base._tg_properties if member not in members]
+            kind._tg_abstract += [member for member in base._tg_abstract if member not in members]
+            for member in base._tg_members:
+                if member in members:
                     continue
-                count += 1
-                if hasattr(value, "_automatic"):
-                    value = member.lower() if enumeration == "StrEnum" else count
-                elif native_isinstance(value, int):
-                    count = value
+                kind._tg_members.append(member)
+                if member in base._tg_classes:
+                    kind._tg_classes[member] = base._tg_classes[member]
+                elif member in base._tg_statics:
+                    kind._tg_statics[member] = base._tg_statics[member]
+                elif member != "__init__" or base._tg_init is not None:
+                    setattr(kind, member, base._tg_init if member == "__init__" else native_getattr(base, member))
+        elif base is not None:
+            kind._tg_carrier = base
+        if kind._tg_carrier is not None:
+            for member, function in (("__init__", exception_init), ("__str__", exception_text), ("__repr__", exception_repr)):
+                if member not in kind._tg_members:
+                    setattr(kind, member, function)
+            if "__init__" in members:
+                kind.__init__ = keeping_arguments(native_getattr(kind, "__init__"))
+        kind._tg_init = native_getattr(kind, "__init__", None)
+        if kind._tg_abstract:
+            kind.__init__ = abstract_init(kind, kind._tg_abstract, kind._tg_init)
+            if "__init__" not in kind._tg_members:
+                kind._tg_members.append("__init__")
+        for member in kind._tg_classes:
+            setattr(kind, member, bound(kind, kind._tg_classes[member], True))
+        for member in kind._tg_statics:
+            setattr(kind, member, bound(kind, kind._tg_statics[member], False))
+        if enumeration:
+            finish_enumeration(kind, members, enumeration)
+
+    def finish_enumeration(kind, members, enumeration):
+        count = 0
+        made = []
+        kind.__members__ = {}
+        for member in members:
+            value = native_getattr(kind, member)
+            if type(value).__name__ in ("function", "method") or member.startswith("_"):
+                continue
+            count += 1
+            if hasattr(value, "_automatic"):
+                value = member.lower() if enumeration == "StrEnum" else count
+            elif native_isinstance(value, int):
+                count = value
+            same = [other for other in made if other.value == value]
+            if same:
+                item = same[0]
+            else:
                 item = kind()
                 item.name = member
                 item.value = value
-                item._tg_enum = True
-                setattr(kind, member, item)
+                item._tg_enum = enumeration
                 made.append(item)
-            kind.__members__ = {item.name: item for item in made}
-            if enumeration != "Enum":
-                kind.__eq__ = mixed_equal
-                kind.__hash__ = mixed_hash
-                names.append("<class 'int'>" if enumeration in ("IntEnum", "int") else "<class 'str'>")
-            if "__str__" not in members:
-                kind.__str__ = mixed_text if enumeration in ("IntEnum", "StrEnum") else enumeration_text
-            if "__repr__" not in members:
-                kind.__repr__ = enumeration_repr
+            setattr(kind, member, item)
+            kind.__members__[member] = item
+        kind._tg_items = made
+        if enumeration != "Enum":
+            kind.__eq__ = mixed_equal
+            kind.__hash__ = mixed_hash
+            kind._tg_carrier = int if enumeration in ("IntEnum", "int") else str
+        if "__str__" not in members:
+            kind.__str__ = mixed_text if enumeration in ("IntEnum", "StrEnum") else enumeration_text
+        if "__repr__" not in members:
+            kind.__repr__ = enumeration_repr
 
-    def get(value, name):
-        found = getattr(value, name)
+    def get(value, name, *default):
+        found = native_getattr(value, name, *default)
         own = type(value)
         if hasattr(own, "_tg_properties") and name in own._tg_properties:
             return found()
         return found
 
     def wrap(error):
-        if hasattr(error, "_tg_names") and type(error).__name__ == "type":
+        if is_class(error):
             error = error()
         own = type(error)
         if not hasattr(own, "_tg_names") or own._tg_carrier is None:
             return error
         raised.append(error)
-        text = str(error)
-        return own._tg_carrier(f"\x00{len(raised) - 1}\x00{own.__name__}\x00{text}")
+        return own._tg_carrier(f"\x00{len(raised) - 1}\x00{own.__name__}\x00{error}")
 
     def unwrap(error):
         text = str(error.args[0]) if error.args else ""
@@ -176,17 +188,40 @@ def _tg_make_classes(native_isinstance, getattr=getattr, setattr=setattr, hasatt
     def caught(error, kinds):
         return is_of(unwrap(error), kinds)
 
-    def nothing(*arguments, **named):
-        return None
+    def seen(kind, error):
+        if error is None:
+            return None, None
+        error = unwrap(error)
+        return _tg_type(error), error
 
-    return is_of, is_under, finish, get, wrap, unwrap, caught, exception_init, exception_text, nothing
+    def failed(failure):
+        tool, _, message = failure.args[0].partition("\x00")
+        return wrap(ToolError(tool, message))
+
+    return is_of, is_under, finish, get, wrap, unwrap, caught, exception_init, exception_text, seen, failed
 
 
-isinstance, issubclass, _tg_class, _tg_get, _tg_raise, _tg_caught, _tg_is, _tg_exception_init, _tg_exception_text, _tg_nothing = _tg_make_classes(_tg_native_isinstance)
+isinstance, issubclass, _tg_class, getattr, _tg_raise, _tg_caught, _tg_is, _tg_exception_init, _tg_exception_text, _tg_seen, _tg_failed = _tg_make_classes(_tg_native_isinstance, _tg_native_getattr)
+_tg_get = getattr
+
+
+class ToolError:
+    def __init__(self, tool="", message="", content=None):
+        _tg_exception_init(self, f"{tool}: {message}" if message else tool)
+        self.tool = tool if message else ""
+        self.message = message or tool
+        self.content = [{"type": "text", "text": self.message}] if content is None else content
+
+
+_tg_class(ToolError, "ToolError", RuntimeError, ["__init__"], [], [], [], [], "")
+
+
+def _tg_nothing(*arguments, **named):
+    return None
 
 
 def _tg_member(kind, value):
-    for member in kind.__members__.values():
+    for member in kind._tg_items:
         if member.value == value or member is value:
             return member
     raise ValueError(f"{value!r} is not a valid {kind.__name__}")

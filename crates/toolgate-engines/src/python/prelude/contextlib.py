@@ -23,7 +23,7 @@ def _tg_make_contextlib():
             return None
 
         def __exit__(self, kind, error, trace):
-            return error is not None and isinstance(error, self._kinds)
+            return error is not None and isinstance(_tg_seen(kind, error)[1], self._kinds)
 
     return _tg_module("contextlib", {"nullcontext": nullcontext, "suppress": suppress})
 

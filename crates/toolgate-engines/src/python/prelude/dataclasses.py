@@ -23,7 +23,7 @@ def _tg_make_dataclasses(isinstance=isinstance, list=list, tuple=tuple, dict=dic
         return type(value)(**fields)
 
     def field(**options):
-        raise NotImplementedError("field() is for the body of a @dataclass here: write it there")
+        _tg_refuse("field() is for the body of a @dataclass here: write it there")
 
     return _tg_module("dataclasses", {"field": field, "asdict": asdict, "astuple": astuple, "replace": replace})
 

@@ -1,4 +1,4 @@
-def _tg_make_functools(tuple=tuple, sorted=sorted, type=type):
+def _tg_make_functools(tuple=tuple, sorted=sorted, type=type, id=id):
     def cached(function):
         kept = {}
 
@@ -15,14 +15,13 @@ def _tg_make_functools(tuple=tuple, sorted=sorted, type=type):
             return cached(maxsize)
         return cached
 
-    def wraps(wrapped, *arguments, **named):
-        def keep(wrapper):
-            return wrapper
-
-        return keep
-
     def update_wrapper(wrapper, wrapped, *arguments):
+        # Both are kept, so that nothing else gets their numbers.
+        _tg_wrapped[id(wrapper)] = (wrapper, wrapped)
         return wrapper
+
+    def wraps(wrapped, *arguments, **named):
+        return lambda wrapper: update_wrapper(wrapper, wrapped)
 
     return _tg_module("functools", {"lru_cache": lru_cache, "cache": cached, "wraps": wraps, "update_wrapper": update_wrapper})
 

@@ -2,19 +2,19 @@ def _tg_make_hashlib():
     class Hash:
         def __init__(self, name, data=b""):
             self.name = name
-            self._data = data
+            self._parts = [data]
 
         def update(self, data):
-            self._data += data
+            self._parts.append(data)
 
         def digest(self):
-            return _tg_host_digest(self.name, self._data)
+            return _tg_host_digest(self.name, b"".join(self._parts))
 
         def hexdigest(self):
             return self.digest().hex()
 
         def copy(self):
-            return Hash(self.name, self._data)
+            return Hash(self.name, b"".join(self._parts))
 
     def new(name, data=b"", **options):
         return Hash(name, data)

@@ -1,48 +1,51 @@
-def _tg_make_heapq(sorted=sorted, len=len, iter=iter, list=list):
-    def down(heap, index):
-        while True:
-            child = 2 * index + 1
-            if child >= len(heap):
-                return
-            if child + 1 < len(heap) and heap[child + 1] < heap[child]:
+def _tg_make_heapq(sorted=sorted, len=len, iter=iter, range=range):
+    # The steps are those of CPython, because a script can see the order of a heap.
+    def rise(heap, start, at):
+        item = heap[at]
+        while at > start:
+            parent = (at - 1) // 2
+            if not item < heap[parent]:
+                break
+            heap[at] = heap[parent]
+            at = parent
+        heap[at] = item
+
+    def sink(heap, at):
+        start = at
+        item = heap[at]
+        child = 2 * at + 1
+        while child < len(heap):
+            if child + 1 < len(heap) and not heap[child] < heap[child + 1]:
                 child += 1
-            if not heap[child] < heap[index]:
-                return
-            kept = heap[index]
-            heap[index] = heap[child]
-            heap[child] = kept
-            index = child
+            heap[at] = heap[child]
+            at = child
+            child = 2 * at + 1
+        heap[at] = item
+        rise(heap, start, at)
 
     def heappush(heap, item):
         heap.append(item)
-        index = len(heap) - 1
-        while index > 0 and heap[index] < heap[(index - 1) // 2]:
-            parent = (index - 1) // 2
-            kept = heap[index]
-            heap[index] = heap[parent]
-            heap[parent] = kept
-            index = parent
+        rise(heap, 0, len(heap) - 1)
 
     def heappop(heap):
         if not heap:
             raise IndexError("index out of range")
-        top = heap[0]
         last = heap.pop()
-        if heap:
-            heap[0] = last
-            down(heap, 0)
-        return top
+        return heapreplace(heap, last) if heap else last
 
     def heapify(heap):
-        heap.sort()
+        for at in range(len(heap) // 2 - 1, -1, -1):
+            sink(heap, at)
 
     def heappushpop(heap, item):
-        heappush(heap, item)
-        return heappop(heap)
+        return heapreplace(heap, item) if heap and heap[0] < item else item
 
     def heapreplace(heap, item):
-        top = heappop(heap)
-        heappush(heap, item)
+        if not heap:
+            raise IndexError("index out of range")
+        top = heap[0]
+        heap[0] = item
+        sink(heap, 0)
         return top
 
     def nlargest(n, values, key=None):

@@ -19,7 +19,7 @@ async def _tg_aiter(source, type=type, hasattr=hasattr):
 
 def _tg_yield(yielded, value, len=len):
     if len(yielded) >= 100000:
-        raise NotImplementedError("a generator yielded more than 100000 values; generators run to their end at once here, so that one without an end needs to be a loop")
+        _tg_refuse("a generator yielded more than 100000 values; generators run to their end at once here, so that one without an end needs to be a loop")
     yielded.append(value)
 
 

@@ -31,7 +31,7 @@ def _tg_make_match(isinstance=isinstance, list=list, tuple=tuple, dict=dict, len
         return instance(subject, pattern, found)
 
     def sequence(subject, patterns, found):
-        if not isinstance(subject, (list, tuple)):
+        if not isinstance(subject, (list, tuple)) and type(subject).__name__ not in ("deque", "range"):
             return False
         stars = [index for index, inner in enumerate(patterns) if inner[0] == "star"]
         if not stars:
@@ -56,7 +56,7 @@ def _tg_make_match(isinstance=isinstance, list=list, tuple=tuple, dict=dict, len
         return True
 
     def instance(subject, pattern, found):
-        if not isinstance(subject, pattern[1]) or (pattern[1] == int and isinstance(subject, bool) and False):
+        if not isinstance(subject, pattern[1]):
             return False
         names = []
         if pattern[2]:

@@ -8,7 +8,11 @@ def _tg_make_math(native, sum=sum, zip=zip, sorted=sorted, abs=abs, float=float)
         return start
 
     def hypot(*values):
-        return native.sqrt(sum([float(value) * value for value in values]))
+        values = [float(value) for value in values]
+        if [value for value in values if value - value != 0]:
+            return native.inf if [value for value in values if abs(value) == native.inf] else native.nan
+        numbers, power = _tg_integers(values)
+        return _tg_square_root(sum([number * number for number in numbers]), 1, 2 * power)
 
     def dist(first, second):
         return hypot(*[one - other for one, other in zip(first, second)])

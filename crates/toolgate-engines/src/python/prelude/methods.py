@@ -1,4 +1,4 @@
-def _tg_make_methods(datetime, date, time, timedelta, timezone, isinstance=isinstance, int=int, float=float, str=str, set=set, bin=bin, abs=abs, hasattr=hasattr, len=len, ord=ord, iter=iter, type=type, round=round, list=list, chr=chr):
+def _tg_make_methods(datetime, date, time, timedelta, timezone, category, isinstance=isinstance, int=int, float=float, str=str, set=set, bin=bin, abs=abs, hasattr=hasattr, len=len, ord=ord, iter=iter, round=round, list=list, chr=chr):
     epoch = datetime(1970, 1, 1)
 
     def delta(days=0, seconds=0, microseconds=0, milliseconds=0, minutes=0, hours=0, weeks=0):
@@ -104,9 +104,23 @@ def _tg_make_methods(datetime, date, time, timedelta, timezone, isinstance=isins
 
     def is_printable(text):
         for character in text:
-            if ord(character) < 32 or ord(character) == 127:
+            if character != " " and category(character) in ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"):
                 return False
         return True
+
+    def folded(character):
+        if "\u13a0" <= character <= "\u13fd" or "\uab70" <= character <= "\uabbf":
+            return character.upper()
+        return character if character == "\u0131" else character.upper().lower()
+
+    def case_fold(text):
+        # A text as a whole has other small letters at the ends of words.
+        return text.lower() if text.isascii() else "".join([folded(character) for character in text])
+
+    def split_lines(text, keepends=False):
+        if isinstance(text, str) and [mark for mark in "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029" if mark in text]:
+            _tg_refuse("splitlines() of a text with form feeds or the like: use split('\\n')")
+        return text.splitlines(keepends)
 
     def format_map(text, mapping):
         return text.format(**mapping)
@@ -137,32 +151,10 @@ def _tg_make_methods(datetime, date, time, timedelta, timezone, isinstance=isins
             else:
                 own.add(item)
 
-    def sub(pattern, replacement, *rest, **named):
-        if isinstance(replacement, str) or type(pattern).__name__ not in ("Pattern", "re.Pattern"):
-            return pattern.sub(replacement, *rest, **named)
-        return _tg_substitute(pattern, replacement, *rest, **named)[0]
-
-    return [from_timestamp, from_timestamp_utc, now_utc, combined, as_timezone, to_ordinal, from_ordinal, iso_calendar, from_iso_calendar, c_time, time_tuple, bit_length, bit_count, is_integer, translate, is_printable, format_map, difference_update, intersection_update, symmetric_difference_update, sub, from_iterable, delta]
+    return [from_timestamp, from_timestamp_utc, now_utc, combined, as_timezone, to_ordinal, from_ordinal, iso_calendar, from_iso_calendar, c_time, time_tuple, bit_length, bit_count, is_integer, translate, is_printable, case_fold, split_lines, format_map, difference_update, intersection_update, symmetric_difference_update, from_iterable, delta]
 
 
-import collections as _tg_native_collections, datetime as _tg_native_datetime
+import collections as _tg_native_collections, datetime as _tg_native_datetime, unicodedata as _tg_native_unicodedata
 
 _tg_iso_date = _tg_native_collections.namedtuple("IsoCalendarDate", "year week weekday")
-
-
-def _tg_substitute(pattern, replacement, text, count=0, len=len):
-    parts = []
-    at = 0
-    made = 0
-    for found in pattern.finditer(text):
-        if count and made >= count:
-            break
-        parts.append(text[at:found.start()])
-        parts.append(replacement(found))
-        at = found.end()
-        made += 1
-    parts.append(text[at:])
-    return "".join(parts), made
-
-
-_tg_fromtimestamp, _tg_utcfromtimestamp, _tg_utcnow, _tg_combine, _tg_astimezone, _tg_toordinal, _tg_fromordinal, _tg_isocalendar, _tg_fromisocalendar, _tg_ctime, _tg_timetuple, _tg_bit_length, _tg_bit_count, _tg_is_integer, _tg_translate, _tg_isprintable, _tg_format_map, _tg_difference_update, _tg_intersection_update, _tg_symmetric_difference_update, _tg_sub, _tg_from_iterable, _tg_timedelta = _tg_make_methods(_tg_native_datetime.datetime, _tg_native_datetime.date, _tg_native_datetime.time, _tg_native_datetime.timedelta, _tg_native_datetime.timezone)
+_tg_fromtimestamp, _tg_utcfromtimestamp, _tg_utcnow, _tg_combine, _tg_astimezone, _tg_toordinal, _tg_fromordinal, _tg_isocalendar, _tg_fromisocalendar, _tg_ctime, _tg_timetuple, _tg_bit_length, _tg_bit_count, _tg_is_integer, _tg_translate, _tg_isprintable, _tg_casefold, _tg_splitlines, _tg_format_map, _tg_difference_update, _tg_intersection_update, _tg_symmetric_difference_update, _tg_from_iterable, _tg_timedelta = _tg_make_methods(_tg_native_datetime.datetime, _tg_native_datetime.date, _tg_native_datetime.time, _tg_native_datetime.timedelta, _tg_native_datetime.timezone, _tg_native_unicodedata.category)

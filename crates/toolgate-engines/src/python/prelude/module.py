@@ -9,3 +9,8 @@ def _tg_from(module, name, getattr=getattr, hasattr=hasattr):
     if not hasattr(module, name):
         raise ImportError(f"cannot import name '{name}' from '{module.__name__}'")
     return getattr(module, name)
+
+
+def _tg_refuse(text):
+    # Handlers of a script do not catch it.
+    raise SystemExit("\x01" + text)

@@ -1,17 +1,15 @@
 import math as _tg_native_math
 
 
-def _tg_make_random(native, len=len, list=list, range=range, int=int, sum=sum, hash=hash, isinstance=isinstance, type=type, str=str):
+def _tg_make_random(native, len=len, list=list, range=range):
     class Random:
         def __init__(self, seed=None):
             self.seed(seed)
 
         def seed(self, seed=None):
-            if seed is None:
-                seed = _tg_host_seed()
-            elif not isinstance(seed, int):
-                seed = hash(str(seed))
-            self._state = (seed * 2 + 1) & 0xFFFFFFFFFFFFFFFF
+            if seed is not None:
+                _tg_refuse("a seed gives other numbers here: leave it out")
+            self._state = (_tg_host_seed() * 2 + 1) & 0xFFFFFFFFFFFFFFFF
             for _ in range(4):
                 self._next()
 
@@ -50,16 +48,26 @@ def _tg_make_random(native, len=len, list=list, range=range, int=int, sum=sum, h
             return values[self._next() % len(values)]
 
         def choices(self, population, weights=None, cum_weights=None, k=1):
+            if cum_weights is not None:
+                _tg_refuse("choices() with cum_weights: give weights")
             if weights is None:
                 return [self.choice(population) for _ in range(k)]
+            ends = []
+            total = 0
+            for weight in weights:
+                total += weight
+                ends.append(total)
             chosen = []
             for _ in range(k):
-                at = self.random() * sum(weights)
-                index = 0
-                while index < len(population) - 1 and at >= weights[index]:
-                    at -= weights[index]
-                    index += 1
-                chosen.append(population[index])
+                at = self.random() * total
+                low, high = 0, len(ends) - 1
+                while low < high:
+                    middle = (low + high) // 2
+                    if at < ends[middle]:
+                        high = middle
+                    else:
+                        low = middle + 1
+                chosen.append(population[low])
             return chosen
 
         def shuffle(self, values):

@@ -1,41 +1,51 @@
 import math as _tg_native_math
 
 
-def _tg_make_statistics(native, sum=sum, len=len, list=list, sorted=sorted, max=max, zip=zip, range=range, int=int):
-    def data(values, least=1):
+def _tg_make_statistics(native, sum=sum, len=len, list=list, sorted=sorted, max=max, zip=zip, range=range, float=float, isinstance=isinstance, min=min):
+    def data(values, least=1, problem="mean requires at least one data point"):
         values = list(values)
         if len(values) < least:
-            raise ValueError("mean requires at least one data point" if least == 1 else "variance requires at least two data points")
+            raise ValueError(problem)
         return values
+
+    def converted(number, divisor, power, values):
+        # Integers stay integers where that is exact.
+        if number % divisor == 0 and not [value for value in values if isinstance(value, float)]:
+            return number // divisor
+        return _tg_quotient(number, divisor, power)
 
     def mean(values):
         values = data(values)
-        total = sum(values) / len(values)
-        return int(total) if total == int(total) and not [v for v in values if v != int(v)] and sum(values) % len(values) == 0 else total
+        numbers, power = _tg_integers(values)
+        return converted(sum(numbers), len(values), power, values)
 
     def fmean(values, weights=None):
-        values = data(values)
+        values = data(values, 1, "fmean requires at least one data point")
         if weights is not None:
             weights = list(weights)
-            return sum([value * weight for value, weight in zip(values, weights)]) / sum(weights)
-        return sum(values) / len(values)
+            values = [value * weight for value, weight in zip(values, weights)]
+        return total(values) / (len(values) if weights is None else total(weights))
+
+    def total(values):
+        numbers, power = _tg_integers(values)
+        return _tg_quotient(sum(numbers), 1, power)
 
     def median(values):
-        values = sorted(data(values))
+        values = sorted(data(values, 1, "no median for empty data"))
         middle = len(values) // 2
         return values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) / 2
 
     def median_low(values):
-        values = sorted(data(values))
+        values = sorted(data(values, 1, "no median for empty data"))
         return values[(len(values) - 1) // 2]
 
     def median_high(values):
-        values = sorted(data(values))
+        values = sorted(data(values, 1, "no median for empty data"))
         return values[len(values) // 2]
 
     def counts(values):
         found = {}
-        for value in data(values):
+        for value in data(values, 1, "no mode for empty data"):
             found[value] = found.get(value, 0) + 1
         return found
 
@@ -53,31 +63,29 @@ def _tg_make_statistics(native, sum=sum, len=len, list=list, sorted=sorted, max=
         return [value for value, count in found.items() if count == most]
 
     def spread(values, free):
-        average = sum(values) / len(values)
-        return sum([(value - average) ** 2 for value in values]) / (len(values) - free)
+        numbers, power = _tg_integers(values)
+        squares = len(values) * sum([number * number for number in numbers]) - sum(numbers) ** 2
+        return squares, len(values) * (len(values) - free), 2 * power
 
     def variance(values, xbar=None):
-        return spread(data(values, 2), 1)
+        values = data(values, 2, "variance requires at least two data points")
+        return converted(*spread(values, 1), values)
 
     def pvariance(values, mu=None):
-        return spread(data(values), 0)
+        values = data(values, 1, "pvariance requires at least one data point")
+        return converted(*spread(values, 0), values)
 
     def stdev(values, xbar=None):
-        return native.sqrt(variance(values))
+        return _tg_square_root(*spread(data(values, 2, "stdev requires at least two data points"), 1))
 
     def pstdev(values, mu=None):
-        return native.sqrt(pvariance(values))
-
-    def harmonic_mean(values):
-        values = data(values)
-        return len(values) / sum([1 / value for value in values])
+        return _tg_square_root(*spread(data(values, 1, "pstdev requires at least one data point"), 0))
 
     def geometric_mean(values):
-        values = data(values)
-        return native.exp(sum([native.log(value) for value in values]) / len(values))
+        return native.exp(fmean([native.log(value) for value in data(values)]))
 
     def quantiles(values, n=4, method="exclusive"):
-        values = sorted(data(values, 2))
+        values = sorted(data(values, 2, "must have at least two data points"))
         last = len(values) - 1
         cuts = []
         for index in range(1, n):
@@ -90,17 +98,11 @@ def _tg_make_statistics(native, sum=sum, len=len, list=list, sorted=sorted, max=
                 cuts.append((values[low - 1] * (n - rest) + values[low] * rest) / n)
         return cuts
 
-    def correlation(first, second):
-        first, second = list(first), list(second)
-        one, other = sum(first) / len(first), sum(second) / len(second)
-        both = sum([(a - one) * (b - other) for a, b in zip(first, second)])
-        return both / native.sqrt(sum([(a - one) ** 2 for a in first]) * sum([(b - other) ** 2 for b in second]))
-
     return _tg_module("statistics", {
         "mean": mean, "fmean": fmean, "median": median, "median_low": median_low, "median_high": median_high,
         "mode": mode, "multimode": multimode, "variance": variance, "pvariance": pvariance, "stdev": stdev,
-        "pstdev": pstdev, "harmonic_mean": harmonic_mean, "geometric_mean": geometric_mean, "quantiles": quantiles,
-        "correlation": correlation, "StatisticsError": ValueError,
+        "pstdev": pstdev, "geometric_mean": geometric_mean, "quantiles": quantiles,
+        "StatisticsError": ValueError,
     })
 
 

@@ -21,24 +21,24 @@ def _tg_make_urllib(namedtuple, isinstance=isinstance, str=str, dict=dict, list=
         return quote(text, safe + " ").replace(" ", "+")
 
     def unquote(text, encoding="utf-8", errors="replace"):
-        pieces = text.split("%")
-        result = pieces[0]
-        pending = ""
-        for piece in pieces[1:]:
+        first, *pieces = text.split("%")
+        parts = [first]
+        pending = []
+        for piece in pieces:
             digits = piece[:2]
             if len(digits) == 2 and digits[0] in "0123456789abcdefABCDEF" and digits[1] in "0123456789abcdefABCDEF":
-                pending += digits
+                pending.append(digits)
                 rest = piece[2:]
             else:
                 rest = "%" + piece
             if rest:
                 if pending:
-                    result += bytes.fromhex(pending).decode("utf-8", "replace")
-                    pending = ""
-                result += rest
+                    parts.append(bytes.fromhex("".join(pending)).decode("utf-8", "replace"))
+                    pending = []
+                parts.append(rest)
         if pending:
-            result += bytes.fromhex(pending).decode("utf-8", "replace")
-        return result
+            parts.append(bytes.fromhex("".join(pending)).decode("utf-8", "replace"))
+        return "".join(parts)
 
     def unquote_plus(text, encoding="utf-8", errors="replace"):
         return unquote(text.replace("+", " "))
@@ -68,11 +68,11 @@ def _tg_make_urllib(namedtuple, isinstance=isinstance, str=str, dict=dict, list=
         return result
 
     class Parsed:
-        def __init__(self, scheme, netloc, path, query, fragment):
+        def __init__(self, scheme, netloc, path, params, query, fragment):
             self.scheme = scheme
             self.netloc = netloc
             self.path = path
-            self.params = ""
+            self.params = params
             self.query = query
             self.fragment = fragment
             user, at, place = netloc.rpartition("@")
@@ -85,10 +85,10 @@ def _tg_make_urllib(namedtuple, isinstance=isinstance, str=str, dict=dict, list=
             self.password = user.partition(":")[2] or None
 
         def geturl(self):
-            return urlunparse((self.scheme, self.netloc, self.path, "", self.query, self.fragment))
+            return urlunparse((self.scheme, self.netloc, self.path, self.params, self.query, self.fragment))
 
         def _replace(self, **changes):
-            fields = {"scheme": self.scheme, "netloc": self.netloc, "path": self.path, "query": self.query, "fragment": self.fragment}
+            fields = {"scheme": self.scheme, "netloc": self.netloc, "path": self.path, "params": self.params, "query": self.query, "fragment": self.fragment}
             fields.update(changes)
             return Parsed(**fields)
 
@@ -96,7 +96,7 @@ def _tg_make_urllib(namedtuple, isinstance=isinstance, str=str, dict=dict, list=
             return iter([self.scheme, self.netloc, self.path, self.params, self.query, self.fragment])
 
         def __repr__(self):
-            return f"ParseResult(scheme={self.scheme!r}, netloc={self.netloc!r}, path={self.path!r}, params='', query={self.query!r}, fragment={self.fragment!r})"
+            return f"ParseResult(scheme={self.scheme!r}, netloc={self.netloc!r}, path={self.path!r}, params={self.params!r}, query={self.query!r}, fragment={self.fragment!r})"
 
     def urlparse(url, scheme="", allow_fragments=True):
         rest, _, fragment = url.partition("#")
@@ -108,11 +108,17 @@ def _tg_make_urllib(namedtuple, isinstance=isinstance, str=str, dict=dict, list=
         if rest.startswith("//"):
             netloc, slash, path = rest[2:].partition("/")
             rest = slash + path
-        return Parsed(scheme, netloc, rest, query, fragment)
+        head, slash, last = rest.rpartition("/")
+        last, _, params = last.partition(";")
+        return Parsed(scheme, netloc, head + slash + last, params, query, fragment)
+
+    def urlsplit(url, scheme="", allow_fragments=True):
+        parsed = urlparse(url, scheme)
+        return parsed._replace(path=parsed.path + (";" + parsed.params if parsed.params else ""), params="")
 
     def urlunparse(parts):
         scheme, netloc, path, params, query, fragment = parts
-        url = (scheme + ":" if scheme else "") + ("//" + netloc if netloc else "") + path
+        url = (scheme + ":" if scheme else "") + ("//" + netloc if netloc else "") + path + (";" + params if params else "")
         return url + ("?" + query if query else "") + ("#" + fragment if fragment else "")
 
     def urljoin(base, url, allow_fragments=True):
@@ -142,7 +148,7 @@ def _tg_make_urllib(namedtuple, isinstance=isinstance, str=str, dict=dict, list=
     parse = _tg_module("urllib.parse", {
         "quote": quote, "quote_plus": quote_plus, "unquote": unquote, "unquote_plus": unquote_plus,
         "urlencode": urlencode, "parse_qs": parse_qs, "parse_qsl": parse_qsl, "urlparse": urlparse,
-        "urlsplit": urlparse, "urlunparse": urlunparse, "urljoin": urljoin,
+        "urlsplit": urlsplit, "urlunparse": urlunparse, "urljoin": urljoin,
     })
     return _tg_module("urllib", {"parse": parse})
 

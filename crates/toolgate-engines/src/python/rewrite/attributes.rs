@@ -6,7 +6,7 @@ use ruff_python_ast::{
 };
 use ruff_text_size::{Ranged, TextRange};
 
-use super::{Rewriter, inside};
+use super::{Rewriter, expressions::METHODS, inside};
 use crate::python::prelude::{self, Extent};
 
 /// Methods that scripts pass as values: `key=counts.get`, `add = items.append`.
@@ -22,8 +22,8 @@ impl<'a> Rewriter<'a> {
     /// `a.__class__` and `a.__name__`, which Monty has only as functions, or only for classes.
     fn reflection(&mut self, expression: &'a Expr, attribute: &'a ExprAttribute) -> bool {
         let function = match attribute.attr.as_str() {
-            "__class__" => "type(",
-            "__name__" if !attribute.value.is_call_expr() => "_tg_name(",
+            "__class__" => "_tg_type(",
+            "__name__" => "_tg_name(",
             _ => return false,
         };
         let (Some(dot), true) = (self.dot(attribute), attribute.ctx.is_load()) else {
@@ -49,6 +49,9 @@ impl<'a> Rewriter<'a> {
             if attr == "maketrans" {
                 self.need("<core>");
                 self.edits.replace(expression.range(), "_tg_maketrans");
+            } else if METHODS.contains(&attr) {
+                self.need("<methods>");
+                self.edits.replace(expression.range(), format!("_tg_{attr}"));
             } else {
                 // In Monty only instances have methods, not the types themselves.
                 self.edits.replace(
@@ -63,7 +66,7 @@ impl<'a> Rewriter<'a> {
             && piece.extent == Extent::Part
             && piece.provides(attr)
             // Monty's own function is faster where it works.
-            && !matches!((piece.name, attr), ("asyncio", "run") | ("json", "dumps") | ("re", "sub"))
+            && !matches!((piece.name, attr), ("asyncio", "run") | ("json", "dumps"))
         {
             self.need(piece.name);
             self.edits.replace(name.range(), piece.variable());
@@ -96,7 +99,7 @@ impl<'a> Rewriter<'a> {
     /// An enumeration where its members are iterated.
     pub(super) fn members_of(&mut self, expression: &Expr) {
         if self.classes.is_enumeration(expression) {
-            self.edits.close(expression, ".__members__.values()");
+            self.edits.close(expression, "._tg_items");
         }
     }
 }

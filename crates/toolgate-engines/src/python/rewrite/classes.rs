@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ruff_python_ast::{
-    Decorator, Expr, ExprAttribute, ExprCall, Stmt, StmtClassDef, visitor::Visitor,
+    Decorator, Expr, ExprAttribute, ExprCall, Stmt, StmtClassDef, StmtFunctionDef, visitor::Visitor,
 };
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
@@ -20,6 +20,8 @@ pub(super) struct Classes {
     /// The bases of each class.
     bases: BTreeMap<String, Vec<String>>,
     properties: BTreeSet<String>,
+    /// The names of static methods and of methods of the class.
+    unbound: BTreeSet<String>,
     /// Whether a class needs the prelude. Then all classes report their members to it.
     special: bool,
     /// The classes around the current position, with the name of the first parameter.
@@ -42,7 +44,7 @@ enum Base {
 
 /// Bases without a meaning for an interpreter.
 const MARKERS: &[&str] = &["object", "ABC", "Protocol", "Generic"];
-const ENUMERATIONS: &[&str] = &["Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"];
+const ENUMERATIONS: &[&str] = &["Enum", "IntEnum", "StrEnum"];
 /// The types that members of an enumeration may have in addition.
 const MIXED: &[&str] = &["int", "str"];
 
@@ -64,6 +66,8 @@ enum MethodKind {
     Class,
     Property,
     Abstract,
+    /// A decorator without an effect.
+    Marker,
 }
 
 impl MethodKind {
@@ -77,7 +81,8 @@ impl MethodKind {
             "staticmethod" => Some(Self::Static),
             "classmethod" => Some(Self::Class),
             "property" | "cached_property" => Some(Self::Property),
-            "abstractmethod" | "override" | "final" => Some(Self::Abstract),
+            "abstractmethod" => Some(Self::Abstract),
+            "override" | "final" => Some(Self::Marker),
             _ => None,
         }
     }
@@ -94,7 +99,11 @@ impl Classes {
                         self.properties.insert(method.name.to_string());
                         self.special = true;
                     }
-                    Some(MethodKind::Static | MethodKind::Class) => self.special = true,
+                    Some(MethodKind::Static | MethodKind::Class) => {
+                        self.unbound.insert(method.name.to_string());
+                        self.special = true;
+                    }
+                    Some(MethodKind::Abstract) => self.special = true,
                     _ => {}
                 }
             }
@@ -114,6 +123,33 @@ impl Classes {
             Some(_) if steps == 0 => false,
             Some(bases) => bases.iter().any(|base| self.exception_in(base, steps - 1)),
         }
+    }
+
+    /// Whether a class of the script inherits from a class of that name.
+    pub(super) fn is_base(&self, name: &str) -> bool {
+        self.bases.contains_key(name) && self.bases.values().flatten().any(|base| base == name)
+    }
+
+    /// Whether a class of the script inherits from another one.
+    pub(super) fn has_bases(&self) -> bool {
+        self.bases.keys().any(|name| self.is_base(name))
+    }
+
+    /// Whether a class has a base that the script defines.
+    pub(super) fn has_own_base(&self, name: &str) -> bool {
+        let bases = self.bases.get(name);
+        bases.is_some_and(|bases| bases.iter().any(|base| self.bases.contains_key(base)))
+    }
+
+    /// Whether a class inherits in a way that copying members cannot imitate.
+    pub(super) fn has_odd_bases(&self, name: &str) -> bool {
+        let Some(bases) = self.bases.get(name) else { return false };
+        let is_real = |base: &&String| {
+            let mixed = MIXED.contains(&base.as_str()) && is_enumeration(bases);
+            !MARKERS.contains(&base.as_str()) && !mixed
+        };
+        let is_enumerated = |base: &String| self.bases.get(base).is_some_and(|b| is_enumeration(b));
+        bases.iter().filter(is_real).count() > 1 || bases.iter().any(is_enumerated)
     }
 
     /// Whether an expression is the name of an enumeration.
@@ -194,6 +230,34 @@ impl<'a> Rewriter<'a> {
         }
     }
 
+    /// `Class.method(…)` of a method without a receiver gets the class instead, so that the prelude
+    /// can tell it from a call by way of an instance.
+    pub(super) fn unbound_call(
+        &mut self,
+        call: &'a ExprCall,
+        attribute: &'a ExprAttribute,
+    ) -> bool {
+        let is_class = match &*attribute.value {
+            Expr::Name(name) => {
+                name.id == "cls" || self.classes.bases.contains_key(name.id.as_str())
+            }
+            Expr::Call(inner) => inner.func.as_name_expr().is_some_and(|n| n.id == "type"),
+            Expr::Attribute(inner) => &inner.attr == "__class__",
+            _ => false,
+        };
+        if !is_class || !self.classes.unbound.contains(attribute.attr.as_str()) {
+            return false;
+        }
+        self.bracket_generator(call);
+        let class = self.text(&*attribute.value);
+        let separator = if call.arguments.is_empty() { "" } else { ", " };
+        let first = format!("{class}{separator}");
+        self.visit_expr(&attribute.value);
+        self.edits.insert(call.arguments.start() + TextSize::of('('), first);
+        self.visit_arguments(&call.arguments);
+        true
+    }
+
     /// Rewrites `super().method(…)` to a call of the base's method.
     pub(super) fn super_call(
         &mut self,
@@ -253,32 +317,52 @@ impl<'a> Rewriter<'a> {
                         Some(MethodKind::Static) => facts.statics.push(name.clone()),
                         Some(MethodKind::Class) => facts.classes.push(name.clone()),
                         Some(MethodKind::Property) => facts.properties.push(name.clone()),
-                        Some(MethodKind::Abstract) => {}
+                        Some(MethodKind::Abstract) => facts.abstracts.push(name.clone()),
+                        Some(MethodKind::Marker) => {}
                         None => continue,
                     }
                     self.edits.replace(decorator.range(), "");
                 }
-                facts.members.push(name);
                 let first = method.parameters.iter().next();
                 let receiver = first.map_or_else(String::new, |p| p.name().to_string());
+                if self.own_exceptions && matches!(&*name, "__exit__" | "__aexit__") {
+                    self.leaving(method);
+                }
+                facts.members.push(name);
                 self.classes.around.push(MethodContext { base: base.clone(), receiver });
-                self.visit_stmt(member);
+                self.statement(member);
                 self.classes.around.pop();
             }
             Stmt::Assign(assignment) => {
                 let names = assignment.targets.iter().filter_map(Expr::as_name_expr);
                 facts.members.extend(names.map(|name| name.id.to_string()));
-                self.visit_stmt(member);
+                self.statement(member);
             }
             Stmt::AnnAssign(assignment) => {
                 if let (Some(name), Some(_)) = (assignment.target.as_name_expr(), &assignment.value)
                 {
                     facts.members.push(name.id.to_string());
                 }
-                self.visit_stmt(member);
+                self.statement(member);
             }
-            _ => self.visit_stmt(member),
+            _ => self.statement(member),
         }
+    }
+
+    /// Lets `__exit__` see an exception of the script and not the one that carries it.
+    fn leaving(&mut self, method: &'a StmtFunctionDef) {
+        let named: Vec<&str> =
+            method.parameters.args.iter().map(|p| p.parameter.name.as_str()).collect();
+        let statement = match (named.as_slice(), &method.parameters.vararg) {
+            ([_, kind, error, ..], _) => format!("{kind}, {error} = _tg_seen({kind}, {error})"),
+            (_, Some(rest)) => {
+                let rest = &rest.name;
+                format!("{rest} = (*_tg_seen({rest}[-3], {rest}[-2]), None)")
+            }
+            _ => return,
+        };
+        self.need("<classes>");
+        self.prepend(&method.body, &statement);
     }
 
     /// Reports the members of a class to the prelude, after its last line.
@@ -288,22 +372,21 @@ impl<'a> Rewriter<'a> {
         let indentation: String = before.take_while(char::is_ascii_whitespace).collect();
         let is_enumeration = bases.iter().any(|base| ENUMERATIONS.contains(&base.as_str()));
         let enumeration = if is_enumeration { enumeration(bases.iter().copied()) } else { "" };
-        let bases: Vec<String> = bases
+        let base = bases
             .iter()
-            .filter(|base| self.classes.bases.contains_key(**base) || is_exception_name(base))
-            .map(|base| (*base).clone())
-            .collect();
+            .find(|base| self.classes.bases.contains_key(**base) || is_exception_name(base))
+            .map_or("None", |base| base.as_str());
         let at = self.end_of_line(last);
         self.edits.insert(
             at,
             format!(
-                "\n{indentation}_tg_class({name}, '{name}', [{bases}], {members}, {statics}, {classes}, {properties}, '{enumeration}')",
+                "\n{indentation}_tg_class({name}, '{name}', {base}, {members}, {statics}, {classes}, {properties}, {abstracts}, '{enumeration}')",
                 name = class.name,
-                bases = bases.join(", "),
                 members = list(&facts.members),
                 statics = list(&facts.statics),
                 classes = list(&facts.classes),
                 properties = list(&facts.properties),
+                abstracts = list(&facts.abstracts),
             ),
         );
     }
@@ -315,6 +398,7 @@ struct ClassMembers {
     statics: Vec<String>,
     classes: Vec<String>,
     properties: Vec<String>,
+    abstracts: Vec<String>,
 }
 
 fn list(names: &[String]) -> String {

@@ -95,7 +95,7 @@ impl Changed {
     }
 
     /// The position of an offset in the original.
-    fn position(&self, offset: usize) -> ScriptPosition {
+    pub(super) fn position(&self, offset: usize) -> ScriptPosition {
         position(&self.original, &self.original_lines, offset)
     }
 }

@@ -8,10 +8,11 @@ use crate::python::prelude;
 
 /// Methods that the prelude implements as functions of their receiver.
 #[rustfmt::skip]
-const METHODS: &[&str] = &[
-    "astimezone", "bit_count", "bit_length", "combine", "ctime", "difference_update", "format_map",
+pub(super) const METHODS: &[&str] = &[
+    "astimezone", "bit_count", "bit_length", "casefold", "combine", "ctime", "difference_update",
+    "format_map",
     "from_iterable", "fromisocalendar", "fromordinal", "fromtimestamp", "intersection_update",
-    "is_integer", "isocalendar", "isprintable", "symmetric_difference_update", "timetuple",
+    "is_integer", "isocalendar", "isprintable", "splitlines", "symmetric_difference_update", "timetuple",
     "toordinal", "translate", "utcfromtimestamp", "utcnow",
 ];
 
@@ -67,7 +68,13 @@ impl<'a> Rewriter<'a> {
     fn awaited(&mut self, expression: &'a Expr, value: &'a Expr) {
         self.need("<await>");
         let gathers = self.is_native_gather(value);
-        self.edits.open(expression, if gathers { "_tg_check_all(" } else { "_tg_check(" });
+        let (check, at) = match (gathers, self.is_traced()) {
+            (false, false) => ("_tg_check(", ")".to_owned()),
+            (true, false) => ("_tg_check_all(", ")".to_owned()),
+            (false, true) => ("_tg_check_at(", format!(", {})", self.tracer.current)),
+            (true, true) => ("_tg_check_all_at(", format!(", {})", self.tracer.current)),
+        };
+        self.edits.open(expression, check);
         if self.tasks {
             self.need("asyncio");
             self.edits.open(value, "_tg_asyncio._await(");
@@ -80,7 +87,7 @@ impl<'a> Rewriter<'a> {
         if self.tasks {
             self.edits.close(value, ")");
         }
-        self.edits.close(expression, ")");
+        self.edits.close(expression, at);
     }
 
     /// Whether Monty's own `gather` works: without tasks and `return_exceptions`, and awaited
@@ -161,11 +168,14 @@ impl<'a> Rewriter<'a> {
             (Some("bytes"), _) if arguments.len() == 1 && arguments.keywords.is_empty() => {
                 self.call_instead(call, "<core>", "_tg_bytes");
             }
+            (Some("type"), _) if arguments.len() == 1 && self.catches => {
+                self.call_instead(call, "<core>", "_tg_type");
+            }
             (Some("super"), _) => self.visit_arguments(arguments),
             (Some(name), _) if EXCEPTIONS.contains(&name) && !is_one_text(call) => {
                 self.need("<core>");
                 let open = arguments.start() + TextSize::of('(');
-                self.edits.insert(open, "_tg_text(");
+                self.edits.insert(open, if name == "SystemExit" { "str(" } else { "_tg_text(" });
                 self.visit_arguments(arguments);
                 self.edits.insert(arguments.end() - TextSize::of(')'), ")");
             }
@@ -177,6 +187,7 @@ impl<'a> Rewriter<'a> {
                     self.visit_arguments(arguments);
                     self.edits.close(expression, ")");
                 } else if !self.super_call(expression, call, attribute)
+                    && !self.unbound_call(call, attribute)
                     && !self.module_call(call, attribute)
                     && !self.method_call(expression, call, attribute)
                 {
@@ -204,13 +215,14 @@ impl<'a> Rewriter<'a> {
         let Some(name) = attribute.value.as_name_expr() else { return false };
         let module = self.modules.get(name.id.as_str()).copied();
         let wanted = match (module, attribute.attr.as_str()) {
-            (Some("asyncio"), "gather") => true,
+            (Some("asyncio"), "gather")
+            | (Some("json"), "loads")
+            | (Some("re"), "findall" | "finditer" | "sub" | "subn") => true,
             (Some("asyncio"), "run") => self.tasks,
             (Some("json"), "dumps") => {
                 let has_enumerations = self.classes.has_enumerations();
                 has_keyword(call, "default") || has_keyword(call, "cls") || has_enumerations
             }
-            (Some("re"), "sub" | "subn") => !call.arguments.args.get(1).is_some_and(is_text),
             _ => false,
         };
         if let (true, Some(module)) = (wanted, module) {
@@ -229,10 +241,9 @@ impl<'a> Rewriter<'a> {
         attribute: &'a ExprAttribute,
     ) -> bool {
         let method = attribute.attr.as_str();
-        let first = call.arguments.args.first();
         let piece = match method {
             "split" if self.bindings.is_pattern(&attribute.value) => "re",
-            "sub" if first.is_some_and(|first| !is_text(first)) => "<methods>",
+            "findall" | "finditer" | "sub" | "subn" => "re",
             "isoformat" if !call.arguments.is_empty() => "datetime",
             "strftime" | "strptime" | "tzname" | "utcoffset" => "datetime",
             _ if METHODS.contains(&method) => "<methods>",

@@ -8,17 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use ruff_python_ast::{Expr, Stmt, StmtFor, StmtFunctionDef, StmtReturn, visitor::Visitor};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-use super::{DEPTH_LIMIT, Node, Rewriter, ScriptScope, Walk, walk};
-use crate::{
-    engine::{FailureKind, ScriptFailure, ScriptPosition},
-    python::names::BUILTINS,
+use super::{
+    DEPTH_LIMIT, Node, Rewriter, ScriptScope, Walk, bindings::Bindings, refused::Refusal, walk,
 };
+use crate::python::names::BUILTINS;
 
 /// Functions that may not use all items of their argument.
 const TAKING_SOME: &[&str] = &["all", "anext", "any", "islice", "next", "takewhile"];
 
-/// The position where a script stops using a generator that does more than compute.
-pub(super) fn left_early(body: &[Stmt]) -> Option<TextSize> {
+/// Where a script stops using a generator that does more than compute.
+pub(super) fn left_early(body: &[Stmt]) -> Option<Refusal> {
     let mut functions = Functions::default();
     walk(body, |node| match node {
         Node::Statement(statement) => {
@@ -33,14 +32,66 @@ pub(super) fn left_early(body: &[Stmt]) -> Option<TextSize> {
         left = left.or_else(|| generators.left_at(node));
         left.is_none()
     });
-    left
+    left.map(|at| Refusal {
+        at,
+        what: "leaving a generator early".to_owned(),
+        hint: "collect with a plain loop and stop there: generators run to their end first here",
+    })
 }
 
-/// The failure for such a script.
-pub(super) fn refusal(position: ScriptPosition) -> ScriptFailure {
-    let message = "not supported: leaving a generator early";
-    let hint = "collect with a plain loop and stop there: generators run to their end first here";
-    ScriptFailure::new(FailureKind::Unsupported, message).at(position).with_hint(hint)
+/// Methods that change their object.
+#[rustfmt::skip]
+const CHANGING: &[&str] = &[
+    "add", "append", "appendleft", "clear", "extend", "insert", "pop", "popleft", "remove",
+    "setdefault", "update", "write",
+];
+
+/// What a generator does that a script could see between its values: it prints, or changes what
+/// does not belong to it.
+pub(super) fn effect_in(function: &StmtFunctionDef, bindings: &Bindings) -> Option<Refusal> {
+    if !yields(&function.body) {
+        return None;
+    }
+    let mut own: BTreeSet<&str> = BTreeSet::new();
+    walk(&function.body, |node| {
+        if let Node::Expression(Expr::Name(name)) = node
+            && name.ctx.is_store()
+        {
+            own.insert(name.id.as_str());
+        }
+        true
+    });
+    let mut found = None;
+    walk(&function.body, |node| {
+        let is_effect = match node {
+            Node::Statement(Stmt::Global(_) | Stmt::Nonlocal(_)) => true,
+            Node::Expression(Expr::Call(call)) => match &*call.func {
+                Expr::Name(name) => name.id == "print" && bindings.is_built_in("print"),
+                Expr::Attribute(attribute) => {
+                    CHANGING.contains(&attribute.attr.as_str())
+                        && attribute
+                            .value
+                            .as_name_expr()
+                            .is_some_and(|name| !own.contains(name.id.as_str()))
+                }
+                _ => false,
+            },
+            _ => false,
+        };
+        if is_effect && found.is_none() {
+            found = Some(match node {
+                Node::Statement(statement) => statement.start(),
+                Node::Expression(expression) => expression.start(),
+                Node::Parameter(parameter) => parameter.start(),
+            });
+        }
+        found.is_none()
+    });
+    found.map(|at| Refusal {
+        at,
+        what: "a generator that prints or changes a variable outside of it".to_owned(),
+        hint: "write a plain loop: generators run to their end before their first value is used here",
+    })
 }
 
 /// The functions of a script, by name.
@@ -248,7 +299,9 @@ impl<'a> Rewriter<'a> {
             self.prepend(&function.body, "_tg_yielded = []");
         }
         self.scopes.push(if is_generator { ScriptScope::Generator } else { ScriptScope::Plain });
+        self.enter(&function.name, &function.body);
         self.visit_body(&function.body);
+        self.leave(&function.body);
         self.scopes.pop();
         if is_generator {
             // An asynchronous generator is a coroutine here, which `async for` awaits.
@@ -285,7 +338,9 @@ impl<'a> Rewriter<'a> {
 
     /// Rewrites `return`, which ends a generator with the values that it has collected.
     pub(super) fn return_statement(&mut self, statement: &'a StmtReturn) {
-        if self.scopes.last() == Some(&ScriptScope::Generator) {
+        if self.is_traced() {
+            self.traced_return(statement);
+        } else if self.scopes.last() == Some(&ScriptScope::Generator) {
             self.edits.replace(statement.range(), "return iter(_tg_yielded)");
         } else if let Some(value) = &statement.value {
             self.visit_expr(value);

@@ -13,19 +13,25 @@ mod expressions;
 mod imports;
 mod lazy;
 mod matching;
+mod refused;
 mod statements;
+mod trace;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ruff_python_ast::{
-    Comprehension, Expr, ExprAttribute, ExprCall, Parameter, Stmt,
+    Comprehension, ExceptHandler, Expr, ExprAttribute, ExprCall, Parameter, Stmt,
     visitor::{Visitor, walk_comprehension, walk_expr, walk_parameter, walk_stmt},
 };
 use ruff_python_parser::parse_module;
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use self::edits::Edits;
-pub(super) use self::{edits::Changed, imports::implicit_modules};
+pub(super) use self::{
+    edits::Changed,
+    imports::implicit_modules,
+    trace::{AT, Trace},
+};
 use crate::engine::{FailureKind, ScriptFailure};
 
 /// The longest script in bytes, which limits the work of the parser and of this module.
@@ -41,6 +47,8 @@ pub(super) struct Rewritten {
     pub(super) changed: Changed,
     /// The parts of the prelude that it needs.
     pub(super) pieces: BTreeSet<&'static str>,
+    /// The statements that it notes.
+    pub(super) trace: Trace,
 }
 
 /// Rewrites a script. Fails if it does not parse or cannot be supported.
@@ -55,18 +63,22 @@ pub(super) fn rewrite(source: &str) -> Result<Rewritten, ScriptFailure> {
         ScriptFailure::new(FailureKind::Syntax, message).at(position)
     })?;
     let body = &parsed.syntax().body;
-    if let Some(offset) = lazy::left_early(body) {
-        return Err(lazy::refusal(edits::locate(source, offset)));
-    }
     let classes = classes::collect(body);
+    let bindings = bindings::collect(body);
+    if let Some(refusal) = refused::find(body, &classes, &bindings) {
+        return Err(refusal.failure(source));
+    }
     let mut rewriter = Rewriter {
         source,
         edits: Edits::default(),
         pieces: BTreeSet::new(),
         modules: BTreeMap::new(),
-        own_exceptions: classes.has_exceptions(),
+        own_exceptions: classes.has_exceptions() || sees_exceptions(source, body),
+        catches: source.contains("except") && bindings.is_built_in("type"),
+        refusal: None,
+        tracer: trace::Tracer::default(),
         classes,
-        bindings: bindings::collect(body),
+        bindings,
         depth: 0,
         scopes: Vec::new(),
         plain_generators: BTreeSet::new(),
@@ -75,8 +87,26 @@ pub(super) fn rewrite(source: &str) -> Result<Rewritten, ScriptFailure> {
         tasks: ["create_task", "ensure_future", "TaskGroup"].iter().any(|n| source.contains(n)),
     };
     rewriter.find_modules(body);
+    rewriter.find_blocks(body);
     rewriter.visit_body(body);
-    Ok(Rewritten { changed: rewriter.edits.apply(source), pieces: rewriter.pieces })
+    if let Some(refusal) = rewriter.refusal {
+        return Err(refusal.failure(source));
+    }
+    let (pieces, trace) = (rewriter.pieces, rewriter.tracer.trace);
+    Ok(Rewritten { changed: rewriter.edits.apply(source), pieces, trace })
+}
+
+/// Whether a script looks at exceptions, and not only at their kinds.
+fn sees_exceptions(source: &str, body: &[Stmt]) -> bool {
+    let mut sees =
+        ["ToolError", "return_exceptions", ".exception()"].iter().any(|n| source.contains(n));
+    walk(body, |node| {
+        if let Node::Statement(Stmt::Try(tried)) = node {
+            sees |= tried.handlers.iter().any(|ExceptHandler::ExceptHandler(h)| h.name.is_some());
+        }
+        !sees && matches!(node, Node::Statement(_))
+    });
+    sees
 }
 
 /// The state of the walk over one script.
@@ -88,8 +118,14 @@ struct Rewriter<'a> {
     modules: BTreeMap<String, &'static str>,
     classes: classes::Classes,
     bindings: bindings::Bindings,
-    /// Whether the script defines exceptions.
+    /// Whether the script can see exceptions that are objects of the prelude: its own ones, or the
+    /// failures of tools.
     own_exceptions: bool,
+    /// Whether the script may ask for the type of an exception.
+    catches: bool,
+    /// What the walk found that cannot be rewritten.
+    refusal: Option<refused::Refusal>,
+    tracer: trace::Tracer,
     /// The current depth.
     depth: usize,
     /// The functions around the current position.
@@ -216,6 +252,9 @@ impl<'a> Visitor<'a> for Rewriter<'a> {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         if self.depth < DEPTH_LIMIT {
             self.depth += 1;
+            if self.is_traced() {
+                self.note(statement);
+            }
             self.statement(statement);
             self.depth -= 1;
         }

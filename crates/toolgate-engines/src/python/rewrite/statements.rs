@@ -7,7 +7,7 @@ use ruff_python_ast::{
 };
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-use super::Rewriter;
+use super::{AT, Rewriter, refused::Refusal};
 
 impl<'a> Rewriter<'a> {
     pub(super) fn statement(&mut self, statement: &'a Stmt) {
@@ -15,6 +15,11 @@ impl<'a> Rewriter<'a> {
             Stmt::Import(import) => self.import(import),
             Stmt::ImportFrom(import) => self.import_from(import),
             Stmt::Delete(delete) => self.delete(statement, &delete.targets),
+            Stmt::Assign(StmtAssign { value, .. })
+                if let (true, Expr::Lambda(lambda)) = (self.is_traced(), &**value) =>
+            {
+                self.stored_lambda(lambda);
+            }
             Stmt::Assign(assignment) => self.plain_assignment(statement, assignment),
             Stmt::AugAssign(assignment) => self.assignment(assignment),
             Stmt::With(with) if with.is_async => self.async_with(statement, with),
@@ -25,9 +30,12 @@ impl<'a> Rewriter<'a> {
             Stmt::Raise(raise) => self.raise(raise),
             Stmt::Try(tried) if !tried.is_star => self.tried(tried),
             Stmt::Match(matched) => self.matched(statement, matched),
-            Stmt::TypeAlias(alias) => {
-                let name = self.text(&*alias.name).to_owned();
-                self.edits.replace(statement.range(), format!("{name} = None"));
+            Stmt::Assert(assertion) => {
+                self.visit_expr(&assertion.test);
+                if let Some(message) = assertion.msg.as_deref() {
+                    self.need("<core>");
+                    self.wrap(message, "_tg_text(", ")");
+                }
             }
             Stmt::Expr(expression) => {
                 if !self.yield_statement(&expression.value) {
@@ -35,8 +43,33 @@ impl<'a> Rewriter<'a> {
                 }
             }
             Stmt::For(each) => {
-                walk_stmt(self, statement);
+                self.visit_expr(&each.iter);
                 self.members_of(&each.iter);
+                self.visit_expr(&each.target);
+                self.turns(&each.body, Some(each));
+                self.visit_body(&each.orelse);
+            }
+            Stmt::With(with) => {
+                let number = self.tracer.current;
+                walk_stmt(self, statement);
+                if self.is_traced() {
+                    self.append(&with.body, &format!("{AT} = {number}"));
+                }
+            }
+            Stmt::While(each) => {
+                self.condition(&each.test);
+                self.turns(&each.body, None);
+                self.visit_body(&each.orelse);
+            }
+            Stmt::If(choice) => {
+                self.visit_expr(&choice.test);
+                self.visit_body(&choice.body);
+                for clause in &choice.elif_else_clauses {
+                    if let Some(test) = &clause.test {
+                        self.condition(test);
+                    }
+                    self.visit_body(&clause.body);
+                }
             }
             _ => walk_stmt(self, statement),
         }
@@ -59,16 +92,14 @@ impl<'a> Rewriter<'a> {
         let mut parts = Vec::with_capacity(targets.len());
         for target in targets {
             parts.push(match target {
-                Expr::Name(name) => format!("{} = None", name.id),
-                Expr::Attribute(attribute) => {
-                    format!("{}.{} = None", self.text(&*attribute.value), attribute.attr)
-                }
                 Expr::Subscript(subscript) => {
                     let (value, index) =
                         (self.text(&*subscript.value), self.text(&*subscript.slice));
                     match &*subscript.slice {
                         Expr::Slice(slice) => {
-                            format!("{}[])", self.splice_head(&subscript.value, slice))
+                            let step = slice.step.as_deref().map(|step| self.text(step).to_owned());
+                            let head = self.splice_head(&subscript.value, slice);
+                            format!("{head}[], {})", step.as_deref().unwrap_or("None"))
                         }
                         // Several slices at once are invalid for lists and dictionaries.
                         Expr::Tuple(tuple) if tuple.elts.iter().any(Expr::is_slice_expr) => return,
@@ -163,7 +194,8 @@ impl<'a> Rewriter<'a> {
         };
         // Several items would need as many blocks. Monty reports them with their position.
         let [item] = with.items.as_slice() else { return };
-        let name = self.fresh();
+        self.need("<core>");
+        let (name, ended) = (self.fresh(), self.fresh());
         let context = &item.context_expr;
         self.edits
             .replace(TextRange::new(statement.start(), context.start()), format!("{name} = ("));
@@ -176,14 +208,23 @@ impl<'a> Rewriter<'a> {
         let space = if inline { " " } else { "" };
         self.edits.replace(
             TextRange::new(context.end(), rest),
-            format!("); {bind}await {name}.__aenter__()\n{indentation}try:{space}"),
+            format!(
+                "); {bind}await {name}.__aenter__(); {ended} = False\n{indentation}try:{space}"
+            ),
         );
         self.visit_body(&with.body);
         if let Some(last) = with.body.last() {
             let at = self.end_of_line(last);
+            let (error, line) = (self.fresh(), format!("\n{indentation}"));
             self.edits.insert(
                 at,
-                format!("\n{indentation}finally: await {name}.__aexit__(None, None, None)"),
+                format!(
+                    "{line}except BaseException as {error}:\
+                     {line} {ended} = True\
+                     {line} if not await {name}.__aexit__(_tg_type({error}), {error}, None): raise\
+                     {line}finally:\
+                     {line} if not {ended}: await {name}.__aexit__(None, None, None)"
+                ),
             );
         }
     }
@@ -194,7 +235,7 @@ impl<'a> Rewriter<'a> {
         self.edits.replace(TextRange::new(each.start(), each.target.start()), "for ");
         self.visit_expr(&each.target);
         self.wrap(&each.iter, "await _tg_aiter(", ")");
-        self.visit_body(&each.body);
+        self.turns(&each.body, Some(each));
         self.visit_body(&each.orelse);
     }
 }
@@ -232,18 +273,27 @@ impl<'a> Rewriter<'a> {
 
     pub(super) fn tried(&mut self, tried: &'a StmtTry) {
         self.visit_body(&tried.body);
-        if self.own_exceptions && self.can_merge(tried) {
-            self.merge(tried);
+        if self.own_exceptions && !tried.handlers.is_empty() {
+            if self.can_merge(tried) {
+                self.merge(tried);
+            } else {
+                self.refusal = Some(Refusal::new(
+                    tried,
+                    "`except` in lines that begin with a tab or a single blank",
+                    "indent each block by four blanks",
+                ));
+            }
         } else {
-            for ExceptHandler::ExceptHandler(handler) in &tried.handlers {
+            for (index, ExceptHandler::ExceptHandler(handler)) in tried.handlers.iter().enumerate()
+            {
                 if let Some(kind) = &handler.type_ {
                     self.visit_expr(kind);
                 }
-                self.visit_body(&handler.body);
+                self.handled(&tried.handlers[index]);
             }
         }
         self.visit_body(&tried.orelse);
-        self.visit_body(&tried.finalbody);
+        self.finally(&tried.finalbody);
     }
 
     /// Merges the handlers into one with a chain of conditions. They are indented by one space,
@@ -278,7 +328,7 @@ impl<'a> Rewriter<'a> {
                 let start = TextRange::new(handler.start(), colon);
                 self.edits.replace(start, format!("{header}True"));
             }
-            self.visit_body(&handler.body);
+            self.handled(&tried.handlers[index]);
             if index + 1 == tried.handlers.len()
                 && !has_default
                 && let Some(last) = handler.body.last()

@@ -34,6 +34,18 @@ fn line_numbers_stay_correct_after_rewritten_statements() {
             "class E(Exception): pass\ntry:\n    1\nexcept E:\n    pass\nexcept ValueError as e:\n    pass\n[][1]",
             8,
         ),
+        ("f = lambda d: d['k']\ntry:\n    f({})\nfinally:\n    y = 1", 1),
+        ("try:\n    for a, b in [(1, 2), (3,)]:\n        c = a\nfinally:\n    y = 1", 2),
+        ("n = 2\ntry:\n    while 1 / n:\n        n -= 1\nfinally:\n    y = 1", 3),
+        ("try:\n    x = await fail(1)\nexcept KeyError as e:\n    y = 1\nfinally:\n    z = 1", 2),
+        (
+            "import asyncio\nasync def slow():\n    await asyncio.sleep(9)\ntry:\n    await asyncio.wait_for(slow(), 1)\nfinally:\n    y = 1",
+            5,
+        ),
+        (
+            "import asyncio\nasync def bad():\n    return [][1]\nt = asyncio.create_task(bad())\ntry:\n    await t\nfinally:\n    y = 1",
+            3,
+        ),
         ("x = await fail(1)", 1),
         ("import asyncio\n\nawait asyncio.gather(echo(1),\n    fail(2))", 3),
         (
@@ -144,6 +156,62 @@ fn missing_features_suggest_an_alternative() {
         );
         let told = format!("{} {}", failure.message, failure.hint.as_deref().unwrap_or_default());
         assert!(told.contains(hint), "{script}: {told}");
+    }
+}
+
+#[test]
+fn what_would_be_wrong_is_refused() {
+    for (script, line, told) in [
+        ("class A:\n    def __bool__(self): return False", 2, "is_empty()"),
+        ("class A:\n    def __len__(self): return 0", 2, "is_empty()"),
+        ("class A:\n    def __lt__(self, other): return True", 2, "sort by a key"),
+        ("class A:\n    def __new__(cls): return None", 2, "a function that returns the object"),
+        ("class A:\n    def __getattr__(self, name): return 1", 2, "a plain name"),
+        ("class A: pass\nclass B(A): pass\nclass C(A): pass\nclass D(B, C): pass", 4, "one class"),
+        ("from enum import Enum\nclass A(Enum): pass\nclass B(A):\n    X = 1", 3, "one class"),
+        ("class A:\n    n = 0\nclass B(A): pass\nA.n += 1", 4, "outside of the class"),
+        (
+            "class A: pass\nclass B(A):\n    def f(self): return super(A, self).f()",
+            3,
+            "name the base",
+        ),
+        ("class A:\n    def f(self): return super().__repr__()", 2, "leave it out"),
+        ("x = 1\ndel x", 2, "set the variable to None"),
+        ("class A: pass\na = A()\ndel a.x", 3, "in a dictionary"),
+        ("import traceback", 1, "print the exception"),
+        ("import pprint", 1, "json.dumps"),
+        ("from collections import OrderedDict", 1, "keeps its order"),
+        ("import html\nhtml.unescape('&copy;')", 2, "replace &copy; before"),
+        ("assert 1 == 2, (1, 2)", 1, "one text"),
+        ("raise ValueError('a', 1)", 1, "one text"),
+        ("try:\n    raise KeyError(5)\nexcept Exception:\n    pass", 2, "str(value)"),
+        ("raise ConnectionError('x')", 1, "a class of your own"),
+        ("import random\nrandom.seed(1)", 2, "leave it out"),
+        ("import re\nre.findall(r'\\d*', 'a1')", 2, "use x+"),
+        ("import re\np = re.compile('x*')\np.sub('-', 'abxd')", 3, "use x+"),
+        ("'a\\x0cb'.splitlines()", 1, "split("),
+        ("import copy\nclass A: pass\ncopy.copy(A())", 3, "a method that makes a new one"),
+        ("log = []\ndef g():\n    log.append(1)\n    yield 1", 3, "a plain loop"),
+        ("def g():\n    print(1)\n    yield 1", 2, "a plain loop"),
+        (
+            "from dataclasses import dataclass, field\n@dataclass\nclass A:\n    x: int = field(repr=False)",
+            4,
+            "a plain class",
+        ),
+        (
+            "from dataclasses import dataclass, field\n@dataclass(frozen=True)\nclass A:\n    x: list = field(default_factory=list)",
+            2,
+            "a plain class",
+        ),
+        ("try:\n\tawait fail(1)\nexcept Exception as e:\n\tprint(e)", 1, "four blanks"),
+    ] {
+        let run = run(script);
+        let failure = run.failure();
+        assert_eq!(failure.kind, FailureKind::Unsupported, "{script}: {failure:?}");
+        let place = failure.stack.first().map(|frame| frame.position.line);
+        assert_eq!(place, Some(line), "{script}: {failure:?}");
+        let all = format!("{} {}", failure.message, failure.hint.as_deref().unwrap_or_default());
+        assert!(all.contains(told), "{script}: {all}");
     }
 }
 

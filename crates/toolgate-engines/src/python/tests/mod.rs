@@ -2,7 +2,10 @@
 
 mod calls;
 mod failures;
+#[cfg(unix)]
+mod growth;
 mod hostile;
+mod lines;
 mod scripts;
 mod values;
 

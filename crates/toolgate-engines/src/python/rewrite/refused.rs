@@ -1,0 +1,231 @@
+//! Features that would give another answer than `CPython`, without an error. A script that uses one
+//! is refused before it runs.
+
+use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef, StmtFunctionDef};
+use ruff_text_size::{Ranged, TextSize};
+
+use super::{Node, bindings::Bindings, classes::Classes, edits, lazy, walk};
+use crate::engine::{FailureKind, ScriptFailure};
+
+/// The special methods that are called.
+#[rustfmt::skip]
+const SPECIAL_METHODS: &[&str] = &[
+    "__aenter__", "__aexit__", "__aiter__", "__anext__", "__contains__", "__enter__", "__eq__",
+    "__exit__", "__hash__", "__index__", "__init__", "__iter__", "__next__", "__post_init__",
+    "__repr__", "__str__",
+];
+
+/// Built-in exceptions that nothing raises here. Handlers may name them.
+#[rustfmt::skip]
+const NEVER_RAISED: &[&str] = &[
+    "BlockingIOError", "BrokenPipeError", "BufferError", "ConnectionAbortedError",
+    "ConnectionError", "ConnectionRefusedError", "ConnectionResetError", "DeprecationWarning",
+    "EOFError", "FloatingPointError", "FutureWarning", "InterruptedError", "ProcessLookupError",
+    "ReferenceError", "RuntimeWarning", "SystemError", "UnicodeError", "UserWarning", "Warning",
+];
+
+/// The arguments of `field()` that are understood.
+const FIELD_OPTIONS: &[&str] = &["default", "default_factory"];
+
+/// What a script cannot do here.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) at: TextSize,
+    pub(super) what: String,
+    pub(super) hint: &'static str,
+}
+
+impl Refusal {
+    pub(super) fn new(node: &impl Ranged, what: impl Into<String>, hint: &'static str) -> Self {
+        Self { at: node.start(), what: what.into(), hint }
+    }
+
+    /// The failure of the script.
+    pub(super) fn failure(self, source: &str) -> ScriptFailure {
+        let message = format!("not supported: {}", self.what);
+        ScriptFailure::new(FailureKind::Unsupported, message)
+            .at(edits::locate(source, self.at))
+            .with_hint(self.hint)
+    }
+}
+
+/// The first such feature of a script.
+pub(super) fn find(body: &[Stmt], classes: &Classes, bindings: &Bindings) -> Option<Refusal> {
+    let mut found = lazy::left_early(body);
+    walk(body, |node| {
+        found = found.take().or_else(|| match node {
+            Node::Statement(statement) => of_statement(statement, classes, bindings),
+            Node::Expression(Expr::Call(call)) => never_raised(&call.func, bindings),
+            _ => None,
+        });
+        found.is_none()
+    });
+    found
+}
+
+fn of_statement(statement: &Stmt, classes: &Classes, bindings: &Bindings) -> Option<Refusal> {
+    match statement {
+        Stmt::Delete(delete) => delete.targets.iter().find_map(|target| match target {
+            Expr::Name(_) => Some(Refusal::new(
+                target,
+                "`del` of a variable",
+                "leave it out, or set the variable to None",
+            )),
+            Expr::Attribute(_) => Some(Refusal::new(
+                target,
+                "`del` of an attribute",
+                "set the attribute to None, or keep it in a dictionary",
+            )),
+            _ => None,
+        }),
+        Stmt::ClassDef(class) => of_class(class, classes),
+        Stmt::FunctionDef(function) => lazy::effect_in(function, bindings),
+        Stmt::Assign(assignment) => {
+            assignment.targets.iter().find_map(|target| inherited(target, classes))
+        }
+        Stmt::AugAssign(assignment) => inherited(&assignment.target, classes),
+        Stmt::Raise(raise) => raise.exc.as_deref().and_then(|kind| never_raised(kind, bindings)),
+        _ => None,
+    }
+}
+
+fn never_raised(kind: &Expr, bindings: &Bindings) -> Option<Refusal> {
+    let name = kind.as_name_expr()?.id.as_str();
+    (NEVER_RAISED.contains(&name) && bindings.is_built_in(name)).then(|| {
+        Refusal::new(
+            kind,
+            format!("raising {name}"),
+            "raise another exception, or a class of your own",
+        )
+    })
+}
+
+/// The change of a variable of a class. A class that inherits it has a copy.
+fn inherited(target: &Expr, classes: &Classes) -> Option<Refusal> {
+    let class = target.as_attribute_expr()?.value.as_name_expr()?;
+    let name = class.id.as_str();
+    (name == "cls" && classes.has_bases() || classes.is_base(name)).then(|| {
+        Refusal::new(
+            target,
+            "changing a variable of a class that another class inherits",
+            "keep the value in a variable outside of the class, or in a dictionary of the class",
+        )
+    })
+}
+
+fn of_class(class: &StmtClassDef, classes: &Classes) -> Option<Refusal> {
+    if classes.has_odd_bases(&class.name) {
+        return Some(Refusal::new(
+            &class.name,
+            "a class with several bases, or with an enumeration as its base",
+            "inherit from one class, and call functions of the other one",
+        ));
+    }
+    let is_record =
+        class.decorator_list.iter().any(|d| last_name(&d.expression) == Some("dataclass"));
+    if is_record && let Some(refusal) = of_record(class) {
+        return Some(refusal);
+    }
+    let methods = class.body.iter().filter_map(Stmt::as_function_def_stmt);
+    methods.into_iter().find_map(|method| of_method(method, class, classes))
+}
+
+fn of_method(method: &StmtFunctionDef, class: &StmtClassDef, classes: &Classes) -> Option<Refusal> {
+    let name = method.name.as_str();
+    if name.starts_with("__") && name.ends_with("__") && !SPECIAL_METHODS.contains(&name) {
+        let hint = match name {
+            "__bool__" | "__len__" => {
+                "write a method such as is_empty(), and call it in conditions"
+            }
+            "__lt__" | "__le__" | "__gt__" | "__ge__" => {
+                "sort by a key: sorted(values, key=lambda value: ...)"
+            }
+            "__new__" => "write a function that returns the object",
+            _ => "write a method with a plain name, and call it",
+        };
+        return Some(Refusal::new(&method.name, format!("{name}, which is not called here"), hint));
+    }
+    let mut found = None;
+    walk(&method.body, |node| {
+        if let Node::Expression(Expr::Call(call)) = node {
+            found = found.take().or_else(|| of_super(call, class, classes));
+        }
+        found.is_none()
+    });
+    found
+}
+
+/// `super(Other, self)`, and methods of `object` through `super()`.
+fn of_super(call: &ExprCall, class: &StmtClassDef, classes: &Classes) -> Option<Refusal> {
+    let hint = "name the base: Base.method(self)";
+    if called_name(call) == Some("super") {
+        let of = call.arguments.args.first()?;
+        let own = of.as_name_expr().is_some_and(|name| name.id.as_str() == class.name.as_str());
+        return (!own).then(|| Refusal::new(call, "super() of another class", hint));
+    }
+    let attribute = call.func.as_attribute_expr()?;
+    let inner = attribute.value.as_call_expr()?;
+    let method = attribute.attr.as_str();
+    let is_there = classes.has_own_base(&class.name)
+        || method == "__init__"
+        || (method == "__str__" && classes.is_exception(&class.name));
+    (called_name(inner) == Some("super") && !is_there).then(|| {
+        Refusal::new(
+            call,
+            format!("super().{method}() without a base of the script"),
+            "leave it out",
+        )
+    })
+}
+
+/// Options of data classes that the generated methods would ignore.
+fn of_record(class: &StmtClassDef) -> Option<Refusal> {
+    let hint = "write __init__, __repr__ and __eq__ in a plain class";
+    let mut has_fields = false;
+    for member in &class.body {
+        let Some(field) = member.as_ann_assign_stmt() else { continue };
+        let Some(Expr::Call(call)) = field.value.as_deref() else { continue };
+        if last_name(&call.func) != Some("field") {
+            continue;
+        }
+        has_fields = true;
+        for keyword in &call.arguments.keywords {
+            let name = keyword.arg.as_deref().unwrap_or("**");
+            if !FIELD_OPTIONS.contains(&name) {
+                return Some(Refusal::new(keyword, format!("field() with {name}"), hint));
+            }
+        }
+    }
+    let of_class = class.body.iter().filter_map(Stmt::as_ann_assign_stmt);
+    let class_variable = of_class.into_iter().find(|field| {
+        let kind = match &*field.annotation {
+            Expr::Subscript(subscript) => &*subscript.value,
+            other => other,
+        };
+        matches!(last_name(kind), Some("ClassVar" | "InitVar"))
+    });
+    if let (true, Some(field)) = (has_fields, class_variable) {
+        let hint = "move the variable out of the class";
+        return Some(Refusal::new(field, "ClassVar and InitVar beside field()", hint));
+    }
+    let options = class.decorator_list.iter().find_map(|decorator| {
+        decorator.expression.as_call_expr().filter(|call| !call.arguments.is_empty())
+    });
+    let options = options.filter(|_| has_fields)?;
+    Some(Refusal::new(options, "options of @dataclass together with field()", hint))
+}
+
+/// The name of the called function, if it is a plain name.
+fn called_name(call: &ExprCall) -> Option<&str> {
+    call.func.as_name_expr().map(|name| name.id.as_str())
+}
+
+/// The last part of a dotted name, also of one that is called.
+fn last_name(expression: &Expr) -> Option<&str> {
+    match expression {
+        Expr::Name(name) => Some(name.id.as_str()),
+        Expr::Attribute(attribute) => Some(attribute.attr.as_str()),
+        Expr::Call(call) => last_name(&call.func),
+        _ => None,
+    }
+}
