@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json, value::RawValue};
 
 use crate::{
     AgentCatalogue, AgentError, AgentTool, AnsweredCall, CallAnswer, CatalogueChange,
-    ModelSettings, Provider, ProviderError, ProviderReply, ReplyDecoder, ReplyDelta, ReplyStop,
-    RequestParts, TokenUse, ToolCaller, ToolDiscovery, ToolOffer, ToolOutput, WireCall,
-    WireCallKind, WireEndpoint, WireMessage, WirePrefix, WireRequest,
+    InvalidArguments, ModelSettings, Provider, ProviderError, ProviderReply, ReplyDecoder,
+    ReplyDelta, ReplyStop, RequestParts, TokenUse, ToolCaller, ToolDiscovery, ToolOffer,
+    ToolOutput, WireCall, WireCallKind, WireEndpoint, WireMessage, WirePrefix, WireRequest,
     http::{refused, unreadable},
     raw::{RawObject, raw_array},
     wires::{self, tokens},

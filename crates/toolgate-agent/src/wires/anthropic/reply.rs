@@ -294,7 +294,11 @@ fn call(block: &Value) -> WireCall {
         id: text("id"),
         kind: WireCallKind::Tool,
         name: text("name"),
-        arguments: if input.is_object() { Ok(input.clone()) } else { Err(InvalidArguments(input.to_string())) },
+        arguments: if input.is_object() {
+            Ok(input.clone())
+        } else {
+            Err(InvalidArguments(input.to_string()))
+        },
         caller,
         echo: Value::Null,
     }

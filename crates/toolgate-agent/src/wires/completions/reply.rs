@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 
 use crate::{
-    ProviderError, ProviderReply, ReplyDecoder, ReplyDelta, ReplyStop, TokenUse, ToolCaller,
-    WireCall, WireCallKind, WireMessage,
+    InvalidArguments, ProviderError, ProviderReply, ReplyDecoder, ReplyDelta, ReplyStop, TokenUse,
+    ToolCaller, WireCall, WireCallKind, WireMessage,
     http::{refused, unreadable},
     raw::merge,
     wires::{arguments, tokens},

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use crate::{
-    ProviderError, ProviderReply, ReplyDecoder, ReplyDelta, ReplyStop, TokenUse, ToolCaller,
-    WireCall, WireCallKind, WireMessage,
+    InvalidArguments, ProviderError, ProviderReply, ReplyDecoder, ReplyDelta, ReplyStop, TokenUse,
+    ToolCaller, WireCall, WireCallKind, WireMessage,
     discovery::SEARCH_TOOL,
     http::{refused, unreadable},
     wires::{arguments, tokens},
