@@ -140,10 +140,10 @@ pub(crate) enum Command {
     Config(ConfigCommand),
     /// Show how this system confines scripts
     Doctor(Output),
-    /// Show what runs the scripts of each language, and why
+    /// Show what runs the scripts of each language, and why; add or remove a language
     ///
     /// Without a configuration it shows what holds by default.
-    Engines(Output),
+    Engines(Engines),
     /// Measure how well search strategies find tools, with labelled queries
     ///
     /// With --config, `hybrid` and `embedding` use the encoder of that file.
@@ -342,9 +342,10 @@ pub(crate) struct Run {
     /// A script in TypeScript, JavaScript or Python; `-` reads it from stdin
     #[arg(value_name = "FILE", required_unless_present = "resume")]
     pub(crate) file: Option<PathBuf>,
-    /// Read the script in this language; the default is that of the file name, else typescript
+    /// Read the script in this language: typescript, python, or one that `toolgate engines` lists; the default is
+    /// that of the file name, else typescript
     #[arg(long, short, value_name = "LANGUAGE", conflicts_with = "resume")]
-    pub(crate) language: Option<Language>,
+    pub(crate) language: Option<String>,
     /// Resume this run without repeating completed calls; FILE, if given, replaces its code
     #[arg(long, value_name = "ID")]
     pub(crate) resume: Option<String>,
@@ -385,13 +386,41 @@ pub(crate) enum RunsCommand {
     },
 }
 
-/// The language of a script.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Language {
-    /// TypeScript and JavaScript
-    Typescript,
-    /// Python
-    Python,
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Engines {
+    #[command(subcommand)]
+    pub(crate) command: Option<EnginesCommand>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum EnginesCommand {
+    /// Add a WebAssembly component that runs the scripts of a language
+    ///
+    /// The component is checked, compiled and started once. Its scripts are confined like all others. The program
+    /// must be built with the feature `engine-wasm`.
+    Add(AddEngine),
+    /// Remove the component of a language
+    Remove {
+        /// The name of the language
+        language: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AddEngine {
+    /// The file of the component
+    pub(crate) file: PathBuf,
+    /// Name the language; `run_code` chooses it by this name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) language: String,
+    /// Tell models in a sentence how a script calls a tool
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) hint: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 #[derive(Debug, Args)]

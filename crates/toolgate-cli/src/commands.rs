@@ -75,7 +75,7 @@ pub(crate) async fn run(cli: Cli) -> CommandResult {
         Command::Grants(arguments) => grants::run(&arguments),
         Command::Audit(arguments) => audit::run(&arguments),
         Command::Doctor(output) => doctor::run(globals, output).await,
-        Command::Engines(output) => engines::run(globals, output).await,
+        Command::Engines(arguments) => engines::run(globals, &arguments).await,
         Command::Login(arguments) => login::run(globals, &arguments).await,
         Command::Logout { name } => logout::run(globals, &name).await,
         Command::Enable(arguments) => enable::enable(globals, &arguments).await,

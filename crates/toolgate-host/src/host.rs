@@ -235,6 +235,7 @@ impl ToolHost {
             keep_loaded_tools: settings.keep_loaded_tools,
             scripts: self.code().is_enabled(),
             python: self.code().python_kind(),
+            languages: self.code().further_languages(),
             extract: self.code().has_extract_model(),
             deferred: true,
             servers: self.offers_servers(),

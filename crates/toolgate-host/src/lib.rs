@@ -55,6 +55,7 @@ mod usage;
 pub use code::{
     CodeMode, CodeRun, CodeSettings, ExtractModel, ExtractSettings, GraphCall, GraphEdge, Resume,
     ResumeError, RunGraph, SandboxUnavailable, UnknownCall, UnknownCalls, WaitingCall,
+    built_in_language,
 };
 pub use directory::ServerDirectory;
 pub use encoding::{EncodeTools, EncoderSetup, VectorProgress};

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use toolgate_broker::{BrokerError, RunContext};
 use toolgate_catalog::Tool;
-use toolgate_sandbox::{Language, RunOutcome};
+use toolgate_sandbox::{Language, RunOutcome, ScriptLanguage};
 use toolgate_telemetry::{Operation, RequestSpan, RunSpan};
 use toolgate_upstream::{CallError, CallOptions};
 
@@ -49,12 +49,13 @@ pub(crate) fn request(
 pub(crate) fn run(
     session: &ToolSession,
     run: &RunContext,
-    language: Language,
+    language: &ScriptLanguage,
     options: &mut CallOptions,
 ) -> RunSpan {
     let language = match language {
-        Language::TypeScript => "typescript",
-        Language::Python => "python",
+        ScriptLanguage::BuiltIn(Language::TypeScript) => "typescript",
+        ScriptLanguage::BuiltIn(Language::Python) => "python",
+        ScriptLanguage::Component(_) => "component",
     };
     let telemetry = session.host().settings().telemetry.clone();
     let id = session.context().id();

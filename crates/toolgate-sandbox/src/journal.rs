@@ -8,8 +8,9 @@
 use std::time::Duration;
 
 use serde_json::value::RawValue;
-use toolgate_bindings::check::Language;
 use toolgate_engines::{CallId, RunSeed, ToolException};
+
+use crate::language::ScriptLanguage;
 
 /// The journal of an earlier run, up to some point.
 #[derive(Debug, Clone, Default)]
@@ -111,19 +112,19 @@ pub struct SandboxScript {
     /// The source, as it was written.
     pub code: String,
     /// The language of the source.
-    pub language: Language,
+    pub language: ScriptLanguage,
     /// The journal of the earlier run that this run continues.
     pub journal: Option<RunJournalRecord>,
 }
 
 impl SandboxScript {
     /// A script without a journal.
-    pub fn new(code: impl Into<String>, language: Language) -> Self {
+    pub fn new(code: impl Into<String>, language: impl Into<ScriptLanguage>) -> Self {
         let mut code = code.into();
         // A mark of the encoding that editors write is not part of a script.
         if code.starts_with('\u{feff}') {
             code.drain(..'\u{feff}'.len_utf8());
         }
-        Self { code, language, journal: None }
+        Self { code, language: language.into(), journal: None }
     }
 }

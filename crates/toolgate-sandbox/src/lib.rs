@@ -11,10 +11,12 @@
 
 mod captured;
 mod clock;
+mod component;
 pub mod control;
 mod cpython;
 pub mod frame;
 mod journal;
+mod language;
 mod limits;
 pub mod lockdown;
 mod pool;
@@ -35,11 +37,15 @@ pub use toolgate_engines::{
 };
 
 pub use self::journal::SandboxScript;
+#[cfg(feature = "engine-wasm")]
+pub use crate::component::{ComponentError, compile_component};
 pub use crate::{
     captured::CapturedOutput,
     clock::{ClockHold, RunClock},
+    component::{NoComponents, runs_components},
     cpython::{MachinePython, PythonChoice, PythonEngine, PythonPackage, PythonSettings},
     journal::{JournalEvent, JournaledCall, RunEvent, RunJournalRecord},
+    language::{ComponentProgram, ScriptLanguage},
     limits::{LimitReached, RunLimits},
     pool::{Pool, PoolSettings, ProbeError, WorkerProgram},
     report::{CallRecord, CallState, RunOutcome, RunReport},

@@ -33,9 +33,15 @@ pub fn worker_main() -> ExitCode {
 pub fn worker_main_with(make_engine: MakeEngine) -> ExitCode {
     allocator::watch();
     stop::listen();
+    // Afterwards no memory can become executable.
+    #[cfg(feature = "engine-wasm")]
+    let component = crate::component::load();
     let locked = lockdown::lock_zygote();
+    #[cfg(feature = "engine-wasm")]
+    let engines = Engines::prepare_component(component, make_engine);
+    #[cfg(not(feature = "engine-wasm"))]
     let engines = Engines::prepare(make_engine);
-    match Zygote::default().attend() {
+    match Zygote::default().attend(engines.problem()) {
         Some(pipe) => worker::main(pipe, locked, engines),
         None => ExitCode::SUCCESS,
     }
@@ -50,10 +56,13 @@ struct Zygote {
 
 impl Zygote {
     /// Does what the host asks for. Returns the pipe in a new worker, and nothing when the host is
-    /// gone.
-    fn attend(mut self) -> Option<OwnedFd> {
+    /// gone. `problem` says why no worker can run a script.
+    fn attend(mut self, problem: Option<&str>) -> Option<OwnedFd> {
         loop {
             match self.next()? {
+                ToZygote::Fork(_) if let Some(problem) = problem => {
+                    answer(&FromZygote::Failed(problem.to_owned()));
+                }
                 ToZygote::Fork(pipe) => match fork() {
                     Ok(Forked::Child) => return Some(pipe),
                     Ok(Forked::Parent(worker)) => {

@@ -28,6 +28,7 @@
 mod audit;
 mod chats;
 mod choices;
+mod components;
 mod definitions;
 mod files;
 mod journal;
@@ -56,6 +57,7 @@ pub use chats::{ChatLock, ChatStore, MAX_CHAT_BYTES, MAX_CHATS, StoredChat};
 pub use choices::{
     ChoiceFile, Choices, Consent, DamagedChoices, MAX_REQUESTS, ServerConsentRequest, SwitchedBy,
 };
+pub use components::{ComponentFolder, ComponentRecord, is_language_name};
 pub use definitions::{CachedServer, DefinitionCache, ServerKey, ServerMemory};
 pub use files::FileStamp;
 pub use journal::{
@@ -119,6 +121,11 @@ impl Store {
         ChoiceFile::new(
             self.root.join("choices").join(format!("{}.json", files::slug(configuration))),
         )
+    }
+
+    /// The components that run scripts of further languages.
+    pub fn components(&self) -> ComponentFolder {
+        ComponentFolder::new(self.root.join("engines"))
     }
 
     /// A folder for downloads, which can be deleted.

@@ -1,5 +1,7 @@
 //! `toolgate engines`
 
+mod components;
+
 use std::process::ExitCode;
 
 use serde::Serialize;
@@ -7,14 +9,20 @@ use toolgate_host::{CodeSettings, HostSettings, ToolHost};
 use toolgate_sandbox::{Language, MachinePython, PythonChoice, PythonEngine, PythonPackage};
 
 use crate::{
-    cli::{Globals, Output},
+    cli::{Engines, EnginesCommand, Globals},
     failure::{CommandResult, Failure},
     load, print,
 };
 
-/// Shows which engine runs the scripts of each language, and why. Without a configuration, the
-/// defaults hold.
-pub(crate) async fn run(globals: &Globals, output: Output) -> CommandResult {
+/// Adds or removes an engine, or shows which engine runs the scripts of each language, and why.
+/// Without a configuration, the defaults hold.
+pub(crate) async fn run(globals: &Globals, arguments: &Engines) -> CommandResult {
+    match &arguments.command {
+        Some(EnginesCommand::Add(arguments)) => return components::add(arguments).await,
+        Some(EnginesCommand::Remove { language }) => return components::remove(language),
+        None => {}
+    }
+    let output = arguments.output;
     let settings = settings(globals)?;
     let host = started(settings.clone());
     let engines = engines(&host, &settings).await;
@@ -51,7 +59,7 @@ pub(super) fn started(code: CodeSettings) -> ToolHost {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Engine {
-    language: &'static str,
+    language: String,
     /// Its name, and its version if it is not built in.
     #[serde(rename = "engine")]
     name: String,
@@ -78,7 +86,7 @@ struct Package {
 /// The engines of a host.
 pub(super) async fn engines(host: &ToolHost, settings: &CodeSettings) -> Vec<Engine> {
     let typescript = Engine {
-        language: "typescript",
+        language: "typescript".to_owned(),
         name: "QuickJS, built in".to_owned(),
         program: None,
         packages: Vec::new(),
@@ -93,13 +101,15 @@ pub(super) async fn engines(host: &ToolHost, settings: &CodeSettings) -> Vec<Eng
             package.problem = report.packages.get(&package.name).cloned();
         }
     }
-    std::iter::once(typescript).chain(python).collect()
+    let mut engines: Vec<Engine> = std::iter::once(typescript).chain(python).collect();
+    engines.extend(components::added(host).await);
+    engines
 }
 
 fn python_of(python: PythonEngine, settings: &CodeSettings) -> Engine {
-    let language = "python";
+    let language = || "python".to_owned();
     let embedded = |why: String| Engine {
-        language,
+        language: language(),
         name: "Monty, built in: a part of Python 3".to_owned(),
         program: None,
         packages: Vec::new(),
@@ -112,7 +122,7 @@ fn python_of(python: PythonEngine, settings: &CodeSettings) -> Engine {
         }
         PythonEngine::Embedded { why } => embedded(format!("no CPython can run scripts: {why}")),
         PythonEngine::Machine(MachinePython { program, version, packages }) => Engine {
-            language,
+            language: language(),
             name: format!("CPython {version}"),
             program: Some(program.display().to_string()),
             packages: packages
@@ -128,7 +138,7 @@ fn python_of(python: PythonEngine, settings: &CodeSettings) -> Engine {
             runs: true,
         },
         PythonEngine::Unusable { why } => Engine {
-            language,
+            language: language(),
             name: "none".to_owned(),
             program: None,
             packages: Vec::new(),

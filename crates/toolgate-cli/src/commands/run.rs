@@ -9,11 +9,11 @@ use std::{
 
 use serde_json::json;
 use toolgate_host::{CodeRun, Resume, UnknownCalls};
-use toolgate_sandbox::Language;
+use toolgate_sandbox::{Language, ScriptLanguage};
 
 use super::runs;
 use crate::{
-    cli::{self, Globals, Run},
+    cli::{Globals, Run},
     failure::{CommandResult, Failure},
     print, terminal,
 };
@@ -26,6 +26,10 @@ pub(crate) async fn run(globals: &Globals, arguments: &Run) -> CommandResult {
         runs::agree_to_repeat(globals, id)?;
     }
     let (loaded, host) = super::start_when_needed(globals, &[], None).await?;
+    let language = match &arguments.language {
+        None => ScriptLanguage::BuiltIn(language),
+        Some(name) => host.code().language(name).ok_or_else(|| unknown(name))?,
+    };
     let bar = print::progress(0, "running");
     let options = super::interruptible(&bar, |report| {
         format!("running: {}", report.message.unwrap_or_default())
@@ -125,16 +129,20 @@ fn read(file: &Path) -> Result<String, Failure> {
     })
 }
 
-/// The language of the script. A resumed run keeps its language.
+fn unknown(language: &str) -> Failure {
+    Failure::usage(format!("no engine runs the language `{language}`"))
+        .hint("`toolgate engines` lists the languages")
+}
+
+/// The language that the name of the file says. A resumed run keeps its language.
 fn language(arguments: &Run) -> Result<Language, Failure> {
     let file = arguments.file.as_deref();
     let extension = file.and_then(Path::extension).map(|extension| extension.to_string_lossy());
-    Ok(match (arguments.language, extension.as_deref()) {
-        (Some(cli::Language::Python), _) | (None, Some("py")) => Language::Python,
-        (Some(cli::Language::Typescript), _)
-        | (None, None | Some("ts" | "mts" | "cts" | "js" | "mjs" | "cjs")) => Language::TypeScript,
-        _ if arguments.resume.is_some() => Language::TypeScript,
-        (None, Some(other)) => {
+    Ok(match extension.as_deref() {
+        Some("py") => Language::Python,
+        None | Some("ts" | "mts" | "cts" | "js" | "mjs" | "cjs") => Language::TypeScript,
+        _ if arguments.resume.is_some() || arguments.language.is_some() => Language::TypeScript,
+        Some(other) => {
             return Err(Failure::usage(format!("no language is known by the ending `.{other}`"))
                 .hint("say which it is: --language typescript or --language python"));
         }

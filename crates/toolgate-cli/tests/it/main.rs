@@ -20,6 +20,7 @@ mod cli;
 mod clients;
 #[cfg(unix)]
 mod code;
+mod components;
 #[cfg(unix)]
 mod demand;
 mod demo;

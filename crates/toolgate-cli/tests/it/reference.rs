@@ -50,6 +50,8 @@ const COMMANDS: &[&[&str]] = &[
     &["config", "schema"],
     &["doctor"],
     &["engines"],
+    &["engines", "add"],
+    &["engines", "remove"],
     &["eval"],
     &["demo"],
     &["completions"],
@@ -102,7 +104,17 @@ async fn every_command_is_in_the_reference() {
             .map(str::to_owned)
             .collect()
     };
-    let parents = ["config", "usage", "skills", "policy", "grants", "definitions", "token", "runs"];
+    let parents = [
+        "config",
+        "usage",
+        "skills",
+        "policy",
+        "grants",
+        "definitions",
+        "token",
+        "runs",
+        "engines",
+    ];
     for parent in [&[][..]].into_iter().chain(parents.iter().map(std::slice::from_ref)) {
         let names = listed(&help(parent).await);
         assert!(!names.is_empty(), "{parent:?}");

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 use toolgate_broker::{CallJournal, CallJournalError, PriorRead, ResultOrigin};
-use toolgate_sandbox::{CallId, Language, ProgramFlow, RunEvent};
+use toolgate_sandbox::{CallId, ProgramFlow, RunEvent};
 use toolgate_store::{
     CallDecision, CallEnd, Journal, JournalError, LostCall, NewCall, NewRun, RunState,
 };
@@ -19,7 +19,7 @@ use super::{graph::RunGraph, value::ToolError};
 pub(super) struct RunJournal {
     journal: Arc<Journal>,
     id: String,
-    language: Language,
+    language: String,
     code: String,
     caller: String,
     /// What was read before the run began, as JSON.
@@ -99,7 +99,7 @@ impl RunJournal {
     pub(super) fn new(
         journal: Arc<Journal>,
         id: String,
-        language: Language,
+        language: String,
         code: String,
         caller: String,
         stop: CancellationToken,
@@ -209,7 +209,7 @@ impl RunJournal {
             RunEvent::Began(beginning) => {
                 let run = NewRun {
                     id: id.clone(),
-                    language: language_name(self.language).to_owned(),
+                    language: self.language.clone(),
                     code: self.code.clone(),
                     session: self.caller.clone(),
                     began: microseconds(beginning.unix),
@@ -373,14 +373,6 @@ pub(super) fn in_journal(read: &[PriorRead]) -> String {
     if read.is_empty() { String::new() } else { serde_json::to_string(read).unwrap_or_default() }
 }
 
-/// The name of a language in the journal.
-pub(super) fn language_name(language: Language) -> &'static str {
-    match language {
-        Language::TypeScript => "typescript",
-        Language::Python => "python",
-    }
-}
-
 fn microseconds(time: std::time::Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
@@ -395,7 +387,14 @@ mod tests {
     fn recorder(journal: &Arc<Journal>) -> RunJournal {
         let stop = CancellationToken::new();
         let (id, code) = ("run_1".to_owned(), "code".to_owned());
-        RunJournal::new(Arc::clone(journal), id, Language::Python, code, "local".to_owned(), stop)
+        RunJournal::new(
+            Arc::clone(journal),
+            id,
+            "python".to_owned(),
+            code,
+            "local".to_owned(),
+            stop,
+        )
     }
 
     fn arguments() -> Box<RawValue> {

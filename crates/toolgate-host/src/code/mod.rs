@@ -32,10 +32,11 @@ use serde_json::{Value, json};
 use thiserror::Error;
 use toolgate_broker::{CallJournal, Pause, RunContext, SessionContext, new_id};
 use toolgate_sandbox::{
-    CallState, CapturedOutput, Language, Pool, PoolSettings, PythonChoice, PythonEngine, RunClock,
-    RunLimits, RunOutcome, RunReport, SandboxScript, lockdown::LockdownReport,
+    CallState, CapturedOutput, ComponentProgram, Language, Pool, PoolSettings, PythonChoice,
+    PythonEngine, RunClock, RunLimits, RunOutcome, RunReport, SandboxScript, ScriptLanguage,
+    lockdown::LockdownReport, runs_components,
 };
-use toolgate_store::{Journal, Retention, RunState, Store};
+use toolgate_store::{ComponentFolder, ComponentRecord, Journal, Retention, RunState, Store};
 use toolgate_upstream::CallOptions;
 
 pub(crate) use self::outputs::PageSize;
@@ -81,6 +82,7 @@ pub struct CodeMode {
     /// Created at the first use: most commands never run a script. Other settings need another one.
     pool: Mutex<Option<(PoolSettings, Arc<Pool>)>>,
     pub(crate) shapes: Arc<LearnedShapes>,
+    components: Option<ComponentFolder>,
     outputs: OutputStore,
     extracted: Arc<ExtractCache>,
     journal: Option<Result<Arc<Journal>, JournalUnavailable>>,
@@ -151,6 +153,7 @@ impl CodeMode {
             settings: RwLock::new(settings.map(Arc::new)),
             pool: Mutex::default(),
             shapes: Arc::new(LearnedShapes::new(store.map(Store::shapes))),
+            components: store.map(Store::components),
             outputs: OutputStore::default(),
             extracted: Arc::default(),
             journal,
@@ -196,6 +199,31 @@ impl CodeMode {
         Some(self.pool(&settings).python().await.clone())
     }
 
+    /// The language with this name: one that is built in, or that of a component.
+    pub fn language(&self, name: &str) -> Option<ScriptLanguage> {
+        if let Some(language) = built_in_language(name) {
+            return Some(language.into());
+        }
+        let components = self.components.as_ref()?;
+        let record = components.get(name)?;
+        let file = components.file(&record);
+        let ComponentRecord { language, hash, .. } = record;
+        Some(ComponentProgram { language, file, hash }.into())
+    }
+
+    /// The languages of components, with a hint for each.
+    pub(crate) fn further_languages(&self) -> Arc<[(String, Option<String>)]> {
+        // Without the engine of components none of them can run.
+        let components =
+            runs_components().map(|()| self.components()).unwrap_or_default().into_iter();
+        components.map(|component| (component.language, component.hint)).collect()
+    }
+
+    /// The components that run scripts of further languages.
+    pub(crate) fn components(&self) -> Vec<ComponentRecord> {
+        self.components.as_ref().map(ComponentFolder::list).unwrap_or_default()
+    }
+
     /// Replaces the settings of later runs. Those that have begun end as they are.
     pub(crate) fn reload(&self, settings: Option<CodeSettings>) {
         let is_used = self.pool.lock().is_some();
@@ -219,7 +247,7 @@ impl CodeMode {
     /// What confines the workers of a language on this system; `None` if scripts are off.
     pub async fn lockdown(
         &self,
-        language: Language,
+        language: impl Into<ScriptLanguage>,
     ) -> Option<Result<LockdownReport, SandboxUnavailable>> {
         let settings = self.settings()?;
         let report = self.pool(&settings).probe(language).await;
@@ -272,17 +300,19 @@ impl ToolSession {
     pub async fn run_code(
         &self,
         code: &str,
-        language: Language,
+        language: impl Into<ScriptLanguage>,
         options: CallOptions,
     ) -> Option<CodeRun> {
+        let language = language.into();
         let settings = self.host().code().settings()?;
-        let script = SandboxScript::new(code, language);
+        let script = SandboxScript::new(code, language.clone());
         let stop = options.cancel.child_token();
         let journal = match self.host().code().journal(settings.retention) {
             None => None,
             Some(Ok(journal)) => {
                 let (id, code) = (new_id("run").to_string(), code.to_owned());
                 let caller = self.context().caller().identity.to_string();
+                let language = language.name().to_owned();
                 let journal = RunJournal::new(journal, id, language, code, caller, stop.clone());
                 let host = self.host().settings();
                 Some(journal.begins_in(&self.context().read(), host.namespace.as_deref()))
@@ -318,9 +348,12 @@ impl ToolSession {
             let who = (&**self.context(), host.namespace.as_deref());
             let run = resume::take(&journal, id, who, &resume, &repeatable)?;
             let ResumedRun { language, code, caller, history, past, lost, earlier } = run;
+            let written_in = self.host().code().language(&language);
+            let written_in = written_in.ok_or_else(|| ResumeError::Language(language.clone()))?;
             let changed = resume.code.as_ref().is_some_and(|new| *new != code);
             let code = resume.code.unwrap_or(code);
-            let script = SandboxScript { code: code.clone(), language, journal: Some(history) };
+            let script =
+                SandboxScript { code: code.clone(), language: written_in, journal: Some(history) };
             let stop = options.cancel.child_token();
             let journal =
                 RunJournal::new(journal, id.to_owned(), language, code, caller, stop.clone());
@@ -354,7 +387,7 @@ impl ToolSession {
             Some(journal) => run.with_journal(Arc::clone(journal) as Arc<dyn CallJournal>),
             None => run,
         });
-        let span = spans::run(self, &run, script.language, &mut options);
+        let span = spans::run(self, &run, &script.language, &mut options);
         let (run_id, session_id) = (Arc::clone(run.id()), Arc::clone(self.context().id()));
         let events = self.host().events();
         events.send(|| HostEvent::RunStarted {
@@ -455,6 +488,15 @@ impl ToolSession {
             waiting,
             report,
         }
+    }
+}
+
+/// The languages that are built in, with the names that models use.
+pub fn built_in_language(name: &str) -> Option<Language> {
+    match name.to_ascii_lowercase().as_str() {
+        "typescript" | "ts" | "javascript" | "js" => Some(Language::TypeScript),
+        "python" | "py" | "python3" => Some(Language::Python),
+        _ => None,
     }
 }
 

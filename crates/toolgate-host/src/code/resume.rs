@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use thiserror::Error;
 use toolgate_broker::{MadeBy, PriorRead, ResultOrigin, SessionContext};
 use toolgate_sandbox::{
-    CallId, JournalEvent, JournaledCall, Language, RunJournalRecord, RunSeed, ToolException,
+    CallId, JournalEvent, JournaledCall, RunJournalRecord, RunSeed, ToolException,
 };
 use toolgate_store::{Journal, JournalError, LostCall, NewRun, PastCallRow, RunHistory, RunState};
 
@@ -51,6 +51,11 @@ pub enum ResumeError {
     /// The journal of the run is unreadable.
     #[error("Run `{0}` cannot be resumed: its journal is damaged.")]
     Damaged(String),
+    /// The component of its language was removed.
+    #[error(
+        "The run is written in `{0}`, which does not exist here: `toolgate engines add` adds a language."
+    )]
+    Language(String),
     /// There is no journal.
     #[error("Runs are not kept here, so that none can be resumed.")]
     NotKept,
@@ -62,7 +67,7 @@ pub enum ResumeError {
 /// A run, ready to resume.
 #[derive(Debug)]
 pub(super) struct ResumedRun {
-    pub(super) language: Language,
+    pub(super) language: String,
     pub(super) code: String,
     /// The identity that the run belongs to.
     pub(super) caller: String,
@@ -151,11 +156,7 @@ fn read(
     let lost = std::mem::take(&mut known.lost);
     let media = journal.media(id)?;
     let damaged = || ResumeError::Damaged(id.to_owned());
-    let language = match known.run.language.as_str() {
-        "typescript" => Language::TypeScript,
-        "python" => Language::Python,
-        _ => return Err(damaged()),
-    };
+    let language = std::mem::take(&mut known.run.language);
     let code = std::mem::take(&mut known.run.code);
     let first_code = known.first_code.take().or_else(|| Some(code.clone()));
     let caller = std::mem::take(&mut known.run.session);

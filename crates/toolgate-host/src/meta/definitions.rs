@@ -21,6 +21,8 @@ pub(crate) struct MetaToolOptions {
     pub(crate) scripts: bool,
     /// Which Python scripts may be written in.
     pub(crate) python: PythonKind,
+    /// The languages of components, with a hint for each.
+    pub(crate) languages: Arc<[(String, Option<String>)]>,
     /// Whether a model turns texts into data for scripts.
     pub(crate) extract: bool,
     /// Whether there are tools that have to be searched for.
@@ -66,7 +68,7 @@ pub(crate) fn meta_definitions(kind: ExposureKind, offer: &MetaToolOptions) -> V
             json!({
                 "name": tool.name(),
                 "description": description(tool, kind, offer),
-                "inputSchema": input_schema(tool, unloads),
+                "inputSchema": offered_schema(tool, unloads, offer),
                 "annotations": annotations(tool),
             })
         })
@@ -104,6 +106,8 @@ fn run_description(offer: &MetaToolOptions) -> String {
         }
     };
     let extract = if offer.extract { EXTRACT_SENTENCE } else { "" };
+    let hints = offer.languages.iter().filter_map(|(name, hint)| Some((name, hint.as_ref()?)));
+    let hints: String = hints.map(|(name, hint)| format!(" {name}: {hint}")).collect();
     format!(
         "Run a script that calls tools; only what it prints and returns comes back. For several \
          calls, large results, loops. Every tool is an async function of its name. TypeScript: \
@@ -112,7 +116,7 @@ fn run_description(offer: &MetaToolOptions) -> String {
          print(len(issues)). A result is data already, do not parse it; or text where the tool gives \
          text. A failed call throws. search_tools, get_tool_details, read_resource(uri) and \
          read_output are functions too. Parallel: Promise.all, asyncio.gather. There is no network, \
-         no file, no package. For types: get_tool_details with format.{extract}"
+         no file, no package. For types: get_tool_details with format.{extract}{hints}"
     )
 }
 
@@ -165,6 +169,17 @@ fn description(tool: MetaTool, kind: ExposureKind, offer: &MetaToolOptions) -> S
         }
     };
     text.to_owned()
+}
+
+/// The schema with the languages that components add.
+fn offered_schema(tool: MetaTool, unloads: bool, offer: &MetaToolOptions) -> Value {
+    let mut schema = input_schema(tool, unloads);
+    if tool == MetaTool::Run
+        && let Some(Value::Array(names)) = schema.pointer_mut("/properties/language/enum")
+    {
+        names.extend(offer.languages.iter().map(|(name, _)| json!(name)));
+    }
+    schema
 }
 
 pub(crate) fn input_schema(tool: MetaTool, unloads: bool) -> Value {
@@ -277,20 +292,21 @@ mod tests {
 
     use super::*;
 
-    const BASE: MetaToolOptions = MetaToolOptions {
+    static BASE: LazyLock<MetaToolOptions> = LazyLock::new(|| MetaToolOptions {
         keep_loaded_tools: true,
         scripts: true,
         python: PythonKind::Subset,
+        languages: Arc::default(),
         extract: false,
         deferred: true,
         servers: false,
         skills: false,
-    };
+    });
 
     #[test]
     fn all_of_them_cost_a_session_less_than_a_thousand_tokens() {
         for kind in [ExposureKind::Stable, ExposureKind::Dynamic, ExposureKind::Code] {
-            let offer = MetaToolOptions { keep_loaded_tools: false, ..BASE };
+            let offer = MetaToolOptions { keep_loaded_tools: false, ..BASE.clone() };
             let text = serde_json::to_string(&meta_definitions(kind, &offer)).unwrap();
             let tokens = TokenCounter::shared().count(&text);
             assert!(tokens <= 1_000, "{kind}: {tokens}");
@@ -307,7 +323,7 @@ mod tests {
             let definitions = meta_definitions(ExposureKind::Direct, &offer);
             definitions.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
         };
-        let nothing_deferred = MetaToolOptions { deferred: false, scripts: false, ..BASE };
+        let nothing_deferred = MetaToolOptions { deferred: false, scripts: false, ..BASE.clone() };
         // A long result of any tool names it.
         assert_eq!(names(nothing_deferred.clone()), ["read_output"]);
         let servers =
@@ -331,7 +347,7 @@ mod tests {
     #[test]
     fn scripts_are_offered_where_they_may_run() {
         let names = |kind, scripts| -> Vec<String> {
-            meta_definitions(kind, &MetaToolOptions { scripts, ..BASE })
+            meta_definitions(kind, &MetaToolOptions { scripts, ..BASE.clone() })
                 .iter()
                 .filter_map(|tool| tool["name"].as_str().map(str::to_owned))
                 .collect()
@@ -345,7 +361,7 @@ mod tests {
 
     #[test]
     fn a_direct_session_has_scripts_and_pays_for_them() {
-        let direct = MetaToolOptions { deferred: false, ..BASE };
+        let direct = MetaToolOptions { deferred: false, ..BASE.clone() };
         let tools = meta_definitions(ExposureKind::Direct, &direct);
         let names: Vec<&str> = tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
         assert_eq!(names, ["run_code", "resume_run", "read_output"]);
@@ -359,7 +375,7 @@ mod tests {
 
     #[test]
     fn run_code_says_that_results_are_data_how_tools_are_named_and_which_python_runs() {
-        let says = |python| run_description(&MetaToolOptions { python, ..BASE });
+        let says = |python| run_description(&MetaToolOptions { python, ..BASE.clone() });
         let subset = says(PythonKind::Subset);
         for part in ["data already, do not parse", "tools[name]", "a subset of Python 3"] {
             assert!(subset.contains(part), "{subset}");
@@ -368,5 +384,20 @@ mod tests {
         let native = says(PythonKind::CPython { version: "3.13".into(), packages });
         assert!(native.contains("CPython 3.13, standard library, numpy)"), "{native}");
         assert!(!native.contains("subset"), "{native}");
+    }
+
+    #[test]
+    fn the_languages_of_components_are_offered_with_their_hints() {
+        let languages = [
+            ("lua".to_owned(), Some("server_tool{a=1} returns the result.".to_owned())),
+            ("ruby".to_owned(), None),
+        ];
+        let offer = MetaToolOptions { languages: languages.into(), ..BASE.clone() };
+        let tools = meta_definitions(ExposureKind::Code, &offer);
+        let run = tools.iter().find(|tool| tool["name"] == "run_code").unwrap();
+        let names = &run["inputSchema"]["properties"]["language"]["enum"];
+        assert_eq!(*names, json!(["typescript", "python", "lua", "ruby"]));
+        let text = run["description"].as_str().unwrap();
+        assert!(text.ends_with(" lua: server_tool{a=1} returns the result."), "{text}");
     }
 }

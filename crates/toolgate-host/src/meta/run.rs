@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use toolgate_sandbox::Language;
+use toolgate_sandbox::{Language, ScriptLanguage};
 use toolgate_upstream::CallOptions;
 
 use super::{notes, one_line};
@@ -32,12 +32,18 @@ pub(super) struct ResumeRequest {
 const OFF: &str = "Scripts are switched off here (codeMode.enabled); use call_tool.";
 
 pub(super) async fn run(session: &ToolSession, request: RunRequest, options: CallOptions) -> Value {
-    let language = match request.language.as_deref().map(named) {
-        None => Language::TypeScript,
-        Some(Some(language)) => language,
-        Some(None) => return error_result("`language` is \"typescript\" or \"python\"."),
-    };
     let host = session.host();
+    let language = match request.language.as_deref().map(|name| host.code().language(name)) {
+        None => ScriptLanguage::BuiltIn(Language::TypeScript),
+        Some(Some(language)) => language,
+        Some(None) => {
+            let further = host.code().components();
+            let further = further.iter().map(|component| format!(", \"{}\"", component.language));
+            let further: String = further.collect();
+            let known = format!("`language` is one of \"typescript\", \"python\"{further}.");
+            return error_result(&known);
+        }
+    };
     let Some(run) = session.run_code(&request.code, language, options).await else {
         return error_result(OFF);
     };
@@ -67,14 +73,5 @@ pub(super) async fn resume(
         None => error_result(OFF),
         Some(Ok(run)) => run.to_result(),
         Some(Err(error)) => error_result(&error.to_string()),
-    }
-}
-
-/// The languages, with the names that models use.
-fn named(name: &str) -> Option<Language> {
-    match name.to_ascii_lowercase().as_str() {
-        "typescript" | "ts" | "javascript" | "js" => Some(Language::TypeScript),
-        "python" | "py" | "python3" => Some(Language::Python),
-        _ => None,
     }
 }

@@ -135,8 +135,8 @@ pub struct TimedCompletion {
 pub struct RunStart {
     /// The script's text.
     pub code: String,
-    /// The language of the script.
-    pub language: Language,
+    /// The language of the script; `None` if the worker is that of a component.
+    pub language: Option<Language>,
     /// What Python's own interpreter has, if it runs the script. Then the worker only checks it.
     pub interpreter: Option<InterpreterFacts>,
     /// The bounds of the run.

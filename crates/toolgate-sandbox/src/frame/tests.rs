@@ -164,7 +164,7 @@ proptest! {
         let frames = [
             ToWorker::Start(RunStart {
                 code: text.clone(),
-                language: Language::Python,
+                language: Some(Language::Python),
                 interpreter: Some(InterpreterFacts { packages: vec![text.clone()] }),
                 bounds: bounds(id),
             }),

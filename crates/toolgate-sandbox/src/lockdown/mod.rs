@@ -38,6 +38,10 @@ const STACK_HEADROOM_BYTES: u64 = 8 * 1024 * 1024;
 /// The memory limit before the limits of the script are known.
 const IDLE_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 
+/// CPU time for the start of a component.
+#[cfg(feature = "engine-wasm")]
+const START_CPU_SECONDS: u64 = 10;
+
 /// What Python's own interpreter needs to give up the same as the other workers.
 #[derive(Debug, Serialize)]
 pub(crate) struct InterpreterLock {
@@ -86,6 +90,18 @@ pub(crate) fn bound_run(start: &RunBounds) {
     let seconds = start.cpu_seconds;
     let cpu = Rlimit { current: Some(seconds), maximum: Some(seconds.saturating_add(1)) };
     let _ = setrlimit(Resource::Cpu, cpu);
+}
+
+/// Runs the start of a component, whose code may take so much CPU time and no more.
+#[cfg(feature = "engine-wasm")]
+pub(crate) fn bound_start<T>(start: impl FnOnce() -> T) -> T {
+    let before = getrlimit(Resource::Cpu);
+    let least = |most: u64| most.min(START_CPU_SECONDS);
+    let current = Some(before.maximum.map_or(START_CPU_SECONDS, least));
+    let _ = setrlimit(Resource::Cpu, Rlimit { current, maximum: before.maximum });
+    let started = start();
+    let _ = setrlimit(Resource::Cpu, before);
+    started
 }
 
 fn set(resource: Resource, value: u64) -> io::Result<()> {

@@ -1,5 +1,6 @@
 //! The pool of workers.
 
+mod components;
 mod python;
 mod spawner;
 mod worker;
@@ -20,9 +21,10 @@ use tokio::time::timeout;
 use toolgate_bindings::check::Language;
 
 pub(crate) use self::worker::Worker;
-use self::{python::PythonPool, spawner::Spawner};
+use self::{components::ComponentPool, python::PythonPool, spawner::Spawner};
 use crate::{
     cpython::{MachinePython, PythonEngine, PythonSettings},
+    language::{ComponentProgram, ScriptLanguage},
     lockdown::LockdownReport,
     run,
 };
@@ -111,6 +113,7 @@ impl PoolSettings {
 pub struct Pool {
     spawner: Spawner,
     python: Arc<PythonPool>,
+    components: ComponentPool,
     running: Arc<AtomicUsize>,
     runs: usize,
 }
@@ -120,7 +123,9 @@ impl Pool {
     pub fn new(settings: PoolSettings) -> Self {
         let PoolSettings { worker, python, warm, runs } = settings;
         let python = Arc::new(PythonPool::new(python, warm));
-        Self { spawner: Spawner::new(worker, warm), python, running: Arc::default(), runs }
+        let components = ComponentPool::new(worker.clone(), warm);
+        let spawner = Spawner::new(worker, warm);
+        Self { spawner, python, components, running: Arc::default(), runs }
     }
 
     /// Starts the zygotes and the waiting workers, so that the first run need not wait for them.
@@ -150,22 +155,33 @@ impl Pool {
 
     /// The number of workers that wait for a script.
     pub fn waiting(&self) -> usize {
-        self.spawner.waiting() + self.python.waiting()
+        self.spawner.waiting() + self.python.waiting() + self.components.waiting()
     }
 
     /// Starts a worker for a language and returns its lockdown report.
-    pub async fn probe(&self, language: Language) -> Result<LockdownReport, ProbeError> {
-        match language {
-            Language::Python if let PythonEngine::Machine(_) = self.python().await => {
+    pub async fn probe(
+        &self,
+        language: impl Into<ScriptLanguage>,
+    ) -> Result<LockdownReport, ProbeError> {
+        match language.into() {
+            ScriptLanguage::Component(component) => {
+                probe(&*self.components.of(&component).map_err(ProbeError::Spawn)?).await
+            }
+            ScriptLanguage::BuiltIn(Language::Python)
+                if let PythonEngine::Machine(_) = self.python().await =>
+            {
                 self.python.probe().await
             }
-            _ => probe(&self.spawner).await,
+            ScriptLanguage::BuiltIn(_) => probe(&self.spawner).await,
         }
     }
 
     /// A worker that has received nothing yet.
-    pub(crate) async fn take(&self) -> io::Result<Worker> {
-        self.spawner.take().await
+    pub(crate) async fn take(&self, language: &ScriptLanguage) -> io::Result<Worker> {
+        match language {
+            ScriptLanguage::BuiltIn(_) => self.spawner.take().await,
+            ScriptLanguage::Component(component) => self.components.of(component)?.take().await,
+        }
     }
 
     /// A worker of Python's own interpreter that has received nothing yet.
@@ -177,10 +193,11 @@ impl Pool {
     ///
     /// The workers of a zygote have the same addresses and secrets of the run-time library. So an
     /// attack that fails must not teach the next one anything.
-    pub(crate) fn after_crash(&self, of: WorkerKind) {
+    pub(crate) fn after_crash(&self, of: &WorkerKind) {
         match of {
             WorkerKind::Own => self.spawner.retire_zygote(),
             WorkerKind::Interpreter => self.python.retire_zygote(),
+            WorkerKind::Component(component) => self.components.retire_zygote(component),
         }
     }
 
@@ -196,12 +213,14 @@ impl Pool {
 }
 
 /// Which zygote a worker comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum WorkerKind {
     /// That of this program.
     Own,
     /// That of Python's own interpreter.
     Interpreter,
+    /// That of a component.
+    Component(Arc<ComponentProgram>),
 }
 
 /// Takes a worker and returns its report.

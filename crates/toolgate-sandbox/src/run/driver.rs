@@ -33,6 +33,7 @@ use crate::{
         Done, FromWorker, InterpreterFacts, PreparedRun, RunBounds, RunStart, ToWorker, Wait, cut,
     },
     journal::{JournaledCall, RunEvent, SandboxScript},
+    language::ScriptLanguage,
     limits::{LimitReached, RunLimits},
     pool::{Pool, Worker, WorkerKind},
     report::CallState,
@@ -135,9 +136,15 @@ impl<'a> RunDriver<'a> {
             tools.on_event(&RunEvent::Began(replay.beginning));
         }
         let bounds = bounds(script, &replay, limits);
+        let (kind, language) = match &script.language {
+            ScriptLanguage::BuiltIn(language) => (WorkerKind::Own, Some(*language)),
+            ScriptLanguage::Component(component) => {
+                (WorkerKind::Component(Arc::clone(component)), None)
+            }
+        };
         wire.send(&ToWorker::Start(RunStart {
             code: script.code.clone(),
-            language: script.language,
+            language,
             interpreter: interpreter.cloned(),
             bounds,
         }));
@@ -145,7 +152,7 @@ impl<'a> RunDriver<'a> {
         let token = cancel.child_token();
         Ok(Self {
             worker,
-            kind: WorkerKind::Own,
+            kind,
             wire,
             bounds,
             is_interpreted: interpreter.is_some(),
@@ -313,12 +320,16 @@ impl<'a> RunDriver<'a> {
 
     /// Acts on one frame.
     fn act_on(&mut self, frame: FromWorker) -> Option<RunEnding> {
-        if self.kind == WorkerKind::Interpreter
-            && matches!(
+        let is_unchecked = match (&self.kind, &frame) {
+            (WorkerKind::Own, _) => false,
+            // A component has to know the tools of its script.
+            (WorkerKind::Component(_), FromWorker::Describe(_)) => self.runs,
+            (_, frame) => matches!(
                 frame,
                 FromWorker::Describe(_) | FromWorker::Warned(_) | FromWorker::Flow(_)
-            )
-        {
+            ),
+        };
+        if is_unchecked {
             // The script itself may have sent it.
             return Some(broke(&"a result of the check from a worker that does not check"));
         }

@@ -87,7 +87,7 @@ impl RunDriver<'_> {
             }
         };
         if matches!(outcome, RunOutcome::Crashed(_)) {
-            pool.after_crash(self.kind);
+            pool.after_crash(&self.kind);
         }
         Ok(self.report(outcome, cpu))
     }

@@ -19,8 +19,10 @@ use self::{
 use super::journal::SandboxScript;
 use crate::{
     captured::CapturedOutput,
+    component::{NoComponents, runs_components},
     cpython::PythonEngine,
     frame::{FromWorker, InterpreterFacts},
+    language::ScriptLanguage,
     limits::{LimitReached, RunLimits},
     lockdown::LockdownReport,
     pool::{Pool, ProbeError, Worker},
@@ -32,10 +34,16 @@ use crate::{
 /// more than that is no accident.
 const ATTEMPTS: usize = 4;
 
-/// The Python that the configuration names cannot run scripts. No Python script runs.
+/// Why no script of a language runs.
 #[derive(Debug, thiserror::Error)]
-#[error("the Python of codeMode.python cannot run scripts: {0}")]
-struct UnusablePython(String);
+enum CannotRun {
+    /// The Python that the configuration names cannot run scripts. No Python script runs.
+    #[error("the Python of codeMode.python cannot run scripts: {0}")]
+    Python(String),
+    /// This program has no components. Languages that are built in run.
+    #[error(transparent)]
+    Components(#[from] NoComponents),
+}
 
 impl Pool {
     /// Runs a script in a worker of its own: to its end, to a limit, or until it is cancelled.
@@ -58,7 +66,7 @@ impl Pool {
             }
         };
         let interpreter = tokio::select! {
-            interpreter = self.interpreter_of(script.language) => interpreter,
+            interpreter = self.interpreter_of(&script.language) => interpreter,
             () = cancel.cancelled() => return never_began(started, RunOutcome::Cancelled),
             () = clock.clone().reach(limits.wall) => {
                 let stop = LimitReached::Wall { limit: limits.wall };
@@ -73,7 +81,7 @@ impl Pool {
         let mut why = String::new();
         for _ in 0..ATTEMPTS {
             let taken = tokio::select! {
-                taken = self.take() => taken,
+                taken = self.take(&script.language) => taken,
                 () = cancel.cancelled() => return never_began(started, RunOutcome::Cancelled),
                 () = clock.clone().reach(limits.wall) => {
                     let stop = LimitReached::Wall { limit: limits.wall };
@@ -98,10 +106,14 @@ impl Pool {
     /// What Python's own interpreter has, if it runs scripts of the language.
     async fn interpreter_of(
         &self,
-        language: Language,
-    ) -> Result<Option<InterpreterFacts>, UnusablePython> {
-        if language != Language::Python {
-            return Ok(None);
+        language: &ScriptLanguage,
+    ) -> Result<Option<InterpreterFacts>, CannotRun> {
+        match language {
+            ScriptLanguage::BuiltIn(Language::TypeScript) => return Ok(None),
+            ScriptLanguage::BuiltIn(Language::Python) => {}
+            ScriptLanguage::Component(_) => {
+                return Ok(runs_components().map(|()| None)?);
+            }
         }
         match self.python().await {
             PythonEngine::Embedded { .. } => Ok(None),
@@ -109,7 +121,7 @@ impl Pool {
                 let packages = python.usable_packages().map(str::to_owned).collect();
                 Ok(Some(InterpreterFacts { packages }))
             }
-            PythonEngine::Unusable { why } => Err(UnusablePython(why.clone())),
+            PythonEngine::Unusable { why } => Err(CannotRun::Python(why.clone())),
         }
     }
 }

@@ -6,6 +6,8 @@ pub(crate) mod allocator;
 pub(crate) mod clock;
 pub(crate) mod descriptors;
 pub(crate) mod fork;
+#[cfg(feature = "engine-wasm")]
+pub(crate) mod machine_code;
 pub(crate) mod process;
 pub(crate) mod stack;
 pub(crate) mod stop;

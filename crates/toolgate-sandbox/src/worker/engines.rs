@@ -1,11 +1,16 @@
 //! The engines, prepared before a script is known.
 
 use toolgate_bindings::check::{Language, Lookup, LookupResult, check};
+#[cfg(feature = "engine-wasm")]
+use toolgate_engines::wasm::LoadedComponent;
 use toolgate_engines::{
     Engine, EngineLimits, EngineScript, NullWorld,
     javascript::{EngineStartError, JavaScript},
     python::Python,
 };
+
+#[cfg(feature = "engine-wasm")]
+use crate::lockdown::bound_start;
 
 /// Makes the engine of a language, with everything that a script may need.
 pub type MakeEngine = fn(Language) -> Result<Box<dyn Engine>, EngineStartError>;
@@ -22,10 +27,16 @@ pub fn make_engine(language: Language) -> Result<Box<dyn Engine>, EngineStartErr
     }
 }
 
-/// One engine of each language. A worker uses one of them.
-pub(crate) struct Engines {
-    typescript: Result<Box<dyn Engine>, EngineStartError>,
-    python: Result<Box<dyn Engine>, EngineStartError>,
+/// The engines of a zygote. A worker uses one of them.
+pub(crate) enum Engines {
+    /// One engine of each language that is built in.
+    BuiltIn {
+        typescript: Result<Box<dyn Engine>, EngineStartError>,
+        python: Result<Box<dyn Engine>, EngineStartError>,
+    },
+    /// A component, or why it does not run.
+    #[cfg(feature = "engine-wasm")]
+    Component(Result<Box<dyn Engine>, String>),
 }
 
 impl Engines {
@@ -39,13 +50,44 @@ impl Engines {
                 drop(engine.run(&script, &TRIAL, &mut NullWorld));
             }
         }
-        Self { typescript: make(Language::TypeScript), python: make(Language::Python) }
+        Self::BuiltIn { typescript: make(Language::TypeScript), python: make(Language::Python) }
     }
 
-    pub(crate) fn of(self, language: Language) -> Result<Box<dyn Engine>, EngineStartError> {
-        match language {
-            Language::TypeScript => self.typescript,
-            Language::Python => self.python,
+    /// The same, unless a component was loaded.
+    #[cfg(feature = "engine-wasm")]
+    pub(crate) fn prepare_component(
+        loaded: Option<Result<LoadedComponent, String>>,
+        make: MakeEngine,
+    ) -> Self {
+        let Some(loaded) = loaded else { return Self::prepare(make) };
+        let start = |loaded: LoadedComponent| match bound_start(|| loaded.start()) {
+            Ok(engine) => Ok(Box::new(engine) as Box<dyn Engine>),
+            Err(error) => Err(error.to_string()),
+        };
+        Self::Component(loaded.and_then(start))
+    }
+
+    /// Why no script can run.
+    pub(crate) fn problem(&self) -> Option<&str> {
+        match self {
+            Self::BuiltIn { .. } => None,
+            #[cfg(feature = "engine-wasm")]
+            Self::Component(component) => component.as_ref().err().map(String::as_str),
+        }
+    }
+
+    /// The engine of a language; without a language, the component.
+    pub(crate) fn of(self, language: Option<Language>) -> Result<Box<dyn Engine>, String> {
+        match (self, language) {
+            (Self::BuiltIn { typescript, .. }, Some(Language::TypeScript)) => {
+                typescript.map_err(|error| error.to_string())
+            }
+            (Self::BuiltIn { python, .. }, Some(Language::Python)) => {
+                python.map_err(|error| error.to_string())
+            }
+            #[cfg(feature = "engine-wasm")]
+            (Self::Component(component), None) => component,
+            _ => Err(String::from("the worker does not have this language")),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The worker process, which runs one script.
 
 mod engines;
+mod mentions;
 mod pipe;
 mod world;
 
@@ -59,7 +60,11 @@ fn serve(report: LockdownReport, engines: Engines) -> Result<(), ExitReason> {
 
 /// Runs the script and sends the result.
 fn run(mut pipe: Pipe, engines: Engines, start: &RunStart) -> Result<(), ExitReason> {
-    let prepared = match prepare(&mut pipe, start)? {
+    let prepared = match start.language {
+        Some(language) => prepare(&mut pipe, start, language)?,
+        None => Ok(unchecked(&mut pipe, start)?),
+    };
+    let prepared = match prepared {
         Ok(prepared) => prepared,
         Err(findings) => return end(pipe, &FromWorker::Done(Done::Rejected(findings))),
     };
@@ -69,7 +74,7 @@ fn run(mut pipe: Pipe, engines: Engines, start: &RunStart) -> Result<(), ExitRea
     };
     let engine = match engines.of(start.language) {
         Ok(engine) => engine,
-        Err(error) => return end(pipe, &FromWorker::Panicked(error.to_string())),
+        Err(error) => return end(pipe, &FromWorker::Panicked(error)),
     };
     let PreparedScript { source, functions, places, .. } = &prepared;
     let script = EngineScript { source, functions, places };
@@ -117,8 +122,9 @@ fn prepared_frame(script: &PreparedScript) -> FromWorker {
 fn prepare(
     pipe: &mut Pipe,
     start: &RunStart,
+    language: Language,
 ) -> Result<Result<PreparedScript, Vec<CheckFinding>>, HostLost> {
-    let (globals, modules) = match (start.language, &start.interpreter) {
+    let (globals, modules) = match (language, &start.interpreter) {
         (Language::TypeScript, _) => (GLOBALS, MODULES.to_vec()),
         (Language::Python, None) => (BUILTINS, modules()),
         (Language::Python, Some(facts)) => {
@@ -127,7 +133,7 @@ fn prepare(
         }
     };
     let mut lookup = PipeLookup { pipe: &mut *pipe, lost: None };
-    let checked = check(start.language, &start.code, globals, &modules, &mut lookup);
+    let checked = check(language, &start.code, globals, &modules, &mut lookup);
     if let Some(lost) = lookup.lost {
         return Err(lost);
     }
@@ -156,6 +162,16 @@ fn prepare(
     let ModuleShape { value, returns, looks_up } = checked.module;
     let (text, source) = (checked.text, checked.source);
     Ok(Ok(PreparedScript { text, source, value, returns, looks_up, functions, places }))
+}
+
+/// The script of a component, which nobody here can read: each word of it may be the name of a tool.
+fn unchecked(pipe: &mut Pipe, start: &RunStart) -> Result<PreparedScript, HostLost> {
+    let names = mentions::words(&start.code);
+    let found = PipeLookup { pipe, lost: None }.ask(&names)?;
+    let functions = found.into_iter().filter_map(mentions::function).collect();
+    let (text, source) = (String::new(), start.code.clone());
+    let (value, returns, looks_up, places) = (None, false, false, Vec::new());
+    Ok(PreparedScript { text, source, value, returns, looks_up, functions, places })
 }
 
 /// Looks up names at the host.

@@ -7,6 +7,8 @@ mod processes;
 mod support;
 mod waiting;
 
+#[cfg(feature = "engine-wasm")]
+mod components;
 mod concurrency;
 mod escape;
 mod forged;
