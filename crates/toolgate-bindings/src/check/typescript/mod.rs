@@ -46,7 +46,11 @@ pub(super) fn check(
     let allocator = Allocator::default();
     let parsed = parse(&allocator, text);
     let is_read = !parsed.panicked && parsed.diagnostics.is_empty();
-    let meant = if is_read { entry::meant(&parsed.program, text) } else { entry::nameless(text).filter(|meant| parses(&meant.text)) };
+    let meant = if is_read {
+        entry::meant(&parsed.program, text)
+    } else {
+        entry::nameless(text).filter(|meant| parses(&meant.text))
+    };
     let Some(meant) = meant else {
         return check_parsed(text, &parsed, globals, modules, lookup, report);
     };

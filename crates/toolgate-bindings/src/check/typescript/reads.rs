@@ -114,7 +114,7 @@ impl<'a> Reads<'_, '_, 'a> {
             return;
         }
         if value.kind == LiteralKind::Unknown {
-            self.envelope(&value, name, span, &parent, offset, report);
+            Self::envelope(&value, name, span, &parent, offset, report);
             return;
         }
         let Some(lacking) = lacking(&value, name) else { return };
@@ -133,7 +133,6 @@ impl<'a> Reads<'_, '_, 'a> {
 
     /// Warns about a part of the MCP result, of which a call returns only the data.
     fn envelope(
-        &self,
         value: &Literal,
         name: &str,
         span: oxc_span::Span,
@@ -197,7 +196,11 @@ impl<'a> Reads<'_, '_, 'a> {
             return;
         }
         let message = format!("{} is no list", subject(&origin.tool, &origin.path));
-        let severity = if self.values.conditions.is_tried(offset) { CheckSeverity::Warning } else { CheckSeverity::Error };
+        let severity = if self.values.conditions.is_tried(offset) {
+            CheckSeverity::Warning
+        } else {
+            CheckSeverity::Error
+        };
         report.add(severity, offset as usize, message, Some(contents(&value, "")));
     }
 }

@@ -210,7 +210,11 @@ impl<'s, 'a> Values<'s, 'a> {
         }
         self.known.borrow_mut().insert(symbol, None);
         let literal = self.evaluate(symbol, depth).unwrap_or(Literal::unknown(NOWHERE));
-        let literal = if Usage::is_needed(&literal) { self.usage(symbol, 0).applied(literal) } else { literal };
+        let literal = if Usage::is_needed(&literal) {
+            self.usage(symbol, 0).applied(literal)
+        } else {
+            literal
+        };
         self.known.borrow_mut().insert(symbol, Some(literal.clone()));
         literal
     }
@@ -330,7 +334,11 @@ impl<'s, 'a> Values<'s, 'a> {
 
     fn call(&self, call: &CallExpression<'a>, depth: usize) -> Literal {
         if let Some(tool) = self.tool_of(call) {
-            let result = if takes_positions(&tool.name) { Literal::unknown(NOWHERE) } else { tool.result.clone() };
+            let result = if takes_positions(&tool.name) {
+                Literal::unknown(NOWHERE)
+            } else {
+                tool.result.clone()
+            };
             return Literal::new(NOWHERE, LiteralKind::Promise(Rc::new(result)));
         }
         self.built_in(call, depth).unwrap_or(Literal::unknown(NOWHERE))

@@ -174,7 +174,9 @@ impl<'a> Translator<'a> {
     }
 
     fn name(&mut self, name: &str) -> Expression {
-        if let Some(variable) = self.resolve(name) { Expression::Variable(variable) } else {
+        if let Some(variable) = self.resolve(name) {
+            Expression::Variable(variable)
+        } else {
             // Only parts of this object are followed.
             self.program.is_opaque |= name == TOOLS && self.program.has_tools;
             Expression::Free(self.program.names.intern(name))

@@ -89,7 +89,9 @@ impl<'a> Values<'_, 'a> {
             }
             _ => return None,
         };
-        let value = if let Some(body) = body { self.read_at(body, depth + 1) } else {
+        let value = if let Some(body) = body {
+            self.read_at(body, depth + 1)
+        } else {
             let returned = self.functions.returned.get(&node)?;
             let values = returned.iter().map(|value| match value {
                 Some(value) => self.read_at(value, depth + 1),

@@ -184,8 +184,9 @@ impl<'a> Values<'_, 'a> {
                     let is_safe = parts > 0 || self.keeps_arguments(call);
                     return if is_safe { nothing() } else { Usage::Anything };
                 }
-                AstKind::NewExpression(_) if parts == 0 => return Usage::Anything,
-                AstKind::AssignmentExpression(_) if parts == 0 => return Usage::Anything,
+                AstKind::NewExpression(_) | AstKind::AssignmentExpression(_) if parts == 0 => {
+                    return Usage::Anything;
+                }
                 AstKind::LogicalExpression(_) | AstKind::ConditionalExpression(_) if parts == 0 => {
                 }
                 AstKind::ObjectProperty(_)
