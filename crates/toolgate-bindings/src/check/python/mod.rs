@@ -2,7 +2,7 @@
 
 mod advice;
 mod bindings;
-mod builtins;
+pub(super) mod builtins;
 mod calls;
 mod coroutines;
 mod reader;
