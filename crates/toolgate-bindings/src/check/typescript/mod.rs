@@ -23,7 +23,10 @@ use oxc_semantic::{NodeId, Reference, Semantic, SemanticBuilder, SymbolId};
 use oxc_span::{GetSpan as _, SourceType, Span};
 
 pub use self::literals::NOT_RETURNED;
-use self::{calls::Callee, values::Values};
+use self::{
+    calls::Callee,
+    values::{Conditions, Values},
+};
 use super::{
     Language, LanguageCheck, ModuleShape,
     finding::FindingCollector,
@@ -104,7 +107,8 @@ fn check_parsed(
     }
     let script = ParsedScript::new(&built.semantic);
     names::check_modules(&parsed.program, &script, modules, report);
-    let mut names = names::collect(&script, globals, modules);
+    let conditions = Conditions::of(&script);
+    let mut names = names::collect(&script, globals, modules, &conditions);
     let hidings = literals::collect_hidings(&script);
     names.mentions.extend(hidings.iter().map(|hiding| hiding.name.clone()));
     let knowledge = NameContext {
@@ -118,7 +122,7 @@ fn check_parsed(
     report_hiding_variables(&hidings, &tools, report);
     let own: Vec<&TypeScriptCall<'_, '_>> =
         script.calls.iter().filter(|call| tools.tool(&call.callee.name).is_some()).collect();
-    let values = Values::new(&script, &tools);
+    let values = Values::new(&script, &tools, conditions);
     for node in script.semantic.nodes().iter() {
         if let AstKind::CallExpression(call) = node.kind()
             && let Some(tool) = values.tool_of(call)

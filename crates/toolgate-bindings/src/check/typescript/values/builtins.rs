@@ -121,6 +121,12 @@ impl<'a> Values<'_, 'a> {
                 _ => None,
             },
             LiteralKind::Unknown => match method {
+                "getTime" | "valueOf" | "getFullYear" | "getMonth" | "getDate" | "getDay"
+                | "getHours" | "getMinutes" | "getSeconds" | "getMilliseconds"
+                    if self.is_date(object) =>
+                {
+                    some(NUMBER)
+                }
                 "toISOString" | "toFixed" | "toUpperCase" | "toLowerCase" => some(TEXT),
                 _ => None,
             },

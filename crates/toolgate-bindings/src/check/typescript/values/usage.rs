@@ -118,7 +118,8 @@ impl<'a> Values<'_, 'a> {
             return Usage::Anything;
         }
         for reference in scoping.get_resolved_references(symbol) {
-            if !reference.is_value() {
+            // An assignment to the variable leaves the object as it is.
+            if !reference.is_value() || reference.is_write() && !reference.is_read() {
                 continue;
             }
             usage.merge(self.use_of(reference.node_id(), depth));
