@@ -241,6 +241,35 @@ fn other_language(text: &str) -> Option<String> {
     })
 }
 
+/// Whether a text has something that only TypeScript and JavaScript have.
+pub(super) fn looks_like(text: &str) -> bool {
+    const STARTS: &[&str] = &[
+        "//",
+        "/*",
+        "const ",
+        "let ",
+        "var ",
+        "function ",
+        "async function ",
+        "export ",
+        "interface ",
+        "await tools.",
+        "}",
+        "for (",
+        "if (",
+        "while (",
+        "new ",
+        "import {",
+    ];
+    const PARTS: &[&str] = &["=>", "===", "!==", "console.", "({", "${", " || ", " && ", "?."];
+    text.lines().map(str::trim).any(|line| {
+        STARTS.iter().any(|start| line.starts_with(start))
+            || PARTS.iter().any(|part| line.contains(part))
+            || line.ends_with(';')
+            || line.ends_with('{')
+    })
+}
+
 /// Whether a text parses as TypeScript.
 pub(super) fn parses(text: &str) -> bool {
     let allocator = Allocator::default();
