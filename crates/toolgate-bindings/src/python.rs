@@ -337,7 +337,7 @@ fn docstring(text: &str, indent: &str) -> String {
 }
 
 /// Whether a property can be a parameter.
-fn is_parameter(name: &str) -> bool {
+pub(crate) fn is_parameter(name: &str) -> bool {
     is_identifier(name) && !is_keyword(name) && name != "__debug__"
 }
 

@@ -171,7 +171,8 @@ impl UndeclaredNames {
         if self.is_dynamic {
             return;
         }
-        let own = nearest(text, knowledge.own.iter().copied());
+        let own = nearest(text, knowledge.own.iter().copied().filter(|own| *own != text));
+        let is_elsewhere = knowledge.own.contains(&text);
         let did_you_mean = |name: &str| format!("did you mean `{}`?", cut(name));
         match &one.role {
             NameRole::Called => {
@@ -183,7 +184,13 @@ impl UndeclaredNames {
             }
             NameRole::MethodCalled(_) | NameRole::Read => {
                 let meant = own.or_else(|| nearest(text, like_it.iter().map(String::as_str)));
-                let hint = meant.map_or_else(|| knowledge.declare().to_owned(), did_you_mean);
+                let hint = match meant {
+                    _ if is_elsewhere => {
+                        "another scope declares it, which this place does not see".to_owned()
+                    }
+                    Some(meant) => did_you_mean(meant),
+                    None => knowledge.declare().to_owned(),
+                };
                 report.error(one.offset, format!("`{}` is not defined", cut(text)), hint);
             }
         }

@@ -52,6 +52,20 @@ pub(super) fn cut(name: &str) -> String {
     shown
 }
 
+/// The arguments of a call in Python. Those whose names are no identifiers are passed as
+/// `**{"user-id": …}`.
+pub(super) fn python_arguments(names: &[&str], show: impl Fn(&str) -> String) -> Vec<String> {
+    let (plain, others): (Vec<&str>, Vec<&str>) =
+        names.iter().partition(|name| crate::python::is_parameter(name));
+    let mut shown: Vec<String> = plain.into_iter().map(show).collect();
+    if !others.is_empty() {
+        let parts: Vec<String> =
+            others.iter().map(|name| format!("\"{}\": …", cut(name))).collect();
+        shown.push(format!("**{{{}}}", parts.join(", ")));
+    }
+    shown
+}
+
 /// Folds case and separators, so that `issueNumber`, `issue_number` and `issue-number` are equal.
 fn fold(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()

@@ -92,7 +92,7 @@ fn nearly_all_that_the_compiler_refuses_is_refused() {
     let missed: Vec<&str> = wrong.iter().copied().filter(|it| errors(it).is_empty()).collect();
     let caught = wrong.len() - missed.len();
     assert!(
-        caught * 40 >= wrong.len() * 35,
+        caught * 40 >= wrong.len() * 38,
         "{caught} of {}\n{}",
         wrong.len(),
         missed.join("\n---\n")

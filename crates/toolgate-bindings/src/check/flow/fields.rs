@@ -301,6 +301,11 @@ impl Solver<'_> {
         {
             self.deep(shared, taint);
         }
+        if let ObjectKind::Builtin(path) = kind
+            && let Some(kept) = self.kept(path)
+        {
+            self.deep(kept, taint);
+        }
         if matches!(kind, ObjectKind::Plain | ObjectKind::Array | ObjectKind::Map)
             && !self.program.is_python
         {

@@ -98,6 +98,13 @@ pub(super) enum Use {
     Resolve(Node),
     /// A computed property of a function may be the constructor of functions.
     Reflect(Node),
+    /// The script assigns to a part of the objects.
+    Change,
+    /// An attribute is looked up whose name is not known, in Python. Only a text can name an
+    /// attribute of an attribute.
+    Inside {
+        is_text: bool,
+    },
 }
 
 #[derive(Default)]
@@ -438,7 +445,9 @@ impl Solver<'_> {
             | Use::Compare(_)
             | Use::Rename(_)
             | Use::Resolve(_)
-            | Use::Reflect(_) => {}
+            | Use::Reflect(_)
+            | Use::Change
+            | Use::Inside { .. } => {}
         }
     }
 }

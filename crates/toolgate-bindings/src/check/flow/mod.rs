@@ -104,6 +104,10 @@ struct Solver<'p> {
     caught: Node,
     /// The data that decides whether the script ends itself, so that nothing more is called.
     ended: Node,
+    /// What the library of Python keeps, if the script uses such a part of it.
+    library: Option<(Node, ObjectId)>,
+    /// What was written to a log.
+    logged: Node,
     /// The regular expressions that remember where they found something.
     stateful: FxHashSet<ObjectId>,
     /// The dictionaries that get each key that is looked up.
@@ -157,6 +161,8 @@ impl<'p> Solver<'p> {
             sudden: graph::NOTHING,
             caught: graph::NOTHING,
             ended: graph::NOTHING,
+            library: None,
+            logged: graph::NOTHING,
             stateful: FxHashSet::default(),
             growing: FxHashSet::default(),
             has_accessors: false,
@@ -172,6 +178,7 @@ impl<'p> Solver<'p> {
         solver.sudden = solver.node();
         solver.caught = solver.node();
         solver.ended = solver.node();
+        solver.logged = solver.node();
         solver.copy(solver.sudden, solver.rejected);
         solver
     }
@@ -233,12 +240,15 @@ impl<'p> Solver<'p> {
     /// A part of an object of the engine: `stringify` of `JSON`.
     fn builtin_part(&mut self, path: Name, part: Name) -> ObjectId {
         let text = self.names.text(path);
-        if text.matches('.').count() >= MAX_PATH {
+        let part = self.names.text(part);
+        let longer = format!("{text}.{part}");
+        self.graph.is_lost |= self.is_opaque_name(&longer);
+        // A part of any part of the library is any part of it.
+        let is_any = self.program.is_python && text.ends_with(".*");
+        if is_any || text.matches('.').count() >= MAX_PATH {
             return self.object_of(ObjectKind::Builtin(path));
         }
-        let part = self.names.text(part);
-        let path = format!("{text}.{part}");
-        self.graph.is_lost |= Self::is_opaque_name(&path);
+        let path = longer;
         let path = self.names.intern(&path);
         self.object_of(ObjectKind::Builtin(path))
     }
@@ -255,7 +265,7 @@ impl<'p> Solver<'p> {
         } else if &*text == "tools" && self.program.has_tools {
             ObjectKind::Tools
         } else {
-            self.graph.is_lost |= Self::is_opaque_name(&text);
+            self.graph.is_lost |= self.is_opaque_name(&text);
             ObjectKind::Builtin(name)
         };
         let object = self.object_of(kind);

@@ -12,6 +12,12 @@ impl Solver<'_> {
         let value = Value::Object(object);
         match to {
             Use::ClassOf(to) => self.class_of(object, to),
+            // Other parts of the library may use what is changed.
+            Use::Change => {
+                let is_library = matches!(self.kind(object), ObjectKind::Builtin(_));
+                self.graph.is_lost |= self.program.is_python && is_library;
+            }
+            Use::Inside { is_text } => self.look_inside(object, is_text),
             Use::Blur if self.kind(object) == ObjectKind::Array => {
                 let (any, place) = (self.any(object), self.field(object, name::ANY));
                 self.copy(any, place);

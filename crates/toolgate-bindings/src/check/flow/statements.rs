@@ -510,6 +510,9 @@ impl Solver<'_> {
             }
             Target::Member(object, key) => {
                 let object = self.expression(frame, object);
+                if self.program.is_python {
+                    self.flow(object, Use::Change);
+                }
                 // What chose the object is in what is written.
                 let chosen = self.node();
                 self.flow(object, Use::Labels(chosen));

@@ -166,9 +166,8 @@ pub(super) fn check_imports(
             format!("there is no module `{}`", cut(import.module))
         };
         let hint = match advice::module(import.module) {
-            Some(PACKAGE) if interpreter == Interpreter::Whole => installable(import.module),
+            Some(PACKAGE) | None if interpreter == Interpreter::Whole => installable(import.module),
             Some(hint) => hint.to_owned(),
-            None if interpreter == Interpreter::Whole => installable(import.module),
             None => there_are(modules),
         };
         report.error(import.offset, message, hint);

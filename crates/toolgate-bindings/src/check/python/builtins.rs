@@ -2,7 +2,7 @@
 
 /// The built-ins of every Python, whatever else the engine provides.
 #[rustfmt::skip]
-pub(super) const ALWAYS: &[&str] = &[
+pub(in crate::check) const ALWAYS: &[&str] = &[
     "ArithmeticError", "AssertionError", "AttributeError", "BaseException", "BaseExceptionGroup",
     "BlockingIOError", "BrokenPipeError", "BufferError", "BytesWarning", "ChildProcessError",
     "ConnectionAbortedError", "ConnectionError", "ConnectionRefusedError", "ConnectionResetError",

@@ -5,20 +5,21 @@ use serde_json::Value;
 
 use super::{
     offset,
-    reader::{CalleeKind, PythonCall},
+    reader::{CalleeKind, PythonCall, ScriptReader},
 };
 use crate::check::{
     Language,
     finding::FindingCollector,
     literal::{Literal, LiteralEntries, LiteralEntry, LiteralKind, MAX_DEPTH},
     lookup::{CheckBudget, ToolSignature, check_arguments},
-    wording::cut,
+    wording::{cut, python_arguments},
 };
 
 /// Checks the arguments of a call.
 pub(super) fn check(
     tool: &ToolSignature,
     call: &PythonCall<'_>,
+    script: &ScriptReader<'_, '_>,
     budget: &CheckBudget,
     report: &mut FindingCollector<'_>,
 ) {
@@ -27,6 +28,24 @@ pub(super) fn check(
     }
     let given = &call.expression.arguments;
     let positional = &given.args;
+    let at = offset(call.expression);
+    // The object with all tools takes one dictionary too.
+    let is_named = matches!(call.expression.func.as_ref(), Expr::Name(_));
+    if let ([only], true) = (positional.as_ref(), given.keywords.is_empty())
+        && !is_named
+        && script.has_tools()
+    {
+        let arguments = read(only);
+        match &arguments.kind {
+            LiteralKind::Object { .. } if takes_object(tool) => return,
+            LiteralKind::Object { .. } => {
+                let language = Language::Python;
+                return check_arguments(tool, &arguments, at, language, budget, report);
+            }
+            LiteralKind::Unknown => return,
+            _ => {}
+        }
+    }
     if let [only @ Expr::Dict(_)] = positional.as_ref()
         && given.keywords.is_empty()
         && !takes_object(tool)
@@ -48,11 +67,21 @@ pub(super) fn check(
             report.error(offset(argument), message, usage(tool));
             return;
         };
-        let value = value_of(argument);
-        entries.push(LiteralEntry { key: name.clone(), offset: offset(argument), value });
+        push(&mut entries, tool, name, offset(argument), value_of(argument, call, script));
     }
+    let mut is_open = starred.is_some();
     for keyword in &given.keywords {
-        let Some(name) = &keyword.arg else { continue };
+        let Some(name) = &keyword.arg else {
+            match value_of(&keyword.value, call, script).kind {
+                LiteralKind::Object { entries: spread, complete: true } => {
+                    for entry in spread.iter() {
+                        push(&mut entries, tool, &entry.key, offset(keyword), entry.value.clone());
+                    }
+                }
+                _ => is_open = true,
+            }
+            continue;
+        };
         let is_given =
             tool.parameters.iter().take(positional.len()).any(|known| known == name.as_str());
         if is_given && starred.is_none() {
@@ -60,26 +89,47 @@ pub(super) fn check(
             report.error(offset(keyword), message, "it was given by position".to_owned());
             return;
         }
-        let value = value_of(&keyword.value);
-        entries.push(LiteralEntry { key: name.to_string(), offset: offset(keyword), value });
+        let value = value_of(&keyword.value, call, script);
+        push(&mut entries, tool, name.as_str(), offset(keyword), value);
     }
-    let is_open = starred.is_some() || given.keywords.iter().any(|keyword| keyword.arg.is_none());
     let kind = match (entries.finish(), is_open) {
         (LiteralKind::Object { entries, .. }, true) => {
             LiteralKind::Object { entries, complete: false }
         }
         (kind, _) => kind,
     };
-    let at = offset(call.expression);
     check_arguments(tool, &Literal::new(at, kind), at, Language::Python, budget, report);
 }
 
-/// The value of an argument. `None` means that the argument is omitted.
-fn value_of(argument: &Expr) -> Literal {
-    match argument {
-        Expr::NoneLiteral(_) => Literal::unknown(offset(argument)),
-        _ => read(argument),
+/// Adds an argument. `None` means that it is omitted.
+fn push(
+    entries: &mut LiteralEntries,
+    tool: &ToolSignature,
+    name: &str,
+    offset: usize,
+    value: Literal,
+) {
+    let is_none = value.kind == LiteralKind::Null;
+    if is_none && is_needed(tool, name) {
+        return;
     }
+    let value = if is_none { Literal::unknown(value.offset) } else { value };
+    entries.push(LiteralEntry { key: name.to_owned(), offset, value });
+}
+
+/// The value of an argument.
+fn value_of(argument: &Expr, call: &PythonCall<'_>, script: &ScriptReader<'_, '_>) -> Literal {
+    let constant = argument.as_name_expr().and_then(|it| script.constant(call, it.id.as_str()));
+    Literal { offset: offset(argument), ..read(constant.unwrap_or(argument)) }
+}
+
+/// Whether a parameter is required, and takes no `null`.
+fn is_needed(tool: &ToolSignature, name: &str) -> bool {
+    let required = tool.schema.get("required").and_then(Value::as_array);
+    let is_required = required.is_some_and(|names| names.iter().any(|it| it == name));
+    let schema = tool.schema.get("properties").and_then(|properties| properties.get(name));
+    let kind = schema.filter(|it| it.get("nullable").is_none()).and_then(|it| it.get("type"));
+    is_required && kind.and_then(Value::as_str).is_some_and(|kind| kind != "null")
 }
 
 /// Whether the first parameter may be an object, so that a dict is correct.
@@ -94,9 +144,9 @@ fn takes_object(tool: &ToolSignature) -> bool {
 }
 
 fn usage(tool: &ToolSignature) -> String {
-    let shown: Vec<String> =
-        tool.parameters.iter().take(6).map(|name| format!("{}=…", cut(name))).collect();
-    let more = if tool.parameters.len() > shown.len() { ", …" } else { "" };
+    let names: Vec<&str> = tool.parameters.iter().take(6).map(String::as_str).collect();
+    let more = if tool.parameters.len() > names.len() { ", …" } else { "" };
+    let shown = python_arguments(&names, |name| format!("{}=…", cut(name)));
     if shown.is_empty() {
         return format!("write `{}()`", tool.name);
     }

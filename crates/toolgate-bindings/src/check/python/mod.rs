@@ -2,8 +2,9 @@
 
 mod advice;
 mod bindings;
-mod builtins;
+pub(super) mod builtins;
 mod calls;
+mod constants;
 mod coroutines;
 mod reader;
 mod shape;
@@ -34,11 +35,16 @@ pub(super) fn check(
     let parsed = match parse_script(text) {
         Ok(parsed) => parsed,
         Err(error) => {
-            let hint = typescript::parses(text).then(|| {
-                let name = wording::name(Language::TypeScript);
-                format!("it reads as TypeScript: set `language` to \"{name}\"")
-            });
             let message = format!("syntax error: {}", error.error);
+            let is_indentation = message.to_lowercase().contains("inden");
+            let is_other =
+                !is_indentation && typescript::looks_like(text) && typescript::parses(text);
+            let hint = if is_other {
+                let name = wording::name(Language::TypeScript);
+                Some(format!("it reads as TypeScript: set `language` to \"{name}\""))
+            } else {
+                is_indentation.then(|| "indent all lines of a block alike".to_owned())
+            };
             report.error(error.location.start().to_usize(), message, hint);
             return None;
         }
@@ -59,7 +65,7 @@ pub(super) fn check(
     report_hiding_variables(&hidings, &tools, report);
     for call in &script.calls {
         if let Some(tool) = tools.tool(call.name) {
-            calls::check(tool, call, &tools.budget, report);
+            calls::check(tool, call, &script, &tools.budget, report);
         }
     }
     coroutines::check(&script, &tools, report);

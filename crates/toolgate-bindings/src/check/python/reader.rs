@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use ruff_python_ast::{
-    Comprehension, Expr, ExprCall, ExprName, Parameters, Stmt,
+    BoolOp, Comprehension, Expr, ExprCall, ExprName, Parameters, Stmt, StmtIf,
     visitor::{Visitor, walk_expr, walk_stmt},
 };
 
@@ -11,6 +11,7 @@ use super::{
     advice::Import,
     bindings::{Bindings, global_names},
     builtins::ALWAYS,
+    constants::{Caught, Constants, leaves, truth},
     coroutines::{CoroutineUse, coroutine_use},
     offset,
 };
@@ -33,6 +34,9 @@ pub(super) struct ScriptReader<'a, 'g> {
     next_scope: usize,
     /// Calls of a variable in its own assignment, with the scope.
     self_calls: Vec<(usize, &'a str, usize)>,
+    constants: Constants<'a>,
+    /// What is caught around the current place.
+    caught: Vec<Caught>,
 }
 
 /// A call of a plain name, or of a function of `asyncio`.
@@ -45,6 +49,8 @@ pub(super) struct PythonCall<'a> {
     pub(super) scope: usize,
     /// Whether the nearest function around the call is not `async`.
     pub(super) is_sync: bool,
+    /// The variables among the arguments, with the scopes that bind them.
+    pub(super) given: Vec<(&'a str, usize)>,
 }
 
 /// Who defines the called function.
@@ -102,6 +108,8 @@ impl<'a, 'g> ScriptReader<'a, 'g> {
             coroutines: HashMap::new(),
             next_scope: 0,
             self_calls: Vec::new(),
+            constants: Constants::default(),
+            caught: Vec::new(),
         };
         let mut bindings = Bindings::of_body(body);
         bindings.defined.extend(global_names(body));
@@ -119,12 +127,36 @@ impl<'a, 'g> ScriptReader<'a, 'g> {
             .collect()
     }
 
+    /// Whether the script has the object with all tools, which also take one dictionary.
+    pub(super) fn has_tools(&self) -> bool {
+        self.globals.contains(&"tools")
+    }
+
+    /// The value of a variable among the arguments of a call, if it is certain.
+    pub(super) fn constant(&self, call: &PythonCall<'a>, name: &str) -> Option<&'a Expr> {
+        let key = *call.given.iter().find(|(known, _)| *known == name)?;
+        let (name, scope) = key;
+        let variable = self.variables.get(&(scope, name)).filter(|_| !self.names.is_dynamic)?;
+        self.constants.value((scope, name), variable.assignments, variable.reads)
+    }
+
+    fn is_caught(&self, is_expected: impl Fn(&Caught) -> bool) -> bool {
+        self.caught.iter().any(is_expected)
+    }
+
     fn within(&mut self, kind: ScopeKind, bindings: Bindings<'a>, visit: impl FnOnce(&mut Self)) {
         self.names.is_dynamic |= bindings.is_open;
         self.own.extend(bindings.assigned.iter().chain(&bindings.defined).copied());
+        self.constants.open(self.next_scope, &bindings.defined, &bindings.foreign);
         self.scopes.push(PythonScope { id: self.next_scope, bindings, kind });
         self.next_scope += 1;
+        // A function runs elsewhere.
+        let is_function = matches!(kind, ScopeKind::Function { .. });
+        let caught = if is_function { std::mem::take(&mut self.caught) } else { Vec::new() };
         visit(self);
+        if is_function {
+            self.caught = caught;
+        }
         self.scopes.pop();
     }
 
@@ -180,7 +212,14 @@ impl<'a, 'g> ScriptReader<'a, 'g> {
             }
             return;
         }
+        self.names.is_dynamic |= text == "__builtins__";
         if text.starts_with("__") {
+            return;
+        }
+        let is_file = text == "open" && self.has_tools();
+        let is_global = ALWAYS.contains(&text) || self.globals.contains(&text);
+        if self.is_caught(|caught| caught.names && !is_global || is_file && caught.files) {
+            self.names.mentions.insert(text.to_owned());
             return;
         }
         let role = match self.around(1) {
@@ -195,7 +234,6 @@ impl<'a, 'g> ScriptReader<'a, 'g> {
             },
             _ => NameRole::Read,
         };
-        let is_global = ALWAYS.contains(&text) || self.globals.contains(&text);
         self.names.is_dynamic |= matches!(text, "exec" | "eval" | "globals" | "locals" | "vars");
         let entry = self.names.free.entry(text.to_owned());
         entry.or_insert_with(|| UndeclaredName::new(is_global)).add(at, role);
@@ -230,7 +268,20 @@ impl<'a, 'g> ScriptReader<'a, 'g> {
         };
         let coroutine_use = coroutine_use(&self.parents, self);
         let (scope, is_sync) = (self.scope_id(), self.is_sync());
-        self.calls.push(PythonCall { expression: call, name, sort, coroutine_use, scope, is_sync });
+        let values = call.arguments.args.iter();
+        let values = values.chain(call.arguments.keywords.iter().map(|keyword| &keyword.value));
+        let names = values.filter_map(|value| value.as_name_expr()).map(|name| name.id.as_str());
+        let given =
+            names.filter_map(|name| Some((name, self.resolve(name)?.id))).collect::<Vec<_>>();
+        self.calls.push(PythonCall {
+            expression: call,
+            name,
+            sort,
+            coroutine_use,
+            scope,
+            is_sync,
+            given,
+        });
     }
 
     /// Whether an expression is the object with all tools.
@@ -345,6 +396,43 @@ impl<'a, 'g> ScriptReader<'a, 'g> {
         });
     }
 
+    /// Notes variables that a call takes apart: `**variable`.
+    fn read_spreads(&mut self, call: &'a ExprCall) {
+        for keyword in call.arguments.keywords.iter().filter(|keyword| keyword.arg.is_none()) {
+            if let Expr::Name(name) = &keyword.value
+                && let Some(scope) = self.resolve(name.id.as_str()).map(|scope| scope.id)
+            {
+                self.constants.spread(scope, name.id.as_str());
+            }
+        }
+    }
+
+    fn assign(&mut self, name: &'a ExprName, value: &'a Expr) {
+        if let Some(scope) = self.resolve(name.id.as_str()).map(|scope| scope.id) {
+            self.constants.assign(scope, name.id.as_str(), value);
+        }
+    }
+
+    /// Visits the branches that may run.
+    fn visit_choice(&mut self, choice: &'a StmtIf) {
+        let first = (Some(choice.test.as_ref()), choice.body.as_slice());
+        let others = choice.elif_else_clauses.iter();
+        let others = others.map(|clause| (clause.test.as_ref(), clause.body.as_slice()));
+        for (test, body) in std::iter::once(first).chain(others) {
+            if let Some(test) = test {
+                self.constants.test(test);
+                self.visit_expr(test);
+            }
+            let truth = test.map_or(Some(true), truth);
+            if truth != Some(false) {
+                self.visit_body(body);
+            }
+            if truth == Some(true) {
+                return;
+            }
+        }
+    }
+
     fn visit_parts(&mut self, expression: &'a Expr) {
         match expression {
             Expr::Lambda(lambda) => {
@@ -376,7 +464,29 @@ impl<'a, 'g> ScriptReader<'a, 'g> {
             }
             Expr::Call(call) => {
                 self.read_call(call);
+                self.read_spreads(call);
                 walk_expr(self, expression);
+            }
+            Expr::If(choice) => {
+                self.constants.test(&choice.test);
+                self.visit_expr(&choice.test);
+                let truth = truth(&choice.test);
+                if truth != Some(false) {
+                    self.visit_expr(&choice.body);
+                }
+                if truth != Some(true) {
+                    self.visit_expr(&choice.orelse);
+                }
+            }
+            Expr::BoolOp(choice) => {
+                for value in &choice.values {
+                    self.constants.test(value);
+                    self.visit_expr(value);
+                    // What follows is not evaluated.
+                    if truth(value) == Some(choice.op == BoolOp::Or) {
+                        break;
+                    }
+                }
             }
             _ => walk_expr(self, expression),
         }
@@ -411,14 +521,66 @@ impl<'a> Visitor<'a> for ScriptReader<'a, '_> {
                 let bindings = Bindings::of_body(&class.body);
                 self.within(ScopeKind::Class, bindings, |reader| reader.visit_body(&class.body));
             }
-            Stmt::Import(import) => self.imports.extend(Import::of(import, &self.parents)),
+            Stmt::Import(import) => {
+                // It may get names that exist everywhere.
+                self.names.is_dynamic |= import.names.iter().any(|it| it.name == *"builtins");
+                self.imports.extend(Import::of(import, &self.parents));
+            }
             Stmt::ImportFrom(import) => {
                 self.imports.push(Import::of_from(import, &self.parents));
             }
             Stmt::TypeAlias(_) => {}
+            Stmt::If(choice) => self.visit_choice(choice),
+            Stmt::While(each) => {
+                self.constants.test(&each.test);
+                self.visit_expr(&each.test);
+                if truth(&each.test) != Some(false) {
+                    self.visit_body(&each.body);
+                }
+                self.visit_body(&each.orelse);
+            }
+            Stmt::Try(attempt) => {
+                self.caught.push(Caught::by(attempt));
+                self.visit_body(&attempt.body);
+                self.caught.pop();
+                for handler in &attempt.handlers {
+                    self.visit_except_handler(handler);
+                }
+                self.visit_body(&attempt.orelse);
+                self.visit_body(&attempt.finalbody);
+            }
+            Stmt::Assert(assertion) => {
+                self.constants.test(&assertion.test);
+                walk_stmt(self, statement);
+            }
+            Stmt::Match(matched) => {
+                self.constants.test(&matched.subject);
+                walk_stmt(self, statement);
+            }
+            Stmt::Assign(assign) => {
+                if let [Expr::Name(name)] = assign.targets.as_slice() {
+                    self.assign(name, &assign.value);
+                }
+                walk_stmt(self, statement);
+            }
+            Stmt::AnnAssign(assign) => {
+                if let (Expr::Name(name), Some(value)) = (assign.target.as_ref(), &assign.value) {
+                    self.assign(name, value);
+                }
+                walk_stmt(self, statement);
+            }
             _ => walk_stmt(self, statement),
         }
         self.parents.pop();
+    }
+
+    fn visit_body(&mut self, body: &'a [Stmt]) {
+        for statement in body {
+            self.visit_stmt(statement);
+            if leaves(statement) {
+                return;
+            }
+        }
     }
 
     // Annotations are not evaluated.

@@ -7,7 +7,7 @@ use crate::check::{
     CheckSeverity, Language,
     literal::LiteralEntry,
     lookup::takes_positions,
-    wording::{cut, nearest, quoted_list},
+    wording::{cut, nearest, python_arguments, quoted_list},
 };
 
 /// An object literal.
@@ -64,7 +64,8 @@ impl SchemaChecker<'_> {
         if !self.budget.take(comparisons) {
             return;
         }
-        let unknown_entries = UnknownEntries { missing: &missing, properties, object };
+        let unknown_entries =
+            UnknownEntries { missing: &missing, properties, object, language: self.language };
         let explained = match additional {
             Some(Value::Bool(false)) => unknown_entries.report(&unknown, true, out),
             None if !properties.is_empty() && !unknown.is_empty() => {
@@ -116,15 +117,16 @@ impl SchemaChecker<'_> {
     ) -> Option<String> {
         let tool = given.tool()?;
         let is_required = |name: &str| required.contains(&name);
-        let mut parts: Vec<String> = properties
-            .keys()
-            .take(SHOWN_NAMES)
-            .map(|name| match (self.language, is_required(name)) {
-                (_, true) => cut(name),
-                (Language::TypeScript, false) => format!("{}?", cut(name)),
-                (Language::Python, false) => format!("{}=…", cut(name)),
-            })
-            .collect();
+        let names: Vec<&str> = properties.keys().take(SHOWN_NAMES).map(String::as_str).collect();
+        let show = |name: &str| match (self.language, is_required(name)) {
+            (_, true) => cut(name),
+            (Language::TypeScript, false) => format!("{}?", cut(name)),
+            (Language::Python, false) => format!("{}=…", cut(name)),
+        };
+        let mut parts: Vec<String> = match self.language {
+            Language::TypeScript => names.into_iter().map(show).collect(),
+            Language::Python => python_arguments(&names, show),
+        };
         if parts.is_empty() {
             return None;
         }
@@ -146,6 +148,7 @@ struct UnknownEntries<'a> {
     missing: &'a [&'a str],
     properties: &'a Map<String, Value>,
     object: &'a ObjectLiteral<'a>,
+    language: Language,
 }
 
 impl<'a> UnknownEntries<'a> {
@@ -162,7 +165,17 @@ impl<'a> UnknownEntries<'a> {
             let missing = nearest(&entry.key, self.missing.iter().copied());
             explained.extend(missing);
             let hint = match missing.or_else(|| self.meant(entry)) {
-                Some(meant) => format!("did you mean `{}`?", cut(meant)),
+                Some(meant) => {
+                    let is_python = self.language == Language::Python;
+                    let is_parameter = self.object.given.tool().is_some();
+                    let shown = python_arguments(&[meant], cut);
+                    match shown.first() {
+                        Some(shown) if is_python && is_parameter => {
+                            format!("did you mean `{shown}`?")
+                        }
+                        _ => format!("did you mean `{}`?", cut(meant)),
+                    }
+                }
                 None if !is_closed => continue,
                 None if self.properties.is_empty() => "it takes none".to_owned(),
                 None => {

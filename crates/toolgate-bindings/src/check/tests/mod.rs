@@ -5,6 +5,7 @@ mod fixture;
 mod flow;
 mod flow_corpus;
 mod flow_exceptions;
+mod flow_library;
 mod flow_oracle;
 mod hostile;
 mod property;

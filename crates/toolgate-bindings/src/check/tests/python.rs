@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::fixture::{Fake, run};
-use crate::check::Language;
+use crate::check::{Language, check};
 
 fn cases(cases: &[(&str, &[&str])]) {
     run(Language::Python, cases);
@@ -211,10 +211,13 @@ fn arguments_that_do_not_fit() {
             &["1 `meta.a` takes a number, not a string"],
         ),
         (
-            "rest = {}\nawait github_list_issues(**rest, page='x')",
+            "rest = dict()\nawait github_list_issues(**rest, page='x')",
             &["2 `page` takes an integer, not a string"],
         ),
-        ("await github_list_issues(owner=1, **{})", &["1 `owner` takes a string, not a number"]),
+        (
+            "await github_list_issues(owner=1, **dict())",
+            &["1 `owner` takes a string, not a number"],
+        ),
     ]);
 }
 
@@ -359,7 +362,7 @@ fn unknown_arguments_are_refused_as_in_typescript() {
                 "const x = await tool({ limit: 1, foo: null }); console.log(x);",
             ),
             (
-                "a = {'limit': 1}\nx = await tool(**a, foo=2)\nprint(x)",
+                "a = dict(limit=1)\nx = await tool(**a, foo=2)\nprint(x)",
                 "const a: any = { limit: 1 }; const x = await tool({ ...a, foo: 2 }); console.log(x);",
             ),
         ] {
@@ -374,4 +377,120 @@ fn unknown_arguments_are_refused_as_in_typescript() {
         found(&closed, Language::Python, "await tool(limit=1, foo=2)"),
         ["Error `tool` has no parameter `foo`"]
     );
+}
+
+/// The interpreter that has all of the language, and the object with all tools.
+fn found_by_whole(schema: &serde_json::Value, source: &str) -> Vec<String> {
+    let mut fake = Fake::with("zoo_get_order", schema.clone());
+    let globals = ["tools", "len", "range"];
+    let checked = check(Language::Python, source, &globals, &[], &mut fake);
+    let hint = |hint: &Option<String>| hint.clone().unwrap_or_default();
+    checked.findings.iter().map(|it| format!("{}: {}", it.message, hint(&it.hint))).collect()
+}
+
+fn order() -> serde_json::Value {
+    json!({"type": "object", "properties": {"id": {"type": "integer"}, "note": {"type": "string"}},
+        "required": ["id"], "additionalProperties": false})
+}
+
+#[test]
+fn what_never_runs_or_is_handled_is_not_refused() {
+    for source in [
+        "if False:\n    await zoo_get_order(id='x')",
+        "if False:\n    print(never_defined)",
+        "if not True:\n    print(never_defined)\nelse:\n    pass",
+        "if True:\n    pass\nelse:\n    print(never_defined)",
+        "while 0:\n    await zoo_get_order()",
+        "x = nope_tool() if False else 1\nprint(x)",
+        "print(False and never_defined)",
+        "def f():\n    return 1\n    print(never_defined)\nprint(f())",
+        "try:\n    print(WindowsError)\nexcept NameError:\n    print('no')",
+        "try:\n    print(WindowsError)\nexcept (NameError, OSError):\n    print('no')",
+        "try:\n    f = open('cache.json')\nexcept FileNotFoundError:\n    f = None",
+        "try:\n    f = open('cache.json')\nexcept (OSError, ValueError):\n    f = None",
+        "try:\n    f = open('cache.json')\nexcept PermissionError:\n    f = None",
+        "try:\n    f = open('cache.json')\nexcept Exception:\n    f = None",
+        "import builtins\nbuiltins.foo = 3\nprint(foo)",
+    ] {
+        assert_eq!(found_by_whole(&order(), source), [""; 0], "{source}");
+    }
+    for source in [
+        "if True:\n    await zoo_get_order(id='x')",
+        "try:\n    print(1)\nexcept NameError:\n    print(never_defined)",
+        "f = open('cache.json')",
+        "try:\n    f = open('cache.json')\nexcept ValueError:\n    f = None",
+        "try:\n    def f():\n        return never_defined\nexcept NameError:\n    pass",
+    ] {
+        assert!(!found_by_whole(&order(), source).is_empty(), "{source}");
+    }
+}
+
+#[test]
+fn constants_are_checked() {
+    for source in [
+        "args = {'ident': 5}\nprint(await zoo_get_order(**args))",
+        "args = {'id': 'x'}\nprint(await zoo_get_order(**args))",
+        "print(await zoo_get_order(**{'id': 'x'}))",
+        "print(await zoo_get_order(id=None))",
+        "number = '5'\nprint(await zoo_get_order(id=number))",
+        "LIMIT = '5'\nasync def f():\n    return await zoo_get_order(id=LIMIT)\nprint(await f())",
+    ] {
+        assert!(!found_by_whole(&order(), source).is_empty(), "{source}");
+    }
+    for source in [
+        "args = {'id': 5}\nprint(await zoo_get_order(**args))",
+        "args = {}\nargs['id'] = 5\nprint(await zoo_get_order(**args))",
+        "args = {}\nargs.update(id=5)\nprint(await zoo_get_order(**args))",
+        "args = {'id': 'x'}\ndef fix(it):\n    it['id'] = 5\nfix(args)\nprint(await zoo_get_order(**args))",
+        "print(await zoo_get_order(id=1, note=None))",
+        "number = '5'\nnumber = int(number)\nprint(await zoo_get_order(id=number))",
+        "number = '5'\nif isinstance(number, int):\n    print(await zoo_get_order(id=number))",
+        "number = 'x'\ndef f(number):\n    return zoo_get_order(id=number)\nprint(await f(5))",
+        "def f():\n    number = 'x'\n    def g():\n        nonlocal number\n        number = 5\n    g()\n    return zoo_get_order(id=number)\nprint(await f())",
+        "number = 'x'\ndef f():\n    global number\n    number = 5\nf()\nprint(await zoo_get_order(id=number))",
+        "for number in [1, 2]:\n    print(await zoo_get_order(id=number))",
+        "number = '1'\nglobals()['number'] = 5\nprint(await zoo_get_order(id=number))",
+    ] {
+        assert_eq!(found_by_whole(&order(), source), [""; 0], "{source}");
+    }
+}
+
+#[test]
+fn tools_by_computed_names_take_one_dictionary() {
+    for source in [
+        "print(await tools['zoo_get_order']({'id': 5}))",
+        "print(await tools.zoo_get_order({'id': 5}))",
+        "print(await globals()['zoo_get_order']({'id': 5}))",
+        "args = {'id': 5}\nprint(await tools['zoo_get_order'](args))",
+    ] {
+        assert_eq!(found_by_whole(&order(), source), [""; 0], "{source}");
+    }
+    let wrong = found_by_whole(&order(), "print(await tools['zoo_get_order']({'id': 'x'}))");
+    assert_eq!(wrong.len(), 1, "{wrong:?}");
+}
+
+#[test]
+fn advice_is_python() {
+    let schema = json!({"type": "object", "additionalProperties": false, "required": ["user-id", "class"],
+        "properties": {"user-id": {"type": "integer"}, "class": {"type": "string"}, "n": {"type": "integer"}}});
+    let dict = found_by_whole(&schema, "print(await zoo_get_order({'n': 5}))");
+    let expected = "write `zoo_get_order(n=…, **{\"user-id\": …, \"class\": …})`";
+    assert!(dict[0].ends_with(expected), "{dict:?}");
+    let missing = found_by_whole(&schema, "print(await zoo_get_order())");
+    let expected = "call it as `zoo_get_order(n=…, **{\"user-id\": …, \"class\": …})`";
+    assert!(missing[0].ends_with(expected), "{missing:?}");
+    let meant = found_by_whole(&schema, "print(await zoo_get_order(user_id=5, **{'class': 'x'}))");
+    assert!(meant[0].ends_with("did you mean `**{\"user-id\": …}`?"), "{meant:?}");
+    let class = "class A:\n    x = [1]\n    y = [x for _ in range(3)]\nprint(A)";
+    let hint = found_by_whole(&schema, class);
+    assert_eq!(hint.len(), 1);
+    assert!(!hint[0].contains("did you mean"), "{hint:?}");
+}
+
+#[test]
+fn an_indentation_error_is_no_typescript() {
+    let hint = found_by_whole(&order(), "print(1)\n  print(2)");
+    assert!(!hint[0].contains("TypeScript"), "{hint:?}");
+    let other = found_by_whole(&order(), "const x = await zoo_get_order({ id: 5 });");
+    assert!(other[0].contains("it reads as TypeScript"), "{other:?}");
 }

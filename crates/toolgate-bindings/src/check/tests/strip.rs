@@ -128,6 +128,21 @@ fn statements_stay_separate_when_types_are_removed() {
 }
 
 #[test]
+fn the_last_statement_of_a_namespace_ends() {
+    for source in [
+        "namespace N { export const z = 1 } console.log(N.z)",
+        "export namespace N { export const z = 1 } console.log(N.z)",
+        "namespace N.M { export let z = f() } function f() { return 1 } console.log(N.M.z)",
+    ] {
+        let stripped = shown(source);
+        let allocator = oxc_allocator::Allocator::default();
+        let kind = oxc_span::SourceType::mjs();
+        let parsed = oxc_parser::Parser::new(&allocator, &stripped, kind).parse();
+        assert!(parsed.diagnostics.is_empty(), "{stripped}\n{:?}", parsed.diagnostics);
+    }
+}
+
+#[test]
 fn enums_and_namespaces_become_objects() {
     insta::assert_snapshot!(shown("enum Color {\n  Red, // first\n  Green = 'g',\n  'dark blue' = 1 << 3,\n  Last,\n  Both = Red | Last,\n}\nconst enum E { A }\nreturn Color.Red;"), @r#"
     var Color = ((Color, $set) => {
@@ -147,7 +162,7 @@ fn enums_and_namespaces_become_objects() {
              function f()    { return a; }
              var E = ((E, $set) => { const X = $set(E, "X", 0);  return E; })(E || {}, (e, k, v) => (e[k] = v, typeof v === "number" && (e[v] = k), v));
       const hidden = 1;
-     return M; })(N.M || {}); return N; })(N || {});
+    ; return M; })(N.M || {}); return N; })(N || {});
     ;
     return N.M.f();
     "#);

@@ -18,6 +18,8 @@ fn correct_scripts_have_no_findings() {
         "return github_list_issues({ owner: 'a', repo: 'b' });",
         "github_list_issues({ owner: 'a', repo: 'b' }).then(r => console.log(r));",
         "void notes_clear();",
+        "return false ? nope_tool({}) : 1;",
+        "if (false) { nope_tool({}); nope.x(); tools.nope_tool({}); }",
         "await notes_clear({});",
         "await tools.notes_clear();",
         "await tools['notes_clear']({});",

@@ -23,7 +23,10 @@ use oxc_semantic::{NodeId, Reference, Semantic, SemanticBuilder, SymbolId};
 use oxc_span::{GetSpan as _, SourceType, Span};
 
 pub use self::literals::NOT_RETURNED;
-use self::{calls::Callee, values::Values};
+use self::{
+    calls::Callee,
+    values::{Conditions, Values},
+};
 use super::{
     Language, LanguageCheck, ModuleShape,
     finding::FindingCollector,
@@ -104,7 +107,8 @@ fn check_parsed(
     }
     let script = ParsedScript::new(&built.semantic);
     names::check_modules(&parsed.program, &script, modules, report);
-    let mut names = names::collect(&script, globals, modules);
+    let conditions = Conditions::of(&script);
+    let mut names = names::collect(&script, globals, modules, &conditions);
     let hidings = literals::collect_hidings(&script);
     names.mentions.extend(hidings.iter().map(|hiding| hiding.name.clone()));
     let knowledge = NameContext {
@@ -118,7 +122,7 @@ fn check_parsed(
     report_hiding_variables(&hidings, &tools, report);
     let own: Vec<&TypeScriptCall<'_, '_>> =
         script.calls.iter().filter(|call| tools.tool(&call.callee.name).is_some()).collect();
-    let values = Values::new(&script, &tools);
+    let values = Values::new(&script, &tools, conditions);
     for node in script.semantic.nodes().iter() {
         if let AstKind::CallExpression(call) = node.kind()
             && let Some(tool) = values.tool_of(call)
@@ -234,6 +238,35 @@ fn html_comment(program: &Program<'_>, semantic: &Semantic<'_>, text: &str) -> O
 fn other_language(text: &str) -> Option<String> {
     (python::parses(text) || python::looks_like(text)).then(|| {
         format!("it reads as Python: set `language` to \"{}\"", wording::name(Language::Python))
+    })
+}
+
+/// Whether a text has something that only TypeScript and JavaScript have.
+pub(super) fn looks_like(text: &str) -> bool {
+    const STARTS: &[&str] = &[
+        "//",
+        "/*",
+        "const ",
+        "let ",
+        "var ",
+        "function ",
+        "async function ",
+        "export ",
+        "interface ",
+        "await tools.",
+        "}",
+        "for (",
+        "if (",
+        "while (",
+        "new ",
+        "import {",
+    ];
+    const PARTS: &[&str] = &["=>", "===", "!==", "console.", "({", "${", " || ", " && ", "?."];
+    text.lines().map(str::trim).any(|line| {
+        STARTS.iter().any(|start| line.starts_with(start))
+            || PARTS.iter().any(|part| line.contains(part))
+            || line.ends_with(';')
+            || line.ends_with('{')
     })
 }
 

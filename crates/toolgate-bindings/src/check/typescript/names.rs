@@ -11,6 +11,7 @@ use oxc_syntax::operator::{BinaryOperator, UnaryOperator};
 use super::{
     ParsedScript,
     calls::{CalleePath, TOOLS},
+    values::Conditions,
 };
 use crate::check::{
     finding::FindingCollector,
@@ -37,6 +38,7 @@ pub(super) fn collect(
     script: &ParsedScript<'_, '_>,
     globals: &[&str],
     modules: &[&str],
+    conditions: &Conditions,
 ) -> UndeclaredNames {
     let mut names = UndeclaredNames::default();
     for (text, references) in &script.references {
@@ -47,6 +49,11 @@ pub(super) fn collect(
                 continue;
             }
             name.is_intentional |= reference.is_write();
+            let span = script.semantic.nodes().kind(reference.node_id()).span();
+            if conditions.is_dead(span.start) {
+                names.mentions.insert(text.to_owned());
+                continue;
+            }
             if text == "require" && required(script, reference.node_id(), modules).is_some() {
                 continue;
             }
@@ -66,6 +73,9 @@ pub(super) fn collect(
             continue;
         }
         match callee.path {
+            _ if conditions.is_dead(call.expression.span.start) => {
+                names.mentions.insert(callee.name.clone());
+            }
             // The script may have defined it.
             CalleePath::Global if is_global(&callee.name, globals) => {}
             CalleePath::Global => {

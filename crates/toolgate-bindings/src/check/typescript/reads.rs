@@ -2,14 +2,14 @@
 
 use oxc_ast::{
     AstKind,
-    ast::{BindingPattern, Expression, ObjectPattern},
+    ast::{BindingPattern, Expression, ForStatementLeft, ObjectPattern, VariableDeclarator},
 };
 use oxc_semantic::NodeId;
 use oxc_span::GetSpan;
 
 use super::{
     ParsedScript,
-    values::{Values, path},
+    values::{Values, element, path},
 };
 use crate::check::{
     CheckSeverity,
@@ -76,7 +76,23 @@ pub(super) fn check<'s, 'a>(
                     reads.pattern(pattern, &values.read(init), report);
                 }
             }
-            AstKind::ForOfStatement(it) if !it.r#await => reads.items(&it.right, report),
+            AstKind::ForOfStatement(it) if !it.r#await => {
+                reads.items(&it.right, report);
+                if let ForStatementLeft::VariableDeclaration(left) = &it.left
+                    && let [VariableDeclarator { id: BindingPattern::ObjectPattern(pattern), .. }] =
+                        left.declarations.as_slice()
+                {
+                    reads.pattern(pattern, &element(&values.read(&it.right)), report);
+                }
+            }
+            AstKind::FormalParameter(it) if it.initializer.is_none() => {
+                if let BindingPattern::ObjectPattern(pattern) = &it.pattern
+                    && it.type_annotation.is_none()
+                    && let Some(value) = values.parameter_value(node.id(), it, 0)
+                {
+                    reads.pattern(pattern, &value, report);
+                }
+            }
             AstKind::SpreadElement(it) => {
                 let parent = script.semantic.nodes().parent_kind(node.id());
                 if matches!(parent, AstKind::ArrayExpression(_)) {
@@ -114,7 +130,7 @@ impl<'a> Reads<'_, '_, 'a> {
             return;
         }
         if value.kind == LiteralKind::Unknown {
-            self.envelope(&value, name, span, &parent, offset, report);
+            Self::envelope(&value, name, span, &parent, offset, report);
             return;
         }
         let Some(lacking) = lacking(&value, name) else { return };
@@ -133,7 +149,6 @@ impl<'a> Reads<'_, '_, 'a> {
 
     /// Warns about a part of the MCP result, of which a call returns only the data.
     fn envelope(
-        &self,
         value: &Literal,
         name: &str,
         span: oxc_span::Span,

@@ -2,6 +2,7 @@
 //!
 //! What a script may change later, or may know better after a test, is unknown.
 
+mod assigned;
 mod builtins;
 mod conditions;
 mod functions;
@@ -17,14 +18,15 @@ use oxc_ast::{
     AstKind,
     ast::{
         BindingPattern, CallExpression, ChainElement, Expression, ForStatementLeft,
-        FormalParameter, IdentifierReference, LogicalOperator, VariableDeclarator,
+        FormalParameter, IdentifierReference, LogicalOperator, ObjectPropertyKind, PropertyKind,
+        VariableDeclarator,
     },
 };
 use oxc_semantic::{NodeId, SymbolId};
 use oxc_span::GetSpan;
 
-pub(super) use self::conditions::path;
-use self::{conditions::Conditions, functions::Functions, usage::Usage};
+pub(super) use self::conditions::{Conditions, path};
+use self::{functions::Functions, usage::Usage};
 use super::{
     ParsedScript, annotations,
     calls::{Callee, is_free, named_part},
@@ -51,12 +53,16 @@ pub(super) struct Values<'s, 'a> {
 }
 
 impl<'s, 'a> Values<'s, 'a> {
-    pub(super) fn new(script: &'s ParsedScript<'s, 'a>, tools: &'s ToolTable) -> Self {
+    pub(super) fn new(
+        script: &'s ParsedScript<'s, 'a>,
+        tools: &'s ToolTable,
+        conditions: Conditions,
+    ) -> Self {
         Self {
             script,
             tools,
             known: RefCell::default(),
-            conditions: Conditions::of(script),
+            conditions,
             functions: Functions::of(script),
             steps: Cell::new(0),
         }
@@ -86,7 +92,10 @@ impl<'s, 'a> Values<'s, 'a> {
             let (object, name, _) = named_part(expression)?;
             let is_tools = matches!(object.get_inner_expression(), Expression::Identifier(it)
                 if it.name == super::calls::TOOLS && is_free(it, self.script));
-            return is_tools.then(|| name.to_owned());
+            if is_tools {
+                return Some(name.to_owned());
+            }
+            return self.method_name(object, name, depth);
         };
         if is_free(identifier, self.script) {
             return Some(identifier.name.to_string());
@@ -107,6 +116,31 @@ impl<'s, 'a> Values<'s, 'a> {
                     id.is_some_and(|id| id.symbol_id.get() == Some(symbol))
                 })?;
                 part.key.static_name().map(std::borrow::Cow::into_owned)
+            }
+            _ => None,
+        }
+    }
+
+    /// The name of the function that an object of the script has as a method.
+    fn method_name(&self, object: &Expression<'a>, name: &str, depth: usize) -> Option<String> {
+        let Expression::Identifier(object) = object.get_inner_expression() else { return None };
+        let symbol = self.symbol_of(object).filter(|_| depth < 8)?;
+        let declarator = self.constant(symbol).filter(|it| it.id.is_binding_identifier())?;
+        let init = declarator.init.as_ref()?.get_inner_expression();
+        let Expression::ObjectExpression(made) = init else { return None };
+        let mut found = None;
+        for property in &made.properties {
+            let ObjectPropertyKind::ObjectProperty(it) = property else { return None };
+            if it.key.static_name()? == name {
+                found = (it.kind == PropertyKind::Init && !it.method).then_some(&it.value);
+            }
+        }
+        match self.usage(symbol, 0) {
+            Usage::Changed(keys) if !keys.contains(name) => {
+                let value = found?.get_inner_expression();
+                // Other expressions may be functions of the script.
+                let is_named = matches!(value, Expression::Identifier(_));
+                is_named.then(|| self.function_name(value, depth + 1))?
             }
             _ => None,
         }
@@ -153,7 +187,15 @@ impl<'s, 'a> Values<'s, 'a> {
             }
             Expression::TSTypeAssertion(it) => annotations::read(&it.type_annotation, self.script),
             Expression::Identifier(identifier) if !is_free(identifier, self.script) => {
-                self.symbol(self.symbol_of(identifier)?, depth)
+                let symbol = self.symbol_of(identifier)?;
+                let is_mutated = self.script.semantic.scoping().symbol_is_mutated(symbol);
+                let last =
+                    if is_mutated { self.last_assigned(identifier, symbol, depth) } else { None };
+                match last {
+                    Some(last) if Usage::is_needed(&last) => self.usage(symbol, 0).applied(last),
+                    Some(last) => last,
+                    None => self.symbol(symbol, depth),
+                }
             }
             Expression::AwaitExpression(it) => awaited(self.read_at(&it.argument, depth + 1)),
             Expression::CallExpression(call) => self.call(call, depth),
@@ -192,6 +234,11 @@ impl<'s, 'a> Values<'s, 'a> {
     }
 
     fn member_value(&self, member: &oxc_ast::ast::MemberExpression<'a>, depth: usize) -> Literal {
+        if let Expression::ThisExpression(this) = member.object() {
+            let name = member.static_property_name();
+            let value = name.and_then(|name| self.field(this, name, depth));
+            return value.unwrap_or(Literal::unknown(NOWHERE));
+        }
         let object = self.read_at(member.object(), depth + 1);
         match (member, member.static_property_name()) {
             (oxc_ast::ast::MemberExpression::PrivateFieldExpression(_), _) => {
@@ -232,7 +279,12 @@ impl<'s, 'a> Values<'s, 'a> {
                 (&it.id, it.type_annotation.as_ref(), base)
             }
             AstKind::FormalParameter(it) => {
-                let base = self.parameter_value(declaration, it, depth);
+                let default =
+                    it.initializer.as_ref().filter(|_| it.pattern.is_binding_identifier());
+                let base = match default {
+                    Some(default) => self.default_value(default, depth),
+                    None => self.parameter_value(declaration, it, depth),
+                };
                 (&it.pattern, it.type_annotation.as_ref(), base)
             }
             _ => return None,
@@ -242,6 +294,9 @@ impl<'s, 'a> Values<'s, 'a> {
             return None;
         }
         if scoping.symbol_is_mutated(symbol) {
+            if annotated.is_none() {
+                return self.all_assigned(symbol, depth);
+            }
             // Of a type with alternatives, an assignment may have chosen one.
             return annotated
                 .filter(|it| it.kind.alternatives().is_none() && pattern.is_binding_identifier());
@@ -276,7 +331,7 @@ impl<'s, 'a> Values<'s, 'a> {
 
     /// The value of a parameter, if its function is called for each element of a list, or with what
     /// a promise has.
-    fn parameter_value(
+    pub(super) fn parameter_value(
         &self,
         declaration: NodeId,
         it: &FormalParameter<'a>,
@@ -437,7 +492,7 @@ pub(super) fn part(value: &Literal, name: &str) -> Literal {
 }
 
 /// Any element of a list.
-fn element(value: &Literal) -> Literal {
+pub(super) fn element(value: &Literal) -> Literal {
     match &value.kind {
         LiteralKind::ListOf(item) => (**item).clone(),
         // A character.

@@ -99,7 +99,7 @@ impl Solver<'_> {
         let Some(shared) = self.engine_state(known) else { return };
         let is_deep = path.matches('.').count() > 1 && !path.contains("prototype");
         let last = path.rsplit('.').next().unwrap_or(path);
-        let sets = is_deep && Self::is_method(last);
+        let sets = is_deep && Self::is_method(last) && !self.is_stateless(path);
         if sets || matches!(path, "random.seed" | "random.setstate") {
             for node in given {
                 self.copy(*node, shared);
@@ -159,7 +159,12 @@ impl Solver<'_> {
                     self.copy(list, result);
                 }
             }
-            _ if CHANGING_FUNCTIONS.contains(&path) => self.unknown(call, None),
+            _ if CHANGING_FUNCTIONS.contains(&path) => {
+                if let Some(changed) = given.first() {
+                    self.flow(*changed, Use::Change);
+                }
+                self.unknown(call, None);
+            }
             _ => return false,
         }
         true

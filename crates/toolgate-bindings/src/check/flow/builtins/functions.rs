@@ -27,7 +27,7 @@ impl Solver<'_> {
             }
             return;
         }
-        if Self::is_opaque_name(&path) {
+        if self.is_opaque_name(&path) {
             self.graph.is_lost = true;
             return;
         }
@@ -47,6 +47,9 @@ impl Solver<'_> {
         let first = given.first().copied();
         self.compare(&given);
         self.share_state(&state, &path, &given);
+        if self.call_library(call, &state, &path, &given) {
+            return;
+        }
         if self.call_effect(call, &state, &path, &given) {
             return;
         }
@@ -94,6 +97,7 @@ impl Solver<'_> {
             "setattr" => {
                 let value = given.get(2).copied().unwrap_or(result);
                 if let Some(object) = first {
+                    self.flow(object, Use::Change);
                     let key = self.key(&state, 1).unwrap_or(name::ANY);
                     self.flow(object, Use::Store(key, value));
                     if let (name::ANY, Some(key)) = (key, given.get(1)) {
@@ -240,6 +244,9 @@ impl Solver<'_> {
         } else {
             self.flow(*object, Use::LoadAny(state.result));
             self.flow(*object, Use::ClassOf(state.result));
+            if self.program.is_python {
+                self.flow(*object, Use::Inside { is_text: false });
+            }
             // It may be a method.
             self.hold(&given[..1], None, state.result);
         }

@@ -154,10 +154,12 @@ impl Solver<'_> {
                     self.deep(*node, result);
                     // `{0.name}` may be an attribute of a class.
                     if self.program.is_python && method == "format" {
+                        self.format_text(receiver, &given);
                         let class = self.loaded(*node, Use::ClassOf);
                         self.deep(class, result);
                     }
                 }
+                self.read_codecs(method, &given, result);
             }
             _ if SPLITTING_METHODS.contains(&method) => {
                 self.hold(&given, Some(receiver), result);
@@ -277,11 +279,12 @@ impl Solver<'_> {
             }
             "clear" | "close" | "task_done" | "release" => {}
             "create_task" | "gather" => {
+                self.keep_names(state, method);
                 for node in given {
                     self.copy(*node, result);
                 }
             }
-            _ => self.unknown(call, Some(receiver)),
+            _ => self.call_library_method(call, state, receiver, method, given),
         }
     }
 }

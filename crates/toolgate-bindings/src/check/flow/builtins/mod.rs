@@ -7,6 +7,7 @@ mod collections;
 mod effects;
 mod functions;
 mod iteration;
+mod library;
 mod making;
 mod methods;
 mod names;
@@ -32,9 +33,11 @@ fn is_in(list: &[&str], path: &str) -> bool {
 
 impl Solver<'_> {
     /// Whether the name stands for something that the analysis cannot follow.
-    pub(super) fn is_opaque_name(path: &str) -> bool {
+    pub(super) fn is_opaque_name(&self, path: &str) -> bool {
         let root = path.split('.').next().unwrap_or(path);
-        OPAQUE.contains(&path) || OPAQUE.contains(&root)
+        OPAQUE.contains(&path)
+            || OPAQUE.contains(&root)
+            || self.program.is_python && library::is_introspecting(path)
     }
 
     fn arguments(&mut self, state: &CallState) -> Vec<Node> {

@@ -89,7 +89,8 @@ pub(super) const HOLDING_FUNCTIONS: &[&str] = &[
     "deque", "collections.deque",
     "collections.OrderedDict", "OrderedDict", "namedtuple",
     "ArrayBuffer", "DataView", "Float64Array", "Uint16Array", "Uint32Array", "Int32Array",
-    "Float32Array", "WeakRef", "operator.*", "traceback.*",
+    "Float32Array", "WeakRef", "operator.*", "traceback.*", "dataclasses.asdict", "dataclasses.astuple",
+    "dataclasses.fields", "dataclasses.replace", "contextlib.nullcontext",
 ];
 
 /// Functions through which a script changes the engine or reaches things by other ways.
@@ -101,7 +102,7 @@ pub(super) const OPAQUE: &[&str] = &[
     "Object.getPrototypeOf", "builtins", "__main__", "sys.modules", "sys._getframe", "sys.settrace",
     "sys.setprofile", "gc", "inspect", "types", "contextlib.redirect_stdout",
     "contextlib.redirect_stderr", "logging.StreamHandler", "logging.Handler", "logging.handlers",
-    "logging.basicConfig", "atexit", "code", "codeop", "ctypes", "pickle", "marshal", "copyreg",
+    "atexit", "code", "codeop", "ctypes", "pickle", "marshal", "copyreg",
     "timeit", "pdb", "bdb", "runpy", "pkgutil", "zipimport", "pydoc", "doctest", "trace", "cProfile",
     "profile", "unittest", "typing.get_type_hints", "sys.argv", "sys.path", "sys.meta_path",
     "sys.path_hooks", "sys._current_frames", "sys.addaudithook", "sys.monitoring", "sys.last_value",

@@ -1,5 +1,7 @@
 //! Rewrites imports of the modules that exist.
 
+use std::fmt::Write as _;
+
 use oxc_ast::ast::{ImportDeclaration, ImportDeclarationSpecifier, ImportOrExportKind};
 
 use crate::check::typescript::names::loaded_module;
@@ -24,10 +26,10 @@ pub(super) fn constants(import: &ImportDeclaration<'_>) -> String {
     }
     let mut text = String::from(";");
     for name in whole {
-        text.push_str(&format!("const {name} = {module};"));
+        let _ = write!(text, "const {name} = {module};");
     }
     if !parts.is_empty() {
-        text.push_str(&format!("const {{ {} }} = {module};", parts.join(", ")));
+        let _ = write!(text, "const {{ {} }} = {module};", parts.join(", "));
     }
     text
 }

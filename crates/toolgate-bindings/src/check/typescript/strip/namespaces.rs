@@ -51,7 +51,9 @@ pub(super) fn rewrite(stripper: &mut Stripper<'_>, namespace: &TSNamespaceDeclar
     stripper.edits.replace(namespace.span.start, block.span.start + 1, head);
     walk::walk_ts_module_block(stripper, block);
     ends.reverse();
-    stripper.edits.replace(block.span.end - 1, block.span.end, ends.concat());
+    // The last statement may have ended with the block.
+    let end = format!(";{}", ends.concat());
+    stripper.edits.replace(block.span.end - 1, block.span.end, end);
 }
 
 /// Whether a namespace contains more than types.

@@ -14,6 +14,7 @@ use crate::check::{
     },
 };
 
+#[expect(clippy::unnecessary_wraps, reason = "it is returned where a value may be unknown")]
 fn some(kind: LiteralKind) -> Option<Literal> {
     Some(Literal::new(NOWHERE, kind))
 }
@@ -56,11 +57,10 @@ impl<'a> Values<'_, 'a> {
                     return value.origin.is_some().then_some(value);
                 }
                 ("JSON", "stringify") | ("String", _) => return some(TEXT),
-                ("Math", _) | ("Date", "now" | "UTC" | "parse") => return some(NUMBER),
                 ("Number", "isInteger" | "isFinite" | "isNaN" | "isSafeInteger") => {
                     return some(TRUTH);
                 }
-                ("Number", _) => return some(NUMBER),
+                ("Math" | "Number", _) | ("Date", "now" | "UTC" | "parse") => return some(NUMBER),
                 ("Array", "isArray") => return some(TRUTH),
                 ("Object", "keys") => return list_of(Literal::new(NOWHERE, TEXT)),
                 ("Object", "freeze" | "seal") => return Some(given()),
@@ -121,6 +121,12 @@ impl<'a> Values<'_, 'a> {
                 _ => None,
             },
             LiteralKind::Unknown => match method {
+                "getTime" | "valueOf" | "getFullYear" | "getMonth" | "getDate" | "getDay"
+                | "getHours" | "getMinutes" | "getSeconds" | "getMilliseconds"
+                    if self.is_date(object) =>
+                {
+                    some(NUMBER)
+                }
                 "toISOString" | "toFixed" | "toUpperCase" | "toLowerCase" => some(TEXT),
                 _ => None,
             },

@@ -25,6 +25,8 @@ pub(in crate::check::typescript) struct Conditions {
     of_kind: HashSet<Path>,
     /// What is tested for being there, or compared.
     of_value: HashSet<Path>,
+    /// What is compared with a value, so that it must be there.
+    compared: HashSet<Path>,
     /// Where nothing runs: after a `return`, or after a test that is always false.
     dead: Vec<Span>,
     /// What may fail without ending the script.
@@ -32,7 +34,7 @@ pub(in crate::check::typescript) struct Conditions {
 }
 
 impl Conditions {
-    pub(super) fn of(script: &ParsedScript<'_, '_>) -> Self {
+    pub(in crate::check::typescript) fn of(script: &ParsedScript<'_, '_>) -> Self {
         let mut conditions = Self::default();
         let constants = Literals::new(script);
         for node in script.semantic.nodes().iter() {
@@ -83,7 +85,7 @@ impl Conditions {
                     }
                 }
                 AstKind::SwitchStatement(it) => {
-                    conditions.of_value.extend(path(&it.discriminant, script));
+                    conditions.compared.extend(path(&it.discriminant, script));
                 }
                 AstKind::UnaryExpression(it) => match it.operator {
                     UnaryOperator::Typeof => conditions.of_kind.extend(path(&it.argument, script)),
@@ -94,8 +96,7 @@ impl Conditions {
                     BinaryOperator::In => conditions.of_kind.extend(path(&it.right, script)),
                     BinaryOperator::Instanceof => conditions.of_kind.extend(path(&it.left, script)),
                     operator if operator.is_equality() => {
-                        conditions.of_value.extend(path(&it.left, script));
-                        conditions.of_value.extend(path(&it.right, script));
+                        conditions.comparison(&it.left, &it.right, script);
                     }
                     _ => {}
                 },
@@ -140,7 +141,7 @@ impl Conditions {
         expression: &Expression<'_>,
         script: &ParsedScript<'_, '_>,
     ) -> Literal {
-        if self.of_kind.is_empty() && self.of_value.is_empty() {
+        if self.of_kind.is_empty() && self.of_value.is_empty() && self.compared.is_empty() {
             return literal;
         }
         let Some(path) = path(expression, script) else { return literal };
@@ -148,7 +149,9 @@ impl Conditions {
             return Literal::unknown(NOWHERE);
         }
         match literal.kind {
-            LiteralKind::Each(all) if self.of_value.contains(&path) => {
+            LiteralKind::Each(all)
+                if self.of_value.contains(&path) || self.compared.contains(&path) =>
+            {
                 Literal::new(NOWHERE, LiteralKind::OneOf(all))
             }
             _ => literal,
@@ -184,6 +187,22 @@ impl Conditions {
         }
     }
 
+    /// Notes what is compared. Only a comparison with nothing says that it may not be there.
+    fn comparison(
+        &mut self,
+        left: &Expression<'_>,
+        right: &Expression<'_>,
+        script: &ParsedScript<'_, '_>,
+    ) {
+        let is_presence = is_absent(left) || is_absent(right);
+        let paths = [left, right].into_iter().filter_map(|it| path(it, script));
+        if is_presence {
+            self.of_value.extend(paths);
+        } else {
+            self.compared.extend(paths);
+        }
+    }
+
     fn guard(&mut self, arguments: &[Argument<'_>], script: &ParsedScript<'_, '_>) {
         let given = arguments.iter().filter_map(|it| it.as_expression());
         self.of_kind.extend(given.filter_map(|it| path(it, script)));
@@ -205,6 +224,16 @@ impl Conditions {
         let rest = statements[end + 1..].iter();
         let rest = rest.filter(|it| !matches!(it, Statement::FunctionDeclaration(_)));
         self.dead.extend(rest.map(oxc_span::GetSpan::span));
+    }
+}
+
+/// Whether an expression is `null` or `undefined`.
+fn is_absent(expression: &Expression<'_>) -> bool {
+    match expression.get_inner_expression() {
+        Expression::NullLiteral(_) => true,
+        Expression::Identifier(name) => name.name == "undefined",
+        Expression::UnaryExpression(unary) => unary.operator == UnaryOperator::Void,
+        _ => false,
     }
 }
 

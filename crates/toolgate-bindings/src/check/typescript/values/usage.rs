@@ -118,7 +118,8 @@ impl<'a> Values<'_, 'a> {
             return Usage::Anything;
         }
         for reference in scoping.get_resolved_references(symbol) {
-            if !reference.is_value() {
+            // An assignment to the variable leaves the object as it is.
+            if !reference.is_value() || reference.is_write() && !reference.is_read() {
                 continue;
             }
             usage.merge(self.use_of(reference.node_id(), depth));
@@ -184,8 +185,9 @@ impl<'a> Values<'_, 'a> {
                     let is_safe = parts > 0 || self.keeps_arguments(call);
                     return if is_safe { nothing() } else { Usage::Anything };
                 }
-                AstKind::NewExpression(_) if parts == 0 => return Usage::Anything,
-                AstKind::AssignmentExpression(_) if parts == 0 => return Usage::Anything,
+                AstKind::NewExpression(_) | AstKind::AssignmentExpression(_) if parts == 0 => {
+                    return Usage::Anything;
+                }
                 AstKind::LogicalExpression(_) | AstKind::ConditionalExpression(_) if parts == 0 => {
                 }
                 AstKind::ObjectProperty(_)
