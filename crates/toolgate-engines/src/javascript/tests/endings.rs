@@ -166,3 +166,13 @@ fn a_lost_host_ends_the_script() {
         assert_eq!(failure.kind, FailureKind::Abandoned, "{source}");
     }
 }
+
+#[test]
+fn a_long_message_keeps_its_end_and_its_line() {
+    let failure = failure("const a = 1;\nthrow new Error('k l '.repeat(9000) + 'end')");
+    assert_eq!(failure.stack.first().map(|frame| frame.position.line), Some(2), "{failure:?}");
+    assert!(failure.message.starts_with("Error: k l "), "{failure:?}");
+    assert!(failure.message.ends_with("k l end"), "{failure:?}");
+    assert!(failure.message.contains(" characters left out …] "), "{failure:?}");
+    assert!(failure.message.len() < 8_100);
+}

@@ -119,6 +119,45 @@ fn an_error_shows_its_line_and_the_calls_made() {
 }
 
 #[test]
+fn a_long_message_hides_neither_the_line_nor_the_calls() {
+    let message = format!("Error: begin {}end", "k l ".repeat(1_500));
+    let frame =
+        StackFrame { function: String::new(), position: ScriptPosition { line: 2, column: 7 } };
+    let failure = ScriptFailure {
+        kind: FailureKind::Exception,
+        message: message.clone(),
+        stack: vec![frame; 8],
+        hint: Some("list the tickets first".to_owned()),
+    };
+    let mut failed = report(RunOutcome::Failed(failure), "so far\n");
+    failed.calls = vec![call("tickets_open", CallState::Completed)];
+    failed.calls.extend(vec![call("tickets_close", CallState::Failed("x y ".repeat(999))); 9]);
+    failed.calls.extend(vec![call("mail_send", CallState::InFlight); 9]);
+    let (outputs, me) = (OutputStore::default(), me());
+    let code = "const a = 1;\nawait tickets_close({id: 7});\n";
+    for tokens in [4_000, 1_000, 100] {
+        let shown = render(&failed, code, tokens, &Media::default(), outputs.of(&me));
+        let text = &shown.text;
+        let id = shown.output_id.unwrap();
+        for part in [
+            "so far",
+            "Error: begin k l",
+            " bytes left out: read_output(id: \"",
+            &id,
+            "l end\n  at line 2, column 7: await tickets_close({id: 7});\n",
+            "hint: list the tickets first\n",
+            "Calls completed: tickets_open.\n",
+            "Failed: tickets_close ×9.",
+            "In flight at the end, effect unknown: mail_send ×9.",
+        ] {
+            assert!(text.contains(part), "{part}\n{tokens}\n{text}");
+        }
+        let whole = outputs.of(&me).page(&id, 0, PageSize::Bytes(1 << 20)).unwrap();
+        assert_eq!(whole.text, message);
+    }
+}
+
+#[test]
 fn a_limit_says_which() {
     let mut stopped =
         report(RunOutcome::Stopped(LimitReached::Wall { limit: Duration::from_secs(30) }), "a\n");
