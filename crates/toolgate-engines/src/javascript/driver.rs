@@ -14,6 +14,7 @@ use super::{
     failure,
     host::{self, Host},
     json,
+    marks::MarkedSource,
 };
 use crate::engine::{EngineLimits, EngineOutcome, EngineScript, Function as Tool};
 
@@ -142,7 +143,9 @@ impl Driver<'_> {
         } else {
             ([open, &names.join(","), arrow].concat(), close)
         };
-        let source = [&before, PREFIX, script.source, SUFFIX, after].concat();
+        let marked = MarkedSource::of(script.source);
+        let source = [&before, PREFIX, &marked.text, SUFFIX, after].concat();
+        self.host.source.replace(marked);
         let mut options = EvalOptions::default();
         options.filename = Some(FILE.to_owned());
         let mut main: Function<'_> =

@@ -157,6 +157,13 @@ fn functions<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> Result<Object<'js>> {
               -> Result<Promise<'js>> { caller.call(&ctx, name, arguments, error, place) };
     object.set("call", Function::new(ctx.clone(), call)?)?;
 
+    let finder = Rc::clone(host);
+    let position = move |line: u32, column: u32| {
+        let (line, column) = finder.source.borrow().original(line, column);
+        format!("{line}:{column}")
+    };
+    object.set("position", Function::new(ctx.clone(), position)?)?;
+
     let ender = Rc::clone(host);
     let end = move |code: f64| ender.exit(code);
     object.set("exit", Function::new(ctx.clone(), end)?)?;
