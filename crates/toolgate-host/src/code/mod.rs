@@ -247,10 +247,15 @@ impl CodeMode {
     fn journal(&self, retention: Retention) -> Option<Result<Arc<Journal>, JournalUnavailable>> {
         let journal = self.journal.clone()?;
         let run = self.runs.fetch_add(1, Ordering::Relaxed);
-        if let (Ok(journal), 0) = (&journal, run % PRUNED_EVERY) {
+        if let Ok(journal) = &journal {
             let journal = Arc::clone(journal);
+            let is_due = run.is_multiple_of(PRUNED_EVERY);
             // Nobody waits for it, and the next time removes what is left.
-            tokio::task::spawn_blocking(move || journal.prune(retention));
+            tokio::task::spawn_blocking(move || {
+                if is_due || journal.is_beyond(retention).unwrap_or_default() {
+                    let _ = journal.prune(retention);
+                }
+            });
         }
         Some(journal)
     }
