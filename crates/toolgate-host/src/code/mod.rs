@@ -392,6 +392,9 @@ impl ToolSession {
             for call in in_flight.filter(|call| journal.is_unsent(call.id)) {
                 call.state = CallState::Refused("the run ended before it was sent".to_owned());
             }
+            if !matches!(report.outcome, RunOutcome::Value(_)) {
+                journal.add_earlier(&mut report.calls);
+            }
             if let Some(problem) = journal.broken() {
                 report.outcome = RunOutcome::Crashed(problem);
             }
