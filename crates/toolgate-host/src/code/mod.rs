@@ -294,7 +294,7 @@ impl ToolSession {
             }
             Some(Err(error)) => {
                 let report = no_report(RunOutcome::Crashed(error.to_string()));
-                return Some(self.finish_run(report, code, &Media::default(), None, Vec::new()));
+                return Some(self.finish_run(report, code, &Media::default(), None, Vec::new(), 0));
             }
         };
         let options = CallOptions { cancel: stop, ..options };
@@ -403,7 +403,9 @@ impl ToolSession {
             // Other runs may resume, and their grants with them.
             self.host().broker().end_run(&run);
         }
-        let run = self.finish_run(report, &code, &media, journal.as_deref(), tools.waiting());
+        let journal = journal.as_deref();
+        let run =
+            self.finish_run(report, &code, &media, journal, tools.waiting(), tools.replaced());
         spans::end_run(span, &run);
         let (is_error, duration) = (run.is_error, run.report.wall);
         let ended = || HostEvent::RunEnded { run: run_id, session: session_id, is_error, duration };
@@ -419,6 +421,7 @@ impl ToolSession {
         media: &Media,
         journal: Option<&RunJournal>,
         waiting: Vec<WaitingCall>,
+        replaced: u64,
     ) -> CodeRun {
         let mode = self.host().code();
         let outputs = mode.outputs(self.context());
@@ -434,6 +437,7 @@ impl ToolSession {
             value_text,
             output_id,
         } = rendered;
+        report::add_replaced(&mut text, replaced);
         let unknown = journal.map(RunJournal::unknown).unwrap_or_default();
         // A run whose journal is incomplete cannot resume.
         let is_kept = journal.is_some_and(|journal| journal.broken().is_none());

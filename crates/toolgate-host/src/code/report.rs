@@ -4,13 +4,13 @@ use std::fmt::Write;
 
 use serde_json::Value;
 use toolgate_sandbox::{
-    CallRecord, CallState, CapturedOutput, CheckFinding, LimitReached, NOT_RETURNED, RunOutcome,
-    RunReport, ScriptFailure,
+    CallRecord, CallState, CapturedOutput, CheckFinding, LimitReached, RunOutcome, RunReport,
+    ScriptFailure,
 };
 
 use super::{
     budget,
-    cut::{cut_texts, text_block},
+    cut::{cut_texts, replaced_note, text_block},
     journal::UnknownCall,
     media::Media,
     outputs::SessionOutputs,
@@ -181,11 +181,9 @@ impl Closing {
         let details = |detail| {
             let failure = failure_of(&report.outcome);
             let mut text = failure.map(|it| position(it, code, detail)).unwrap_or_default();
-            // After an error nobody misses the value.
-            let matters = |warning: &&CheckFinding| {
-                matches!(report.outcome, RunOutcome::Value(_)) || warning.message != NOT_RETURNED
-            };
-            for warning in report.warnings.iter().filter(matters).take(WARNINGS) {
+            // After an error the error is what matters, and its hint says what a warning would say.
+            let is_done = matches!(report.outcome, RunOutcome::Value(_));
+            for warning in report.warnings.iter().filter(|_| is_done).take(WARNINGS) {
                 let _ = write!(text, "\n{}", safe(&warning.to_string()));
             }
             let calls = calls_in(report, detail);
@@ -453,6 +451,13 @@ pub(super) fn is_resumable(report: &RunReport) -> bool {
         RunOutcome::Value(_) | RunOutcome::Rejected(_) => false,
         RunOutcome::Suspended | RunOutcome::Diverged(_) => true,
         _ => report.calls.iter().any(|call| !matches!(call.state, CallState::Refused(_))),
+    }
+}
+
+/// Says that results contain replaced characters.
+pub(super) fn add_replaced(text: &mut String, count: u64) {
+    if count > 0 {
+        let _ = write!(text, "{}{}", line_break(text), replaced_note(count));
     }
 }
 

@@ -264,20 +264,39 @@ fn everything_that_is_text_shares_one_budget() {
 }
 
 #[test]
-fn a_value_that_is_not_returned_is_no_matter_after_an_error() {
-    let warning = || CheckFinding {
+fn warnings_are_no_matter_after_an_error() {
+    let warning = |message: &str| CheckFinding {
         line: 1,
         column: 1,
         source_line: "x".to_owned(),
         caret: 0,
-        message: NOT_RETURNED.to_owned(),
+        message: message.to_owned(),
         hint: None,
         severity: CheckSeverity::Warning,
     };
-    let mut fine = report(RunOutcome::Value(None), "");
-    fine.warnings = vec![warning()];
-    assert!(text(&fine).contains(NOT_RETURNED));
-    let mut failed = report(RunOutcome::Cancelled, "");
-    failed.warnings = vec![warning()];
-    assert!(!text(&failed).contains(NOT_RETURNED), "{}", text(&failed));
+    for message in [toolgate_sandbox::NOT_RETURNED, "it may have no `structuredContent`"] {
+        let mut fine = report(RunOutcome::Value(None), "");
+        fine.warnings = vec![warning(message)];
+        assert!(text(&fine).contains(message));
+        let failure = ScriptFailure {
+            kind: FailureKind::Exception,
+            message: "TypeError: it is no list".to_owned(),
+            stack: Vec::new(),
+            hint: None,
+        };
+        for outcome in [RunOutcome::Cancelled, RunOutcome::Failed(failure)] {
+            let mut failed = report(outcome, "");
+            failed.warnings = vec![warning(message)];
+            assert!(!text(&failed).contains(message), "{}", text(&failed));
+        }
+    }
+}
+
+#[test]
+fn replaced_characters_are_noted() {
+    let mut shown = text(&report(returned(&json!("a\u{fffd}b")), ""));
+    add_replaced(&mut shown, 0);
+    assert_eq!(shown, "a\u{fffd}b");
+    add_replaced(&mut shown, 1);
+    assert_eq!(shown, "a\u{fffd}b\n[1 characters were not valid Unicode and are \u{fffd} here]");
 }
