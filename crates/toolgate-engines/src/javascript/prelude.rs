@@ -37,6 +37,7 @@ const EAGER: &[Chunk] = &[
     chunk!("time"),
     chunk!("shared"),
     chunk!("arrays"),
+    chunk!("weak"),
     chunk!("errors"),
     chunk!("json"),
     chunk!("calls"),

@@ -39,7 +39,7 @@
     return "error";
   };
 
-  /** Of something thrown: which sort it is, what it says, and its stack as text. */
+  /** Of something thrown: which sort it is, what it says, its stack as text, and who raised it. */
   const describe = (value) => {
     if (isError(value)) {
       let stack = "";
@@ -54,7 +54,7 @@
       } catch {
         // A getter of the script's own that throws: the rest is told without it.
       }
-      return [sort(value), short(told), slice(stack, 0, host.messageLimit)];
+      return [sort(value), short(told), slice(stack, 0, host.messageLimit), shared.isOfEngine(value) ? "engine" : ""];
     }
     let told;
     try {

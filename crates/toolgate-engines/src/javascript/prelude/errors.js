@@ -88,6 +88,8 @@
   shared.isInstance = isInstance;
   shared.header = header;
   shared.frames = frames;
+  /** Whether a function of the engine raised an error, such as `map`. */
+  shared.isOfEngine = (error) => exec(/^\s*at .*\(native\)/, String(nativeStack(error))) !== null;
   shared.text = text;
   shared.UnsupportedError = UnsupportedError;
 })

@@ -262,3 +262,21 @@ fn the_hint_is_about_the_result_of_that_line() {
     let failure = failure(source);
     assert_eq!(failure.hint.as_deref(), Some("the last result of `text` is null"), "{failure:?}");
 }
+
+#[test]
+fn what_is_not_a_function_is_named() {
+    for (source, message) in [
+        ("const r = {}; r.foo(1);", "r.foo is not a function"),
+        ("const r = { a: {} };\nconst q = r.a.foo(1, 2);", "r.a.foo is not a function"),
+        ("const f = 5; f();", "f is not a function"),
+        ("const r = {}; await r['x'](1)", "r['x'] is not a function"),
+        ("const r = {}; new r.X()", "r.X is not a function"),
+        ("const r = { a: {} };\nr.a\n  .b(1)", "b is not a function"),
+        ("const r = []; r.map((x) => x).nope()", "nope is not a function"),
+        // It is the argument that is no function.
+        ("[1].map(5)", "not a function"),
+        ("5()", "not a function"),
+    ] {
+        assert_eq!(failure(source).message, format!("TypeError: {message}"), "{source}");
+    }
+}
