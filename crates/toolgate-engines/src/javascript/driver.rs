@@ -14,6 +14,7 @@ use super::{
     failure,
     host::{self, Host},
     json,
+    marks::MarkedSource,
 };
 use crate::engine::{EngineLimits, EngineOutcome, EngineScript, Function as Tool};
 
@@ -142,7 +143,9 @@ impl Driver<'_> {
         } else {
             ([open, &names.join(","), arrow].concat(), close)
         };
-        let source = [&before, PREFIX, script.source, SUFFIX, after].concat();
+        let marked = MarkedSource::of(script.source);
+        let source = [&before, PREFIX, &marked.text, SUFFIX, after].concat();
+        self.host.source.replace(marked);
         let mut options = EvalOptions::default();
         options.filename = Some(FILE.to_owned());
         let mut main: Function<'_> =
@@ -290,11 +293,17 @@ fn ending_of(ctx: &Ctx<'_>, error: &Error) -> Ending {
     }
 }
 
-/// Whether a script reads globals by names that it computes.
+/// Whether a script reads globals by names that it computes, or calls them by names in quotes.
 fn computes_globals(source: &str) -> bool {
     source.match_indices("globalThis").any(|(at, name)| {
         let after = source[at + name.len()..].trim_start_matches("?.").trim_start();
-        after.strip_prefix('[').is_some_and(|key| !key.trim_start().starts_with(['"', '\'']))
+        let Some(key) = after.strip_prefix('[').map(str::trim_start) else { return false };
+        let Some(quote) = key.chars().next().filter(|first| ['"', '\''].contains(first)) else {
+            return true;
+        };
+        let rest = key[1..].split_once(quote).map(|(_, rest)| rest.trim_start());
+        let rest = rest.and_then(|rest| rest.strip_prefix(']')).unwrap_or_default();
+        rest.trim_start_matches("?.").trim_start().starts_with('(')
     })
 }
 

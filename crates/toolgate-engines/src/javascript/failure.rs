@@ -112,13 +112,16 @@ fn describe<'js>(
     let described: Vec<String> = prelude::describe(ctx, host)?.call((thrown,))?;
     let mut described = described.into_iter();
     let mut next = || described.next().unwrap_or_default();
-    let (sort, message, stack) = (next(), next(), next());
+    let (sort, message, stack, raiser) = (next(), next(), next(), next());
     let kind = match sort.as_str() {
         "stack" => FailureKind::Stack,
         "unsupported" => FailureKind::Unsupported,
         _ => FailureKind::Exception,
     };
     let mut failure = ScriptFailure { kind, message, stack: frames(&stack, script), hint: None };
+    if raiser.is_empty() {
+        name_callee(script, &mut failure);
+    }
     if kind == FailureKind::Exception {
         advise(&mut failure);
         if failure.hint.is_none() {
@@ -160,6 +163,42 @@ fn advise(failure: &mut ScriptFailure) {
     } else if message.starts_with("TypeError: cannot import ") {
         failure.kind = FailureKind::Unsupported;
     }
+}
+
+/// Says what is not a function, as far as the text at the position shows it.
+fn name_callee(script: &EngineScript<'_>, failure: &mut ScriptFailure) {
+    if failure.message != "TypeError: not a function" {
+        return;
+    }
+    let position = failure.stack.first().map(|frame| frame.position);
+    let callee = position.and_then(|position| {
+        let line = line_of(script.source, position.line)?;
+        let column = usize::try_from(position.column).ok()?.checked_sub(1)?;
+        called_at(line, line.char_indices().nth(column)?.0)
+    });
+    if let Some(callee) = callee {
+        failure.message = format!("TypeError: {callee} is not a function");
+    }
+}
+
+/// The name that is called at an offset of a line, with what is before its points: `a.b`.
+fn called_at(line: &str, at: usize) -> Option<&str> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+    let chain = |c: char| is_word(c) || c == '.' || c == '?';
+    let (before, after) = line.split_at_checked(at)?;
+    let start = before
+        .rfind(|c: char| !chain(c))
+        .map_or(0, |end| end + before[end..].chars().next().map_or(0, char::len_utf8));
+    // Behind a bracket there is more than a name.
+    let start = if before[start..].starts_with(['.', '?']) { at } else { start };
+    let mut length = after.find(|c: char| !chain(c)).unwrap_or(after.len());
+    if let Some(key) = after[length..].strip_prefix('[') {
+        length += key.find(']')? + 2;
+    }
+    let is_called = after[length..].trim_start().starts_with('(');
+    let name = line.get(start..at + length)?.trim_end_matches(['?', '.']);
+    let is_name = name.starts_with(|c: char| is_word(c) && !c.is_ascii_digit());
+    (is_called && is_name && name.len() <= LONGEST_NAME).then_some(name)
 }
 
 /// Improves a syntax error: its position is not a call, and some messages need an explanation.

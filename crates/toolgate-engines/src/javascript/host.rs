@@ -13,6 +13,7 @@ use scoped_tls_hkt::scoped_thread_local;
 
 use super::{
     json,
+    marks::MarkedSource,
     results::{self, LastResults},
     timers::Timers,
 };
@@ -39,6 +40,8 @@ pub(super) struct Host {
     pub(super) timers: RefCell<Timers<Persistent<Function<'static>>>>,
     rejections: RefCell<Rejections>,
     pub(super) results: RefCell<LastResults>,
+    /// The script as the engine reads it.
+    pub(super) source: RefCell<MarkedSource>,
     internals: RefCell<HashMap<String, Persistent<Function<'static>>>>,
     prelude: RefCell<Option<(Persistent<Object<'static>>, Persistent<Object<'static>>)>>,
     closed: Cell<bool>,

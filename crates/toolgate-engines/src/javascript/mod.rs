@@ -14,6 +14,7 @@ mod failure;
 mod globals;
 mod host;
 mod json;
+mod marks;
 mod prelude;
 mod results;
 #[cfg(test)]

@@ -37,6 +37,7 @@ const EAGER: &[Chunk] = &[
     chunk!("time"),
     chunk!("shared"),
     chunk!("arrays"),
+    chunk!("weak"),
     chunk!("errors"),
     chunk!("json"),
     chunk!("calls"),
@@ -156,6 +157,13 @@ fn functions<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> Result<Object<'js>> {
               place: Option<u32>|
               -> Result<Promise<'js>> { caller.call(&ctx, name, arguments, error, place) };
     object.set("call", Function::new(ctx.clone(), call)?)?;
+
+    let finder = Rc::clone(host);
+    let position = move |line: u32, column: u32| {
+        let (line, column) = finder.source.borrow().original(line, column);
+        format!("{line}:{column}")
+    };
+    object.set("position", Function::new(ctx.clone(), position)?)?;
 
     let ender = Rc::clone(host);
     let end = move |code: f64| ender.exit(code);

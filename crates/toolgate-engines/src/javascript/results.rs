@@ -96,7 +96,7 @@ pub(super) fn hint(
 
 /// Whether an error may come from a value that is not what the script expects.
 fn is_about_a_value(message: &str) -> bool {
-    let type_error = message.strip_prefix("TypeError: ").unwrap_or_default();
+    let type_error = message.strip_prefix("TypeError: ").unwrap_or_default().to_lowercase();
     type_error.starts_with("cannot read property")
         || type_error.contains("not a function")
         || type_error.contains("not iterable")

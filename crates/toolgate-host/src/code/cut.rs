@@ -87,11 +87,9 @@ pub(super) fn cut_result(
         }
     }
     let id = cut_texts(&mut blocks, tokens, "", outputs);
-    let replaced =
-        result.get("_meta").and_then(|noted| noted.get(REPLACED)).and_then(Value::as_u64);
-    if let Some(count) = replaced {
-        let note = format!("[{count} characters were not valid Unicode and are \u{fffd} here]");
-        blocks.push(text_block(&note));
+    let noted = result.get("_meta").and_then(|noted| noted.get(REPLACED));
+    if let Some(count) = noted.and_then(Value::as_u64) {
+        blocks.push(text_block(&replaced_note(count)));
     }
     match result.get_mut("content") {
         Some(content) => *content = Value::Array(blocks),
@@ -99,6 +97,16 @@ pub(super) fn cut_result(
         None => _ = result.insert("content".to_owned(), Value::Array(blocks)),
     }
     id
+}
+
+/// How many characters of a result were replaced, because they were not valid Unicode.
+pub(super) fn replaced_in(result: &Value) -> Option<u64> {
+    result.get("_meta")?.get(REPLACED)?.as_u64()
+}
+
+/// The note about replaced characters.
+pub(super) fn replaced_note(count: u64) -> String {
+    format!("[{count} characters were not valid Unicode and are \u{fffd} here]")
 }
 
 pub(super) fn text_block(text: &str) -> Value {

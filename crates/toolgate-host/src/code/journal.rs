@@ -1,13 +1,17 @@
 //! Writes what a run does to the journal, before it happens.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 use toolgate_broker::{CallJournal, CallJournalError, PriorRead, ResultOrigin};
-use toolgate_sandbox::{CallId, ProgramFlow, RunEvent};
+use toolgate_sandbox::{CallId, CallRecord, CallState, ProgramFlow, RunEvent};
 use toolgate_store::{
     CallDecision, CallEnd, Journal, JournalError, LostCall, NewCall, NewRun, RunState,
 };
@@ -84,6 +88,8 @@ struct CallUnderWay {
     lost: bool,
 }
 
+/// How much of the arguments of an earlier call is told.
+const EARLIER_CHARACTERS: usize = 500;
 /// The most that one run may write. It protects the disk; no honest run comes near it.
 const MAX_BYTES: u64 = 512 * 1024 * 1024;
 
@@ -114,6 +120,27 @@ impl RunJournal {
         self.before = in_journal(read);
         namespace.unwrap_or_default().clone_into(&mut self.namespace);
         self
+    }
+
+    /// Adds the calls of the earlier part that the script did not reach again. Their effects have
+    /// happened.
+    pub(super) fn add_earlier(&self, calls: &mut Vec<CallRecord>) {
+        let known: HashSet<CallId> = calls.iter().map(|call| call.id).collect();
+        let missing = self.past.iter().filter(|(id, past)| past.sent && !known.contains(id));
+        calls.extend(missing.map(|(id, past)| CallRecord {
+            id: *id,
+            name: past.name.clone(),
+            arguments: past.arguments.chars().take(EARLIER_CHARACTERS).collect(),
+            state: match &past.answer {
+                Some(Ok(_)) => CallState::Completed,
+                Some(Err(error)) => CallState::Failed(error.to_string()),
+                None => CallState::InFlight,
+            },
+            started: Duration::ZERO,
+            duration: Duration::ZERO,
+            result_bytes: 0,
+        }));
+        calls.sort_by_key(|call| call.id);
     }
 
     /// Continues the journal of a resumed run with these earlier calls.
@@ -413,6 +440,42 @@ mod tests {
         flow: None,
         origin: Some(""),
     };
+
+    #[test]
+    fn what_an_earlier_part_did_is_told_though_the_script_did_not_reach_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Arc::new(Store::new(folder.path().to_owned()).journal().unwrap());
+        let past = |name: &str, sent, answer| PastCallState {
+            name: name.to_owned(),
+            arguments: "{}".to_owned(),
+            sent,
+            unknown: false,
+            answer,
+            origin: None,
+        };
+        let failed = Err(ToolError("no".to_owned()));
+        let past = HashMap::from([
+            (0, past("a_done", true, Some(Ok("1".to_owned())))),
+            (1, past("b_failed", true, Some(failed))),
+            (2, past("c_open", true, None)),
+            (3, past("d_unsent", false, None)),
+        ]);
+        let resumed = recorder(&journal).resumes(past, Vec::new(), true);
+        let mut calls = Vec::new();
+        resumed.add_earlier(&mut calls);
+        let told: Vec<_> = calls.iter().map(|call| (&*call.name, &call.state)).collect();
+        assert_eq!(
+            told,
+            [
+                ("a_done", &CallState::Completed),
+                ("b_failed", &CallState::Failed("no".to_owned())),
+                ("c_open", &CallState::InFlight),
+            ]
+        );
+        // Not twice.
+        resumed.add_earlier(&mut calls);
+        assert_eq!(calls.len(), 3);
+    }
 
     #[test]
     fn a_call_is_recorded_before_it_is_sent_and_stays_recorded() {

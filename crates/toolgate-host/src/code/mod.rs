@@ -275,10 +275,15 @@ impl CodeMode {
     fn journal(&self, retention: Retention) -> Option<Result<Arc<Journal>, JournalUnavailable>> {
         let journal = self.journal.clone()?;
         let run = self.runs.fetch_add(1, Ordering::Relaxed);
-        if let (Ok(journal), 0) = (&journal, run % PRUNED_EVERY) {
+        if let Ok(journal) = &journal {
             let journal = Arc::clone(journal);
+            let is_due = run.is_multiple_of(PRUNED_EVERY);
             // Nobody waits for it, and the next time removes what is left.
-            tokio::task::spawn_blocking(move || journal.prune(retention));
+            tokio::task::spawn_blocking(move || {
+                if is_due || journal.is_beyond(retention).unwrap_or_default() {
+                    let _ = journal.prune(retention);
+                }
+            });
         }
         Some(journal)
     }
@@ -319,7 +324,7 @@ impl ToolSession {
             }
             Some(Err(error)) => {
                 let report = no_report(RunOutcome::Crashed(error.to_string()));
-                return Some(self.finish_run(report, code, &Media::default(), None, Vec::new()));
+                return Some(self.finish_run(report, code, &Media::default(), None, Vec::new(), 0));
             }
         };
         let options = CallOptions { cancel: stop, ..options };
@@ -420,6 +425,9 @@ impl ToolSession {
             for call in in_flight.filter(|call| journal.is_unsent(call.id)) {
                 call.state = CallState::Refused("the run ended before it was sent".to_owned());
             }
+            if !matches!(report.outcome, RunOutcome::Value(_)) {
+                journal.add_earlier(&mut report.calls);
+            }
             if let Some(problem) = journal.broken() {
                 report.outcome = RunOutcome::Crashed(problem);
             }
@@ -428,7 +436,9 @@ impl ToolSession {
             // Other runs may resume, and their grants with them.
             self.host().broker().end_run(&run);
         }
-        let run = self.finish_run(report, &code, &media, journal.as_deref(), tools.waiting());
+        let journal = journal.as_deref();
+        let run =
+            self.finish_run(report, &code, &media, journal, tools.waiting(), tools.replaced());
         spans::end_run(span, &run);
         let (is_error, duration) = (run.is_error, run.report.wall);
         let ended = || HostEvent::RunEnded { run: run_id, session: session_id, is_error, duration };
@@ -444,6 +454,7 @@ impl ToolSession {
         media: &Media,
         journal: Option<&RunJournal>,
         waiting: Vec<WaitingCall>,
+        replaced: u64,
     ) -> CodeRun {
         let mode = self.host().code();
         let outputs = mode.outputs(self.context());
@@ -459,6 +470,7 @@ impl ToolSession {
             value_text,
             output_id,
         } = rendered;
+        report::add_replaced(&mut text, replaced);
         let unknown = journal.map(RunJournal::unknown).unwrap_or_default();
         // A run whose journal is incomplete cannot resume.
         let is_kept = journal.is_some_and(|journal| journal.broken().is_none());

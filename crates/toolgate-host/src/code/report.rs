@@ -4,13 +4,13 @@ use std::fmt::Write;
 
 use serde_json::Value;
 use toolgate_sandbox::{
-    CallRecord, CallState, CapturedOutput, CheckFinding, LimitReached, NOT_RETURNED, RunOutcome,
-    RunReport, ScriptFailure,
+    CallRecord, CallState, CapturedOutput, CheckFinding, LimitReached, RunOutcome, RunReport,
+    ScriptFailure,
 };
 
 use super::{
     budget,
-    cut::{cut_texts, text_block},
+    cut::{cut_texts, replaced_note, text_block},
     journal::UnknownCall,
     media::Media,
     outputs::SessionOutputs,
@@ -38,6 +38,8 @@ pub(super) struct RenderedRun {
 
 /// The share of the budget for errors and the list of calls.
 const CLOSING_SHARE: usize = 4;
+/// The tokens that a message of an error has in any case.
+const LEAST_MESSAGE: usize = 100;
 const STACK_FRAMES: usize = 8;
 const FINDINGS: usize = 10;
 const WARNINGS: usize = 3;
@@ -47,6 +49,9 @@ const NAMES: usize = 12;
 const EACH: usize = 5;
 const ARGUMENT_CHARACTERS: usize = 120;
 const MESSAGE_CHARACTERS: usize = 160;
+/// The longest name of a tool. A script can compute longer ones.
+const NAME_CHARACTERS: usize = 64;
+const HINT_CHARACTERS: usize = 2_000;
 /// How many unknown calls are named.
 const NAMED: usize = 10;
 const SOURCE_CHARACTERS: usize = 160;
@@ -100,15 +105,16 @@ pub(super) fn render(
         );
     }
 
-    let closing = closing(report, code, body.is_empty() && content.is_empty());
-    let closing = budget::head(&closing, (tokens / CLOSING_SHARE).max(100)).to_owned();
-    let room = tokens.saturating_sub(toolgate_catalog::TokenCounter::shared().count(&closing));
+    let closing = Closing::of(report, code, body.is_empty() && content.is_empty());
+    let (closing, message_id) = closing.within(tokens / CLOSING_SHARE, outputs);
+    let cost = toolgate_catalog::TokenCounter::shared().count(&closing);
+    let room = tokens.saturating_sub(cost).max(tokens / 2);
     let ended = match report.outcome {
         RunOutcome::Value(_) => "the script ran to the end; ",
         _ => "",
     };
     content.insert(0, text_block(&body));
-    let output_id = cut_texts(&mut content, room, ended, outputs);
+    let output_id = cut_texts(&mut content, room, ended, outputs).or(message_id);
     if let Some(Value::String(text)) = content.remove(0).get_mut("text").map(Value::take) {
         body = text;
     }
@@ -154,14 +160,68 @@ fn text_resource(block: &Value) -> Option<Value> {
 }
 
 /// The end of the text: the error, and the calls that were made.
-fn closing(report: &RunReport, code: &str, silent: bool) -> String {
-    let mut text = match &report.outcome {
+struct Closing {
+    /// What happened. This part may be long, and can be shortened.
+    message: String,
+    /// Where it happened, and which calls were made.
+    details: String,
+    /// The same with one frame, and without the arguments of calls.
+    brief: String,
+}
+
+/// How much a report says about frames and calls.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Detail {
+    Full,
+    Brief,
+}
+
+impl Closing {
+    fn of(report: &RunReport, code: &str, silent: bool) -> Self {
+        let details = |detail| {
+            let failure = failure_of(&report.outcome);
+            let mut text = failure.map(|it| position(it, code, detail)).unwrap_or_default();
+            // After an error the error is what matters, and its hint says what a warning would say.
+            let is_done = matches!(report.outcome, RunOutcome::Value(_));
+            for warning in report.warnings.iter().filter(|_| is_done).take(WARNINGS) {
+                let _ = write!(text, "\n{}", safe(&warning.to_string()));
+            }
+            let calls = calls_in(report, detail);
+            if !calls.is_empty() {
+                let _ = write!(text, "\n{calls}");
+            }
+            text
+        };
+        Self {
+            message: message(report, silent),
+            details: details(Detail::Full),
+            brief: details(Detail::Brief),
+        }
+    }
+
+    /// The text within `tokens`. The message is what is shortened; returns the id of the whole.
+    fn within(self, tokens: usize, outputs: SessionOutputs<'_>) -> (String, Option<String>) {
+        let most = tokens.saturating_sub(LEAST_MESSAGE);
+        let details = if budget::fits(&self.details, most) { self.details } else { self.brief };
+        let cost = toolgate_catalog::TokenCounter::shared().count(&details);
+        let mut blocks = vec![text_block(&self.message)];
+        let room = tokens.saturating_sub(cost).max(LEAST_MESSAGE);
+        let id = cut_texts(&mut blocks, room, "", outputs);
+        let message = blocks.first().and_then(|block| block.get("text")?.as_str());
+        let text = format!("{}{details}", message.unwrap_or_default());
+        (text.trim_start_matches('\n').to_owned(), id)
+    }
+}
+
+/// What happened, without where.
+fn message(report: &RunReport, silent: bool) -> String {
+    match &report.outcome {
         RunOutcome::Value(_) if silent => {
             "The script ran to its end without output: print, or return a value.".to_owned()
         }
         RunOutcome::Value(_) => String::new(),
         RunOutcome::Rejected(findings) => rejected(findings),
-        RunOutcome::Failed(failure) => failed(failure, code),
+        RunOutcome::Failed(failure) => safe(&failure.message),
         // It is unknown whether the stack overflowed while the script was parsed or while it ran.
         RunOutcome::Stopped(LimitReached::Stack { failure: None, .. })
             if report.calls.is_empty() && report.output.total == 0 =>
@@ -170,28 +230,29 @@ fn closing(report: &RunReport, code: &str, silent: bool) -> String {
              codeMode.stackKb raises the limit."
                 .to_owned()
         }
-        RunOutcome::Stopped(stop) => stopped(stop, code),
+        RunOutcome::Stopped(stop) => {
+            let failure = failure_of(&report.outcome);
+            let what = failure.map(|failure| format!("\n{}", safe(&failure.message)));
+            format!("The run was ended: {stop}.{}", what.unwrap_or_default())
+        }
         RunOutcome::Cancelled => "The run was cancelled.".to_owned(),
         RunOutcome::Suspended => "The run waits for approval.".to_owned(),
         RunOutcome::Diverged(what) => format!("The script does not do what it did before: {what}."),
         RunOutcome::Crashed(what) => format!("The run was ended: {what}."),
-    };
-    // After an error nobody misses the value.
-    let matters = |warning: &&CheckFinding| {
-        matches!(report.outcome, RunOutcome::Value(_)) || warning.message != NOT_RETURNED
-    };
-    for warning in report.warnings.iter().filter(matters).take(WARNINGS) {
-        let separator = line_break(&text);
-        let _ = write!(text, "{separator}{}", safe(&warning.to_string()));
     }
-    let call_report = call_report(report);
-    if !call_report.is_empty() {
-        if !text.is_empty() {
-            text.push('\n');
+}
+
+/// The failure that says where the run ended.
+fn failure_of(outcome: &RunOutcome) -> Option<&ScriptFailure> {
+    match outcome {
+        RunOutcome::Failed(failure) | RunOutcome::Stopped(LimitReached::Stalled(failure)) => {
+            Some(failure)
         }
-        text.push_str(&call_report);
+        RunOutcome::Stopped(
+            LimitReached::Memory { failure, .. } | LimitReached::Stack { failure, .. },
+        ) => failure.as_ref(),
+        _ => None,
     }
-    text
 }
 
 fn rejected(findings: &[CheckFinding]) -> String {
@@ -205,9 +266,11 @@ fn rejected(findings: &[CheckFinding]) -> String {
     text
 }
 
-fn failed(failure: &ScriptFailure, code: &str) -> String {
-    let mut text = safe(&failure.message);
-    for frame in failure.stack.iter().take(STACK_FRAMES) {
+/// Where a script failed, and the hint.
+fn position(failure: &ScriptFailure, code: &str, detail: Detail) -> String {
+    let mut text = String::new();
+    let frames = if detail == Detail::Full { STACK_FRAMES } else { 1 };
+    for frame in failure.stack.iter().take(frames) {
         let _ = write!(text, "\n  at ");
         if !frame.function.is_empty() {
             let _ = write!(text, "{} ", safe(&frame.function));
@@ -225,22 +288,8 @@ fn failed(failure: &ScriptFailure, code: &str) -> String {
         }
     }
     if let Some(hint) = &failure.hint {
-        let _ = write!(text, "\nhint: {}", safe(hint));
-    }
-    text
-}
-
-fn stopped(stop: &LimitReached, code: &str) -> String {
-    let mut text = format!("The run was ended: {stop}.");
-    let failure = match stop {
-        LimitReached::Stalled(failure) => Some(failure),
-        LimitReached::Memory { failure, .. } | LimitReached::Stack { failure, .. } => {
-            failure.as_ref()
-        }
-        _ => None,
-    };
-    if let Some(failure) = failure {
-        let _ = write!(text, "\n{}", failed(failure, code));
+        let hint: String = hint.chars().take(HINT_CHARACTERS).collect();
+        let _ = write!(text, "\nhint: {}", safe(&hint));
     }
     text
 }
@@ -311,7 +360,7 @@ pub(super) fn safe(text: &str) -> String {
 
 /// One line for a successful run. After an error, one line for each state, so that the model knows
 /// what must not be done again.
-pub(super) fn call_report(report: &RunReport) -> String {
+fn calls_in(report: &RunReport, detail: Detail) -> String {
     let of = |wanted: fn(&CallState) -> bool| -> Vec<&CallRecord> {
         report.calls.iter().filter(|call| wanted(&call.state)).collect()
     };
@@ -328,7 +377,14 @@ pub(super) fn call_report(report: &RunReport) -> String {
         ("Waiting for approval", of(|state| matches!(state, CallState::Suspended))),
     ] {
         if !calls.is_empty() {
-            lines.push(each(what, &calls, &report.outcome));
+            // A successful script has handled it.
+            let is_short =
+                detail == Detail::Brief || matches!(report.outcome, RunOutcome::Value(_));
+            lines.push(if is_short {
+                format!("{what}: {}.", names(&calls))
+            } else {
+                each(what, &calls)
+            });
         }
     }
     if report.calls_left_out > 0 {
@@ -351,8 +407,8 @@ fn names(calls: &[&CallRecord]) -> String {
         }
     }
     let shown = counts.iter().take(NAMES).map(|(name, count)| match count {
-        1 => safe(name),
-        _ => format!("{} ×{count}", safe(name)),
+        1 => beginning(name, NAME_CHARACTERS),
+        _ => format!("{} ×{count}", beginning(name, NAME_CHARACTERS)),
     });
     let mut text = shown.collect::<Vec<_>>().join(", ");
     if counts.len() > NAMES {
@@ -361,15 +417,11 @@ fn names(calls: &[&CallRecord]) -> String {
     text
 }
 
-fn each(what: &str, calls: &[&CallRecord], outcome: &RunOutcome) -> String {
+fn each(what: &str, calls: &[&CallRecord]) -> String {
     let mut text = format!("{what}: {}.", names(calls));
-    // A successful script has handled it.
-    if matches!(outcome, RunOutcome::Value(_)) {
-        return text;
-    }
     for call in calls.iter().take(EACH) {
         let arguments = beginning(&call.arguments, ARGUMENT_CHARACTERS);
-        let _ = write!(text, "\n  {}({arguments})", safe(&call.name));
+        let _ = write!(text, "\n  {}({arguments})", beginning(&call.name, NAME_CHARACTERS));
         match &call.state {
             CallState::Failed(message)
             | CallState::Undelivered(message)
@@ -399,6 +451,13 @@ pub(super) fn is_resumable(report: &RunReport) -> bool {
         RunOutcome::Value(_) | RunOutcome::Rejected(_) => false,
         RunOutcome::Suspended | RunOutcome::Diverged(_) => true,
         _ => report.calls.iter().any(|call| !matches!(call.state, CallState::Refused(_))),
+    }
+}
+
+/// Says that results contain replaced characters.
+pub(super) fn add_replaced(text: &mut String, count: u64) {
+    if count > 0 {
+        let _ = write!(text, "{}{}", line_break(text), replaced_note(count));
     }
 }
 

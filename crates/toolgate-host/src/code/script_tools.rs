@@ -20,6 +20,7 @@ use toolgate_store::QuestionReference;
 use toolgate_upstream::{CallError, CallOptions, InputHandler, Progress};
 
 use super::{
+    cut,
     extract::{
         self, EXTRACT, ExtractBudget, ExtractCache, ExtractError, ExtractSettings, Extraction,
     },
@@ -62,6 +63,8 @@ pub(super) struct ScriptContext {
 struct ScriptToolsInner {
     context: ScriptContext,
     done: std::sync::atomic::AtomicU32,
+    /// How many characters of results were replaced, because they were not valid Unicode.
+    replaced: std::sync::atomic::AtomicU64,
     emitted: Mutex<Vec<Box<RawValue>>>,
     waiting: Mutex<Vec<WaitingCall>>,
     budget: ExtractBudget,
@@ -104,6 +107,7 @@ impl ScriptTools {
         let inner = ScriptToolsInner {
             context,
             done: std::sync::atomic::AtomicU32::new(0),
+            replaced: std::sync::atomic::AtomicU64::new(0),
             emitted: Mutex::default(),
             waiting: Mutex::default(),
             budget: ExtractBudget::default(),
@@ -116,6 +120,11 @@ impl ScriptTools {
         let mut waiting = self.inner.waiting.lock().clone();
         waiting.sort_by_key(|call| call.number);
         waiting
+    }
+
+    /// How many characters of results were replaced, because they were not valid Unicode.
+    pub(super) fn replaced(&self) -> u64 {
+        self.inner.replaced.load(std::sync::atomic::Ordering::Relaxed)
     }
 
     /// The content blocks that came as calls.
@@ -406,6 +415,8 @@ impl ScriptToolsInner {
     }
 
     fn value(&self, tool: Option<&Tool>, result: Value) -> Result<Box<RawValue>, ScriptCallError> {
+        let replaced = cut::replaced_in(&result).unwrap_or_default();
+        self.replaced.fetch_add(replaced, std::sync::atomic::Ordering::Relaxed);
         let declared = tool.and_then(|tool| self.context.shapes.declared(tool));
         let wrapping = declared.unwrap_or(Wrapping::None);
         let most = usize::try_from(self.context.result_bytes).unwrap_or(usize::MAX);

@@ -95,10 +95,14 @@ fn error_text(blocks: &[Value], structured: Option<&Value>) -> String {
         (true, Some(structured)) => structured.to_string(),
         (true, None) => "the tool failed without saying why".to_owned(),
     };
-    if text.chars().nth(ERROR_CHARACTERS).is_none() {
+    let count = text.chars().count();
+    let Some(left_out) = count.checked_sub(ERROR_CHARACTERS).filter(|more| *more > 0) else {
         return text;
-    }
-    text.chars().take(ERROR_CHARACTERS).chain(['…']).collect()
+    };
+    // The end often says what went wrong.
+    let head: String = text.chars().take(ERROR_CHARACTERS / 3 * 2).collect();
+    let tail: String = text.chars().skip(head.chars().count() + left_out).collect();
+    format!("{head} [… {left_out} characters left out …] {tail}")
 }
 
 #[cfg(test)]
@@ -162,8 +166,11 @@ mod tests {
         assert_eq!(value(failed), Err(ToolError("no such user".to_owned())));
         let silent = json!({"isError": true});
         assert_eq!(value(silent), Err(ToolError("the tool failed without saying why".to_owned())));
-        let long =
-            json!({"isError": true, "content": [{"type": "text", "text": "x".repeat(9_999)}]});
-        assert_eq!(value(long).unwrap_err().0.chars().count(), ERROR_CHARACTERS + 1);
+        let long = format!("begin{}end", "x".repeat(9_992));
+        let long = json!({"isError": true, "content": [{"type": "text", "text": long}]});
+        let told = value(long).unwrap_err().0;
+        assert!(told.starts_with("begin") && told.ends_with("end"), "{told}");
+        assert!(told.contains("x [… 6000 characters left out …] x"), "{told}");
+        assert!(told.chars().count() < ERROR_CHARACTERS + 50);
     }
 }

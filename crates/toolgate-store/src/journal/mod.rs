@@ -60,6 +60,8 @@ pub struct Journal {
     group: GroupSync,
     /// Ends of runs that could not be written yet.
     unwritten: Mutex<Vec<UnwrittenEnd>>,
+    /// Held while old runs are removed.
+    pruning: Mutex<()>,
 }
 
 /// How a run ended.
@@ -111,6 +113,7 @@ impl Journal {
             sent: SentLog::new(path.with_extension("sent")),
             group: GroupSync::default(),
             unwritten: Mutex::default(),
+            pruning: Mutex::default(),
         })
     }
 

@@ -34,10 +34,36 @@ const TABLES: [&str; 5] = [
     "DELETE FROM runs WHERE id = ?1",
 ];
 
+/// How many free pages are given back at once: a run that writes waits for no more than these.
+const PAGES_AT_ONCE: u64 = 256;
+/// Free space up to this stays in the file, for the next runs.
+const MAX_FREE_BYTES: u64 = 8 << 20;
+/// A file of an older version is rewritten only if that takes a moment.
+const MAX_REWRITTEN_BYTES: u64 = 16 << 20;
+
 impl Journal {
-    /// Removes runs beyond the limits, the oldest first. Returns how many. Active runs stay, and
-    /// waiting runs stay until they are too old.
+    /// Whether there are more runs or bytes than the limits allow. This is much less work than
+    /// [`Journal::prune`].
+    pub fn is_beyond(&self, retention: Retention) -> Result<bool, JournalError> {
+        self.with(|connection| {
+            let count = "SELECT count(*) FROM runs WHERE state NOT IN (?1, ?2)";
+            let stay = [RunState::Waiting.name(), RunState::Running.name()];
+            let runs: i64 = connection.prepare_cached(count)?.query_row(stay, |row| row.get(0))?;
+            Ok(runs > i64::from(retention.runs) || Space::of(connection)?.total() > retention.bytes)
+        })
+    }
+
+    /// Removes runs beyond the limits, the oldest first, and makes the file smaller. Returns how many
+    /// runs. Active runs stay, and waiting runs stay until they are too old. If another thread does it
+    /// at the moment, this one does nothing.
     pub fn prune(&self, retention: Retention) -> Result<usize, JournalError> {
+        let Some(_pruning) = self.pruning.try_lock() else { return Ok(0) };
+        let gone = self.remove(retention)?;
+        self.shrink(retention)?;
+        Ok(gone)
+    }
+
+    fn remove(&self, retention: Retention) -> Result<usize, JournalError> {
         self.lives.sweep();
         let oldest = now() - i64::from(retention.days) * 24 * 60 * 60 * 1000;
         let most = usize::try_from(retention.runs).unwrap_or(usize::MAX);
@@ -61,7 +87,7 @@ impl Journal {
             }
         }
         // Each in a transaction of its own, so that a run that writes meanwhile does not wait for all.
-        while self.with(|connection| used(connection))? > retention.bytes
+        while self.with(|connection| Space::of(connection))?.used() > retention.bytes
             && let Some(id) = over.pop()
         {
             self.with(|connection| forget(connection, &id))?;
@@ -73,6 +99,91 @@ impl Journal {
         let own = self.lives.own_if_any();
         self.sent.sweep(own.as_deref(), |life| self.lives.is_alive(life), unsigned(oldest.max(0)));
         Ok(gone.len())
+    }
+
+    /// Gives free pages back to the file system, in small steps.
+    fn shrink(&self, retention: Retention) -> Result<(), JournalError> {
+        let slack = MAX_FREE_BYTES.min(retention.bytes / 8);
+        let is_large = |space: Space| {
+            space.free > 0 && (space.free_bytes() > slack || space.total() > retention.bytes)
+        };
+        let mut space = self.with(|connection| Space::of(connection))?;
+        if !is_large(space) {
+            return Ok(());
+        }
+        let is_incremental = self.with(|connection| {
+            let mode: i64 = connection.pragma_query_value(None, "auto_vacuum", |row| row.get(0))?;
+            Ok(mode == 2)
+        })?;
+        if !is_incremental {
+            if space.used() <= MAX_REWRITTEN_BYTES {
+                self.with(|connection| {
+                    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+                    connection.execute_batch("VACUUM")
+                })?;
+            }
+            return self.checkpoint();
+        }
+        while is_large(space) {
+            let step = format!("PRAGMA incremental_vacuum({PAGES_AT_ONCE})");
+            self.with(|connection| {
+                let mut statement = connection.prepare_cached(&step)?;
+                let mut rows = statement.query([])?;
+                while rows.next()?.is_some() {}
+                Ok(())
+            })?;
+            let now = self.with(|connection| Space::of(connection))?;
+            if now.free >= space.free {
+                // Other processes write meanwhile. The next time goes on.
+                break;
+            }
+            space = now;
+        }
+        self.checkpoint()
+    }
+
+    /// Brings the log into the file, which then becomes smaller. It has a connection of its own, so
+    /// that runs can write meanwhile.
+    fn checkpoint(&self) -> Result<(), JournalError> {
+        let checkpoint = || {
+            let connection = Connection::open(&self.path)?;
+            connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
+        };
+        checkpoint().map_err(|source| JournalError::new(&self.path, source))
+    }
+}
+
+/// The pages of the file.
+#[derive(Clone, Copy)]
+struct Space {
+    pages: u64,
+    free: u64,
+    page_bytes: u64,
+}
+
+impl Space {
+    fn of(connection: &Connection) -> rusqlite::Result<Self> {
+        let number = |name| {
+            connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map(unsigned)
+        };
+        Ok(Self {
+            pages: number("page_count")?,
+            free: number("freelist_count")?,
+            page_bytes: number("page_size")?,
+        })
+    }
+
+    fn total(self) -> u64 {
+        self.pages.saturating_mul(self.page_bytes)
+    }
+
+    fn free_bytes(self) -> u64 {
+        self.free.saturating_mul(self.page_bytes)
+    }
+
+    /// Free space is reused first.
+    fn used(self) -> u64 {
+        self.total().saturating_sub(self.free_bytes())
     }
 }
 
@@ -113,12 +224,4 @@ fn forget(connection: &mut Connection, id: &str) -> rusqlite::Result<()> {
         transaction.prepare_cached(delete)?.execute([id])?;
     }
     transaction.commit()
-}
-
-/// The used bytes of the file. Free space is reused first.
-fn used(connection: &Connection) -> rusqlite::Result<u64> {
-    let number =
-        |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map(unsigned);
-    let pages = number("page_count")?.saturating_sub(number("freelist_count")?);
-    Ok(pages.saturating_mul(number("page_size")?))
 }

@@ -36,12 +36,16 @@ pub(crate) fn knows_audit(path: &Path) -> bool {
 }
 
 pub(super) fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
+    // Only a file without tables takes it, and an older file when it is rewritten: `retention`.
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     // A killed process loses nothing; a power failure could lose the last moments. What must not be lost
     // is synced by itself: `Journal::sync`.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     // The writer that fills the log waits for the disk, so it happens rarely, at 32 MB.
     connection.pragma_update(None, "wal_autocheckpoint", 8_000)?;
+    // A large result makes a large log, which would stay as large.
+    connection.pragma_update(None, "journal_size_limit", 4 << 20)?;
     let version = |connection: &Connection| {
         let version: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
         Ok::<_, rusqlite::Error>(usize::try_from(version).unwrap_or(usize::MAX))

@@ -314,3 +314,62 @@ fn what_says_that_a_call_was_sent_is_on_the_disk_before_it_is_sent() {
     journal.prune(Retention { runs: 0, ..Retention::default() }).unwrap();
     assert!(synced().contains(&own));
 }
+
+#[test]
+fn the_file_keeps_to_the_limits() {
+    let (folder, journal) = journal();
+    let size = || {
+        let files = std::fs::read_dir(folder.path().join("state")).unwrap();
+        files.map(|file| file.unwrap().metadata().unwrap().len()).sum::<u64>()
+    };
+    let retention = Retention { runs: 10, bytes: 4_000_000, ..Retention::default() };
+    assert!(!journal.is_beyond(retention).unwrap());
+    for number in 0..24_u64 {
+        let id = format!("r{number}");
+        journal.begin_run(&run(&id)).unwrap();
+        journal.call_made(&id, &call(0, "a_tool", "{}")).unwrap();
+        let result = format!("\"{number}{}\"", "x".repeat(1_500_000));
+        journal.call_ended(&id, 0, 1, CallEnd::Returned(&result)).unwrap();
+        journal.end_run(&id, RunState::Done, "", None).unwrap();
+        if number % 6 == 5 {
+            assert!(size() > 8_000_000, "{}", size());
+            assert!(journal.is_beyond(retention).unwrap());
+            assert!(journal.prune(retention).unwrap() >= 4);
+            assert!(!journal.is_beyond(retention).unwrap());
+            let file = folder.path().join("state").join("journal.db");
+            let file = std::fs::metadata(file).unwrap().len();
+            assert!(file <= retention.bytes, "{file}");
+        }
+    }
+    // The newest are there, and the log becomes small with the next entry.
+    assert!(journal.history("r23").unwrap().is_some());
+    assert!(journal.history("r10").unwrap().is_none());
+    journal.begin_run(&run("next")).unwrap();
+    assert!(size() <= retention.bytes + (5 << 20), "{}", size());
+    for number in 0..40 {
+        let id = format!("small{number}");
+        journal.begin_run(&run(&id)).unwrap();
+        journal.end_run(&id, RunState::Done, "", None).unwrap();
+    }
+    assert!(journal.is_beyond(retention).unwrap());
+    journal.prune(retention).unwrap();
+    assert!(!journal.is_beyond(retention).unwrap());
+}
+
+#[test]
+fn a_file_of_an_older_version_becomes_small_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    let old = Connection::open(&path).unwrap();
+    old.execute_batch("PRAGMA auto_vacuum = NONE; CREATE TABLE t (a); DROP TABLE t;").unwrap();
+    drop(old);
+    let journal = Journal::open(&path).unwrap();
+    journal.begin_run(&run("r1")).unwrap();
+    journal.call_made("r1", &call(0, "a_tool", "{}")).unwrap();
+    let result = format!("\"{}\"", "x".repeat(20_000_000));
+    journal.call_ended("r1", 0, 1, CallEnd::Returned(&result)).unwrap();
+    journal.end_run("r1", RunState::Done, "", None).unwrap();
+    journal.prune(Retention { runs: 0, ..Retention::default() }).unwrap();
+    let file = std::fs::metadata(&path).unwrap().len();
+    assert!(file < 1_000_000, "{file}");
+}

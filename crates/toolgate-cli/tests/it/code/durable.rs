@@ -62,7 +62,7 @@ async fn code_that_makes_other_calls_is_refused_and_changes_nothing() {
     let other = resume(&mut client, &id, Some("await kit_add({ a: 2, b: 2 }); return 1")).await;
     insta::assert_snapshot!(shown(&other), @r#"
     The script does not do what it did before: call 1 was kit_add({"a":1,"b":1}) and is now kit_add({"a":2,"b":2}).
-    No call was made.
+    Calls completed: kit_add.
     resume_run(run_id: "ID") takes code that makes the same calls first; run_code starts a new run.
     "#);
     // The code is still the first.

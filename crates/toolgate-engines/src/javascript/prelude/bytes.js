@@ -132,5 +132,52 @@
     }
   }
   const own = (bytes) => new Buffer(bytes.buffer, bytes.byteOffset, bytes.length);
+
+  // The numbers in a Buffer: `readUInt16BE(offset)`, `writeDoubleLE(value, offset)` and so on.
+  const numbers = (name, method, size, least, most) => {
+    const read = DataView.prototype[`get${method}`];
+    const write = DataView.prototype[`set${method}`];
+    const at = (buffer, offset) => {
+      if (typeof offset !== "number") throw new TypeError(`The "offset" must be a number, not ${typeof offset}`);
+      if (!(Number.isInteger(offset) && offset >= 0 && offset + size <= buffer.length)) {
+        throw new RangeError(`The "offset" ${offset} is out of range: ${size} bytes of ${buffer.length}`);
+      }
+      return new DataView(buffer.buffer, buffer.byteOffset, buffer.byteLength);
+    };
+    const checked = (value) => {
+      if (most === undefined) return value;
+      if (typeof value !== typeof most) throw new TypeError(`The "value" must be a ${typeof most}, not ${typeof value}`);
+      if (value < least || value > most) throw new RangeError(`The "value" ${value} is out of range: ${least} to ${most}`);
+      return value;
+    };
+    const orders = size === 1 ? [["", false]] : [["BE", false], ["LE", true]];
+    for (const [order, little] of orders) {
+      const methods = {
+        [`read${name}${order}`](offset = 0) {
+          return shared.apply(read, at(this, offset), [offset, little]);
+        },
+        [`write${name}${order}`](value, offset = 0) {
+          shared.apply(write, at(this, offset), [offset, checked(value), little]);
+          return offset + size;
+        },
+      };
+      for (const key of shared.keys(methods)) {
+        shared.hidden(Buffer.prototype, key, methods[key]);
+        // Node has both spellings.
+        const other = shared.replace(key, "UInt", "Uint");
+        if (other !== key) shared.hidden(Buffer.prototype, other, methods[key]);
+      }
+    }
+  };
+  numbers("UInt8", "Uint8", 1, 0, 0xff);
+  numbers("Int8", "Int8", 1, -0x80, 0x7f);
+  numbers("UInt16", "Uint16", 2, 0, 0xffff);
+  numbers("Int16", "Int16", 2, -0x8000, 0x7fff);
+  numbers("UInt32", "Uint32", 4, 0, 0xffffffff);
+  numbers("Int32", "Int32", 4, -0x80000000, 0x7fffffff);
+  numbers("BigUInt64", "BigUint64", 8, 0n, 0xffffffffffffffffn);
+  numbers("BigInt64", "BigInt64", 8, -0x8000000000000000n, 0x7fffffffffffffffn);
+  numbers("Float", "Float32", 4);
+  numbers("Double", "Float64", 8);
   return { Buffer };
 })

@@ -22,6 +22,15 @@
     return told;
   };
 
+  /** A long message without its middle: the end often says what went wrong. */
+  const short = (told) => {
+    const more = told.length - host.messageLimit;
+    if (more <= 0) return told;
+    const end = told.length - (host.messageLimit >> 2);
+    const start = end - more;
+    return wellFormed(`${slice(told, 0, start)} [… ${more} characters left out …] ${slice(told, end)}`);
+  };
+
   const sort = (error) => {
     if (isInstance(error, UnsupportedError)) return "unsupported";
     if (isInstance(error, RangeError) && error.message === "Maximum call stack size exceeded") {
@@ -30,19 +39,22 @@
     return "error";
   };
 
-  /** Of something thrown: which sort it is, what it says, and its stack as text. */
+  /** Of something thrown: which sort it is, what it says, its stack as text, and who raised it. */
   const describe = (value) => {
     if (isError(value)) {
       let stack = "";
-      let told = header(value);
+      const head = header(value);
+      let told = head;
       try {
         // A DOMException keeps its stack as the engine wrote it.
         stack = isInstance(value, DOMException) ? shared.frames(value.stack) : text(value.stack);
+        // A long message would take the place of the lines.
+        if (slice(stack, 0, head.length) === head) stack = slice(stack, head.length);
         told += causes(value, 3);
       } catch {
         // A getter of the script's own that throws: the rest is told without it.
       }
-      return [sort(value), slice(told, 0, host.messageLimit), slice(stack, 0, host.messageLimit)];
+      return [sort(value), short(told), slice(stack, 0, host.messageLimit), shared.isOfEngine(value) ? "engine" : ""];
     }
     let told;
     try {
@@ -50,7 +62,7 @@
     } catch {
       told = `a value of type ${typeof value}`;
     }
-    return ["thrown", slice(`Uncaught ${told}`, 0, host.messageLimit), ""];
+    return ["thrown", short(`Uncaught ${told}`), ""];
   };
   host.internal("describe", describe);
 })

@@ -46,7 +46,7 @@
       // The script is wrapped, which takes a line before it.
       const number = found[3] - 1;
       if (found[2] !== host.file || number < 1) continue;
-      const place = `${host.file}:${number}:${found[4]}`;
+      const place = `${host.file}:${host.position(number, +found[4])}`;
       const name = found[1];
       lines +=
         name === undefined || name === host.main ? `\n    at ${place}` : `\n    at ${name} (${place})`;
@@ -88,6 +88,8 @@
   shared.isInstance = isInstance;
   shared.header = header;
   shared.frames = frames;
+  /** Whether a function of the engine raised an error, such as `map`. */
+  shared.isOfEngine = (error) => exec(/^\s*at .*\(native\)/, String(nativeStack(error))) !== null;
   shared.text = text;
   shared.UnsupportedError = UnsupportedError;
 })

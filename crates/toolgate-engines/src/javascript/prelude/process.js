@@ -5,12 +5,26 @@
   const modules = shared.once("modules");
   const { Proxy, Number } = globalThis;
 
+  const later = globalThis.queueMicrotask;
+  const stream = (isError) => ({
+    isTTY: false,
+    write(text) {
+      host.write(isError, shared.wellFormed(String(text)));
+      return true;
+    },
+  });
+
   host.internal("makeProcess", (advice) => {
     const process = {
       __proto__: null,
       env: create(null),
       argv: [],
       exitCode: undefined,
+      stdout: stream(false),
+      stderr: stream(true),
+      nextTick(callback, ...inputs) {
+        later(() => shared.apply(callback, undefined, inputs));
+      },
       // What an `import` of a module of Node becomes.
       getBuiltinModule: (name) => modules()[replace(String(name), /^node:/, "")],
       exit(code) {

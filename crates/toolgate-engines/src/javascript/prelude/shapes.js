@@ -2,7 +2,7 @@
 (function (host, shared) {
   "use strict";
   const { isArray, keys, slice, stringify, join, push } = shared;
-  const limits = { depth: 3, names: 12, text: 600 };
+  const limits = { depth: 3, names: 12, text: 600, elements: 10, shapes: 3 };
 
   const typeOf = (value) => {
     if (value === null) return "null";
@@ -10,11 +10,23 @@
     return typeof value;
   };
 
+  /** The different shapes of the elements of a list, such as texts and pictures. */
+  const elements = (list, level) => {
+    const told = [];
+    for (let index = 0; index < list.length && index < limits.elements; index++) {
+      const next = shape(list[index], level);
+      let isNew = true;
+      for (let at = 0; at < told.length; at++) isNew &&= told[at] !== next;
+      if (isNew && told.length < limits.shapes) push(told, next);
+    }
+    return told.length === 1 ? told[0] : `(${join(told, " | ")})`;
+  };
+
   const shape = (value, level) => {
     if (typeof value !== "object" || value === null) return typeOf(value);
     if (isArray(value)) {
       if (value.length === 0) return "[] (empty)";
-      return level >= limits.depth ? "[…]" : `${shape(value[0], level + 1)}[] (${value.length})`;
+      return level >= limits.depth ? "[…]" : `${elements(value, level + 1)}[] (${value.length})`;
     }
     const names = keys(value);
     if (names.length === 0) return "{}";

@@ -295,3 +295,18 @@ fn a_failure_on_a_result_says_what_the_result_is() {
     let hint = failure_of(source, run_at(source, &["_0"], LIMITS, usize::MAX)).hint;
     assert_eq!(hint.as_deref(), Some("the last result of `echo` is { a: number }"));
 }
+
+#[test]
+fn a_hint_shows_every_kind_of_block() {
+    let blocks = r#"[{"type":"text","text":"a"},{"type":"image","data":"b","mimeType":"c"}]"#;
+    let failure = failure(&format!("const r = await text({{ value: '{blocks}' }});\nr.nope.x"));
+    let hint = failure.hint.expect("a hint");
+    assert!(hint.contains("({ type: string, text: string } | { type: string, data: string, mimeType: string })[] (2)"), "{hint}");
+}
+
+#[test]
+fn a_tool_that_does_not_exist_is_called_by_its_name_in_quotes_too() {
+    let failure = failure("await globalThis[\"zoo_nope\"]({})");
+    assert!(failure.message.starts_with("ToolError: no such tool"), "{failure:?}");
+    assert_eq!(value("return typeof globalThis['my_cache']"), r#""undefined""#);
+}

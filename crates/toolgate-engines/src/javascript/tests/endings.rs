@@ -147,7 +147,7 @@ fn a_script_may_end_itself() {
             message,
         ),
         ("process.cwd()", FailureKind::Unsupported, "process.cwd is not available here"),
-        ("process.stdout.write('x')", FailureKind::Unsupported, "`console.log` writes"),
+        ("process.cwd()", FailureKind::Unsupported, "`console.log` writes"),
     ]);
     assert_eq!(
         value("return [process.env.HOME ?? 'none', process.argv.length, typeof process]"),
@@ -165,4 +165,14 @@ fn a_lost_host_ends_the_script() {
         let failure = failure_of(source, run_with(source, LIMITS, 0));
         assert_eq!(failure.kind, FailureKind::Abandoned, "{source}");
     }
+}
+
+#[test]
+fn a_long_message_keeps_its_end_and_its_line() {
+    let failure = failure("const a = 1;\nthrow new Error('k l '.repeat(9000) + 'end')");
+    assert_eq!(failure.stack.first().map(|frame| frame.position.line), Some(2), "{failure:?}");
+    assert!(failure.message.starts_with("Error: k l "), "{failure:?}");
+    assert!(failure.message.ends_with("k l end"), "{failure:?}");
+    assert!(failure.message.contains(" characters left out …] "), "{failure:?}");
+    assert!(failure.message.len() < 8_100);
 }

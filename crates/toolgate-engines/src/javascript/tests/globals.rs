@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{assert_failures, assert_values, failure, value};
+use super::{assert_failures, assert_values, failure, run, value};
 use crate::{
     FailureKind,
     javascript::{ABSENT, Form, GLOBALS},
@@ -166,4 +166,33 @@ fn signals_and_events_work() {
             r#"["a"]"#,
         ),
     ]);
+}
+
+#[test]
+fn small_things_of_node_work() {
+    assert_values(&[
+        (
+            "const b = Buffer.alloc(8); b.writeUInt16BE(258, 0); b.writeInt32LE(-2, 2); b.writeUInt8(9, 6);
+             return [b.toString('hex'), b.readUInt16BE(), b.readUint16LE(0), b.readInt32LE(2), b.readUInt8(6)]",
+            r#"["0102feffffff0900",258,513,-2,9]"#,
+        ),
+        (
+            "const b = Buffer.alloc(16); b.writeDoubleBE(1.5); b.writeFloatLE(-0.25, 8);
+             return [b.readDoubleBE(), b.readFloatLE(8), b.subarray(8).readFloatLE(0), b.readBigUInt64BE(0) > 0n]",
+            "[1.5,-0.25,-0.25,true]",
+        ),
+        (
+            "const seen = []; for (const f of [() => Buffer.alloc(1).readUInt16LE(0), () => Buffer.alloc(1).writeUInt8(256)])
+               try { f() } catch (e) { seen.push(e.name) }
+             return seen",
+            r#"["RangeError","RangeError"]"#,
+        ),
+        ("return new WeakRef({ a: 1 }).deref()", r#"{"a":1}"#),
+        (
+            "const seen = []; process.nextTick((x) => seen.push(x), 1); seen.push(0); await null; return seen",
+            "[0,1]",
+        ),
+        ("if (process.stdout) return typeof process.stdout?.write", r#""function""#),
+    ]);
+    assert_eq!(run("process.stdout.write('a'); process.stdout.write('b\\n')").output, "ab\n");
 }

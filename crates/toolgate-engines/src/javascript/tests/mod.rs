@@ -9,6 +9,7 @@ mod hostile;
 mod language;
 mod locales;
 mod modules;
+mod positions;
 mod round_trip;
 mod world;
 

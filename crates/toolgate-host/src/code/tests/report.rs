@@ -119,6 +119,45 @@ fn an_error_shows_its_line_and_the_calls_made() {
 }
 
 #[test]
+fn a_long_message_hides_neither_the_line_nor_the_calls() {
+    let message = format!("Error: begin {}end", "k l ".repeat(1_500));
+    let frame =
+        StackFrame { function: String::new(), position: ScriptPosition { line: 2, column: 7 } };
+    let failure = ScriptFailure {
+        kind: FailureKind::Exception,
+        message: message.clone(),
+        stack: vec![frame; 8],
+        hint: Some("list the tickets first".to_owned()),
+    };
+    let mut failed = report(RunOutcome::Failed(failure), "so far\n");
+    failed.calls = vec![call("tickets_open", CallState::Completed)];
+    failed.calls.extend(vec![call("tickets_close", CallState::Failed("x y ".repeat(999))); 9]);
+    failed.calls.extend(vec![call("mail_send", CallState::InFlight); 9]);
+    let (outputs, me) = (OutputStore::default(), me());
+    let code = "const a = 1;\nawait tickets_close({id: 7});\n";
+    for tokens in [4_000, 1_000, 100] {
+        let shown = render(&failed, code, tokens, &Media::default(), outputs.of(&me));
+        let text = &shown.text;
+        let id = shown.output_id.unwrap();
+        for part in [
+            "so far",
+            "Error: begin k l",
+            " bytes left out: read_output(id: \"",
+            &id,
+            "l end\n  at line 2, column 7: await tickets_close({id: 7});\n",
+            "hint: list the tickets first\n",
+            "Calls completed: tickets_open.\n",
+            "Failed: tickets_close ×9.",
+            "In flight at the end, effect unknown: mail_send ×9.",
+        ] {
+            assert!(text.contains(part), "{part}\n{tokens}\n{text}");
+        }
+        let whole = outputs.of(&me).page(&id, 0, PageSize::Bytes(1 << 20)).unwrap();
+        assert_eq!(whole.text, message);
+    }
+}
+
+#[test]
 fn a_limit_says_which() {
     let mut stopped =
         report(RunOutcome::Stopped(LimitReached::Wall { limit: Duration::from_secs(30) }), "a\n");
@@ -228,20 +267,39 @@ fn everything_that_is_text_shares_one_budget() {
 }
 
 #[test]
-fn a_value_that_is_not_returned_is_no_matter_after_an_error() {
-    let warning = || CheckFinding {
+fn warnings_are_no_matter_after_an_error() {
+    let warning = |message: &str| CheckFinding {
         line: 1,
         column: 1,
         source_line: "x".to_owned(),
         caret: 0,
-        message: NOT_RETURNED.to_owned(),
+        message: message.to_owned(),
         hint: None,
         severity: CheckSeverity::Warning,
     };
-    let mut fine = report(RunOutcome::Value(None), "");
-    fine.warnings = vec![warning()];
-    assert!(text(&fine).contains(NOT_RETURNED));
-    let mut failed = report(RunOutcome::Cancelled, "");
-    failed.warnings = vec![warning()];
-    assert!(!text(&failed).contains(NOT_RETURNED), "{}", text(&failed));
+    for message in [toolgate_sandbox::NOT_RETURNED, "it may have no `structuredContent`"] {
+        let mut fine = report(RunOutcome::Value(None), "");
+        fine.warnings = vec![warning(message)];
+        assert!(text(&fine).contains(message));
+        let failure = ScriptFailure {
+            kind: FailureKind::Exception,
+            message: "TypeError: it is no list".to_owned(),
+            stack: Vec::new(),
+            hint: None,
+        };
+        for outcome in [RunOutcome::Cancelled, RunOutcome::Failed(failure)] {
+            let mut failed = report(outcome, "");
+            failed.warnings = vec![warning(message)];
+            assert!(!text(&failed).contains(message), "{}", text(&failed));
+        }
+    }
+}
+
+#[test]
+fn replaced_characters_are_noted() {
+    let mut shown = text(&report(returned(&json!("a\u{fffd}b")), ""));
+    add_replaced(&mut shown, 0);
+    assert_eq!(shown, "a\u{fffd}b");
+    add_replaced(&mut shown, 1);
+    assert_eq!(shown, "a\u{fffd}b\n[1 characters were not valid Unicode and are \u{fffd} here]");
 }

@@ -1,0 +1,262 @@
+//! Marks that tell the engine where statements begin.
+//!
+//! QuickJS notes positions only for some operations: reading a variable, a call, `throw`, and
+//! statements that are expressions. An error of any other operation, such as destructuring, has the
+//! last position that was noted, often that of another statement. So a script gets `0;` before each
+//! statement of another kind. QuickJS notes its position and makes no further code of it. No line
+//! break is added, and the positions in stacks are converted back.
+
+use oxc_allocator::Allocator;
+use oxc_ast::ast::{
+    DoWhileStatement, Expression, ForInStatement, ForOfStatement, ForStatement, IfStatement,
+    PropertyDefinition, Statement, SwitchCase, TryStatement, WhileStatement,
+};
+use oxc_ast_visit::{Visit, walk};
+use oxc_parser::{ParseOptions, Parser};
+use oxc_span::{GetSpan as _, SourceType};
+
+/// A statement without an effect.
+const STATEMENT: &str = "0;";
+/// An operation without an effect, before an expression. QuickJS notes the position of the second
+/// number.
+const EXPRESSION: &str = "0|0,";
+
+/// A script with marks.
+#[derive(Debug, Default)]
+pub(super) struct MarkedSource {
+    pub(super) text: String,
+    /// By position in the text.
+    inserts: Vec<Insert>,
+}
+
+/// Something that the script does not contain.
+#[derive(Debug)]
+struct Insert {
+    /// The line and the column in the text, both from 1, in bytes.
+    line: u32,
+    column: u32,
+    length: u32,
+    /// What it stands for, in the script.
+    meaning: (u32, u32),
+}
+
+impl MarkedSource {
+    /// The script with marks; unchanged if it does not parse, so that the engine says why.
+    pub(super) fn of(source: &str) -> Self {
+        let allocator = Allocator::default();
+        let options =
+            ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
+        let parsed =
+            Parser::new(&allocator, source, SourceType::mjs()).with_options(options).parse();
+        if parsed.panicked || !parsed.diagnostics.is_empty() {
+            return Self { text: source.to_owned(), inserts: Vec::new() };
+        }
+        let mut marks = Marks::default();
+        marks.visit_program(&parsed.program);
+        marks.applied(source)
+    }
+
+    /// The position in the script of a position in the text.
+    pub(super) fn original(&self, line: u32, column: u32) -> (u32, u32) {
+        let first = self.inserts.partition_point(|insert| insert.line < line);
+        let mut original = column;
+        for insert in self.inserts.iter().skip(first).take_while(|insert| insert.line == line) {
+            if column >= insert.column + insert.length {
+                original -= insert.length;
+            } else if column >= insert.column {
+                return insert.meaning;
+            } else {
+                break;
+            }
+        }
+        (line, original)
+    }
+}
+
+/// The marks of a script, by offset.
+#[derive(Default)]
+struct Marks {
+    found: Vec<Mark>,
+}
+
+struct Mark {
+    /// Where it is inserted.
+    at: u32,
+    text: &'static str,
+    /// The offset that it stands for.
+    meaning: u32,
+}
+
+impl Marks {
+    fn add(&mut self, at: u32, text: &'static str, meaning: u32) {
+        self.found.push(Mark { at, text, meaning });
+    }
+
+    /// A statement that may be in braces.
+    fn body(&mut self, body: &Statement<'_>) {
+        let is_noted = matches!(
+            body,
+            Statement::BlockStatement(_)
+                | Statement::EmptyStatement(_)
+                | Statement::ExpressionStatement(_)
+        );
+        if !is_noted {
+            let span = body.span();
+            self.add(span.start, "{0;", span.start);
+            self.add(span.end, "}", span.end);
+        }
+    }
+
+    /// At the end of a block, for what follows it.
+    fn after(&mut self, end: u32, meaning: u32) {
+        self.add(end.saturating_sub(1), ";0;", meaning);
+    }
+
+    /// Before an expression in which the engine may note no position.
+    fn expression(&mut self, expression: &Expression<'_>) {
+        let start = expression.span().start;
+        self.add(start, EXPRESSION, start);
+    }
+
+    fn applied(mut self, source: &str) -> MarkedSource {
+        // Stable: an inner statement that begins at the same offset is added later.
+        self.found.sort_by_key(|mark| mark.at);
+        let starts: Vec<usize> =
+            std::iter::once(0).chain(source.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        let position = |offset: usize| {
+            let line = starts.partition_point(|start| *start <= offset);
+            let start = starts.get(line.saturating_sub(1)).copied().unwrap_or_default();
+            (number(line), number(offset - start) + 1)
+        };
+        let mut text = String::with_capacity(source.len() + self.found.len() * 2);
+        let mut inserts: Vec<Insert> = Vec::with_capacity(self.found.len());
+        let (mut done, mut added) = (0, 0);
+        for mark in &self.found {
+            let (at, meaning) = (offset(mark.at), offset(mark.meaning));
+            text.push_str(source.get(done..at).unwrap_or_default());
+            text.push_str(mark.text);
+            done = at;
+            let (line, column) = position(at);
+            if inserts.last().is_none_or(|last| last.line != line) {
+                added = 0;
+            }
+            let length = number(mark.text.len());
+            inserts.push(Insert {
+                line,
+                column: column + added,
+                length,
+                meaning: position(meaning),
+            });
+            added += length;
+        }
+        text.push_str(source.get(done..).unwrap_or_default());
+        MarkedSource { text, inserts }
+    }
+}
+
+impl<'a> Visit<'a> for Marks {
+    fn visit_statements(&mut self, statements: &oxc_allocator::Vec<'a, Statement<'a>>) {
+        for statement in statements {
+            // The engine notes the position of an expression itself, and these do nothing.
+            let is_silent = !matches!(
+                statement,
+                Statement::ExpressionStatement(_)
+                    | Statement::FunctionDeclaration(_)
+                    | Statement::EmptyStatement(_)
+                    | Statement::BlockStatement(_)
+            );
+            if is_silent {
+                let start = statement.span().start;
+                self.add(start, STATEMENT, start);
+            }
+            self.visit_statement(statement);
+        }
+    }
+
+    fn visit_if_statement(&mut self, it: &IfStatement<'a>) {
+        self.visit_expression(&it.test);
+        self.body(&it.consequent);
+        self.visit_statement(&it.consequent);
+        if let Some(alternate) = &it.alternate {
+            self.body(alternate);
+            self.visit_statement(alternate);
+        }
+    }
+
+    fn visit_do_while_statement(&mut self, it: &DoWhileStatement<'a>) {
+        self.body(&it.body);
+        self.visit_statement(&it.body);
+        self.expression(&it.test);
+        self.visit_expression(&it.test);
+    }
+
+    fn visit_while_statement(&mut self, it: &WhileStatement<'a>) {
+        self.visit_expression(&it.test);
+        self.body(&it.body);
+        self.visit_statement(&it.body);
+    }
+
+    fn visit_for_statement(&mut self, it: &ForStatement<'a>) {
+        self.body(&it.body);
+        walk::walk_for_statement(self, it);
+    }
+
+    fn visit_for_in_statement(&mut self, it: &ForInStatement<'a>) {
+        self.body(&it.body);
+        walk::walk_for_in_statement(self, it);
+    }
+
+    fn visit_for_of_statement(&mut self, it: &ForOfStatement<'a>) {
+        self.body(&it.body);
+        walk::walk_for_of_statement(self, it);
+        // The next element is asked for after the body.
+        if let Statement::BlockStatement(block) = &it.body {
+            self.after(block.span.end, it.span.start);
+        }
+    }
+
+    fn visit_switch_case(&mut self, it: &SwitchCase<'a>) {
+        if let Some(test) = &it.test {
+            self.expression(test);
+        }
+        walk::walk_switch_case(self, it);
+    }
+
+    fn visit_try_statement(&mut self, it: &TryStatement<'a>) {
+        walk::walk_try_statement(self, it);
+        // The parameter of `catch` may be a pattern.
+        if let Some(handler) = &it.handler {
+            self.after(it.block.span.end, handler.span.start);
+        }
+    }
+
+    fn visit_property_definition(&mut self, it: &PropertyDefinition<'a>) {
+        if let Some(value) = it.value.as_ref().filter(|value| !is_named(value)) {
+            let span = value.span();
+            self.add(span.start, "(0|0,", span.start);
+            walk::walk_property_definition(self, it);
+            self.add(span.end, ")", span.end);
+        } else {
+            walk::walk_property_definition(self, it);
+        }
+    }
+}
+
+/// Whether a value gets its name from what it is assigned to.
+fn is_named(value: &Expression<'_>) -> bool {
+    matches!(
+        value,
+        Expression::FunctionExpression(_)
+            | Expression::ArrowFunctionExpression(_)
+            | Expression::ClassExpression(_)
+            | Expression::ParenthesizedExpression(_)
+    )
+}
+
+fn offset(offset: u32) -> usize {
+    usize::try_from(offset).unwrap_or(usize::MAX)
+}
+
+fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,282 @@
+//! An error has the line of the statement that raised it.
+
+use std::fmt::Write as _;
+
+use proptest::prelude::*;
+
+use super::{failure, run_at};
+use crate::{EngineOutcome, javascript::tests::LIMITS};
+
+/// Statements that raise, each in one line. `bad` is null.
+const RAISING: &[&str] = &[
+    "const { a } = bad;",
+    "const { a } = await bad;",
+    "const [a] = bad;",
+    "const [a, ...b] = 5;",
+    "let { b: { c } } = {};",
+    "var { v = this.a.b } = {};",
+    "[w] = bad;",
+    "({ w } = bad);",
+    "for (const q of 5) {}",
+    "for (const q of {}) {}",
+    "for (const [q] of [1]) {}",
+    "for (const { a: { b } } of [{}]) { w = b; }",
+    "for (const q of { [Symbol.iterator]: () => ({ next: () => 1 }) }) { w = q; }",
+    "for await (const q of 5) {}",
+    "for (const q in null.x) {}",
+    "for (let i = null.x; ;) {}",
+    "return this.a.b;",
+    "return null.x;",
+    "const v = null.x;",
+    "const v = 'abc'.foo.bar;",
+    "const v = [1, 2].foo.bar, u = 1;",
+    "const v = { ...w, x: null.y };",
+    "const v = `${null.x}`;",
+    "const v = new 5;",
+    "const v = 1n + 1;",
+    "const v = Symbol() + '';",
+    "if (null.x) {}",
+    "if (bad) {} else if (null.x) {}",
+    "if (bad === null) return this.a.b;",
+    "while (null.x) {}",
+    "do { w = 1; } while (null.x);",
+    "switch (null.x) {}",
+    "switch (1) { case 2: w = 1; case null.x: }",
+    "try { w = 1; throw 1; } catch ({ a: { b } }) {}",
+    "throw new Error('x');",
+    "null.f();",
+    "bad.x.y;",
+    "delete null.x;",
+    "await null.x;",
+    "w = null.x;",
+    "missing_name;",
+    "const v = missing_name;",
+    "JSON.parse('{');",
+    "class D extends 5 {}",
+    "class D { static x = null.y; }",
+    "class D { static { null.y; } }",
+    "new (class { y = null.z; })();",
+    "await (async ({ a }) => a)(bad);",
+    "[1].map(({ a: { b } }) => b);",
+    "[1].map(() => null.x);",
+    "label: for (const q of 5) { continue label; }",
+    "await fail({});",
+];
+
+/// What is around a statement.
+#[derive(Debug, Clone, Copy)]
+enum Around {
+    Finally,
+    Catch,
+    ForOf,
+    For,
+    DoWhile,
+    Switch,
+    Labelled,
+    Function,
+    Arrow,
+    Method,
+    Constructor,
+    Else,
+}
+
+const AROUND: &[Around] = &[
+    Around::Finally,
+    Around::Catch,
+    Around::ForOf,
+    Around::For,
+    Around::DoWhile,
+    Around::Switch,
+    Around::Labelled,
+    Around::Function,
+    Around::Arrow,
+    Around::Method,
+    Around::Constructor,
+    Around::Else,
+];
+
+impl Around {
+    /// The lines before and after. `n` makes names unique.
+    fn lines(self, n: usize) -> (String, String) {
+        let (before, after) = match self {
+            Self::Finally => {
+                ("try {".into(), "} finally {\n  w = 1;\n  const [z] = [1];\n}".into())
+            }
+            Self::Catch => {
+                ("try {".into(), "} catch (error) {\n  w = 2;\n  throw error;\n}".into())
+            }
+            Self::ForOf => (format!("for (const [x{n}] of [[1], [2]])\n{{"), "}".into()),
+            Self::For => (format!("for (let i{n} = 0; i{n} < 2; i{n}++) {{"), "}".into()),
+            Self::DoWhile => ("do {".into(), "}\nwhile (w > 99);".into()),
+            Self::Switch => ("switch (1) {\n  case 0: w = 3;\n  default: {".into(), "}}".into()),
+            Self::Labelled => (format!("l{n}: while (true) {{"), "}".into()),
+            Self::Function => {
+                (format!("async function f{n}() {{"), format!("}}\nw = 4;\nreturn await f{n}();"))
+            }
+            Self::Arrow => {
+                (format!("const f{n} = async ({{ a }}) => {{"), format!("}}\nawait f{n}({{}});"))
+            }
+            Self::Method => (
+                format!("class C{n} {{\n  y = 1;\n  static async m() {{"),
+                format!("}}}}\nawait C{n}.m();"),
+            ),
+            Self::Constructor => (
+                format!(
+                    "class C{n} {{\n  z = (w, 1);\n  constructor() {{ this.p = (async () => {{"
+                ),
+                format!("}})(); }}}}\nawait new C{n}().p;"),
+            ),
+            Self::Else => ("if (w > 99) return;\nelse {".into(), "}".into()),
+        };
+        (before, after)
+    }
+}
+
+/// Statements that raise nothing.
+const FILLING: &[&str] = &[
+    "console.log('first');",
+    "w = await echo({ i: 1 }) && 1;",
+    "{ const [k, l = 2] = [1]; w = k + l; }",
+    "for (const k of [1]) w += k;",
+    "if (w) w = 1; else w = 2;",
+    "try { null.x } catch (e) { w = 1 }",
+    "w = [1]\n  .map((k) => k + 1)\n  .length;",
+    "// a comment, and an é",
+    "",
+    "/* é */ var u = 1, { v: o = 1 } = {};",
+];
+
+#[derive(Debug, Clone)]
+struct Case {
+    raising: &'static str,
+    around: Vec<(Around, Vec<&'static str>)>,
+    filling: Vec<&'static str>,
+    after: Vec<&'static str>,
+}
+
+impl Case {
+    /// The script, and the line that raises.
+    fn script(&self) -> (String, usize) {
+        let mut text = "const bad = null; let w = 0;\n".to_owned();
+        let mut ends = Vec::new();
+        for (n, (around, filling)) in self.around.iter().enumerate() {
+            for line in filling {
+                let _ = writeln!(text, "{line}");
+            }
+            let (before, after) = around.lines(n);
+            let _ = writeln!(text, "{before}");
+            ends.push(after);
+        }
+        for line in &self.filling {
+            let _ = writeln!(text, "{line}");
+        }
+        let line = text.matches('\n').count() + 1;
+        let _ = writeln!(text, "  {}", self.raising);
+        for line in &self.after {
+            let _ = writeln!(text, "{line}");
+        }
+        for end in ends.iter().rev() {
+            let _ = writeln!(text, "{end}");
+        }
+        (text, line)
+    }
+}
+
+fn fillings() -> impl Strategy<Value = Vec<&'static str>> {
+    proptest::collection::vec(proptest::sample::select(FILLING), 0..3)
+}
+
+fn cases() -> impl Strategy<Value = Case> {
+    let around = (proptest::sample::select(AROUND), fillings());
+    let around = proptest::collection::vec(around, 0..4);
+    let raising = proptest::sample::select(RAISING);
+    (raising, around, fillings(), fillings()).prop_map(|(raising, around, filling, after)| Case {
+        raising,
+        around,
+        filling,
+        after,
+    })
+}
+
+fn assert_line(source: &str, line: usize) {
+    let failure = failure(source);
+    let found = failure.stack.first().map(|frame| frame.position);
+    let found = found.unwrap_or_else(|| panic!("no line\n{source}\n{failure:?}"));
+    assert_eq!(usize::try_from(found.line), Ok(line), "{source}\n{failure:?}");
+    assert!(found.column > 0, "{source}\n{failure:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_line_is_that_of_the_statement(case in cases()) {
+        let (source, line) = case.script();
+        assert_line(&source, line);
+    }
+}
+
+#[test]
+fn every_operation_has_its_line() {
+    for raising in RAISING {
+        for (filling, line) in [("", 1), ("console.log('first');\nlet n = 1, w;\n", 3)] {
+            let head = "let bad = null, w; ";
+            let source = match filling {
+                "" => format!("{head}{raising}"),
+                filling => format!("{filling}let bad = null; {raising}"),
+            };
+            assert_line(&source, line);
+        }
+    }
+}
+
+#[test]
+fn columns_are_those_of_the_script() {
+    for (source, line, column) in [
+        ("const { a } = null;", 1, 1),
+        ("const é = 1; const { a } = null;", 1, 14),
+        ("const a = 1; const b = 2; if (a) throw new Error('x')", 1, 44),
+        ("const a = 1; if (a) return missing;", 1, 28),
+        ("for (const q of [1]) {\n  const a = 1; const [b] = q;\n}", 2, 16),
+        ("let a = 1; let a = 2;", 1, 18),
+    ] {
+        let position = failure(source).stack.first().map(|frame| frame.position);
+        let position = position.map(|found| (found.line, found.column));
+        assert_eq!(position, Some((line, column)), "{source}");
+    }
+    let stack = "const a = 1; const f = () => { const { b } = null; };\ntry { f() } catch (e) { return e.stack }";
+    match run_at(stack, &[], LIMITS, usize::MAX).outcome {
+        EngineOutcome::Value(Some(stack)) => {
+            assert!(
+                stack.get().contains("at f (script.js:1:32)\\n    at script.js:2:7\""),
+                "{stack}"
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_hint_is_about_the_result_of_that_line() {
+    let source = "const r = await text({ value: 'null' });\nconst n = 1;\nconst { a } = r;";
+    let failure = failure(source);
+    assert_eq!(failure.hint.as_deref(), Some("the last result of `text` is null"), "{failure:?}");
+}
+
+#[test]
+fn what_is_not_a_function_is_named() {
+    for (source, message) in [
+        ("const r = {}; r.foo(1);", "r.foo is not a function"),
+        ("const r = { a: {} };\nconst q = r.a.foo(1, 2);", "r.a.foo is not a function"),
+        ("const f = 5; f();", "f is not a function"),
+        ("const r = {}; await r['x'](1)", "r['x'] is not a function"),
+        ("const r = {}; new r.X()", "r.X is not a function"),
+        ("const r = { a: {} };\nr.a\n  .b(1)", "b is not a function"),
+        ("const r = []; r.map((x) => x).nope()", "nope is not a function"),
+        // It is the argument that is no function.
+        ("[1].map(5)", "not a function"),
+        ("5()", "not a function"),
+    ] {
+        assert_eq!(failure(source).message, format!("TypeError: {message}"), "{source}");
+    }
+}
