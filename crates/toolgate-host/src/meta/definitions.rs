@@ -107,7 +107,7 @@ fn run_description(offer: &MetaToolOptions) -> String {
     };
     let extract = if offer.extract { EXTRACT_SENTENCE } else { "" };
     let hints = offer.languages.iter().filter_map(|(name, hint)| Some((name, hint.as_ref()?)));
-    let hints: String = hints.map(|(name, hint)| format!(" {name}: {hint}")).collect();
+    let hints = hints.map(|(name, hint)| format!(" {name}: {hint}")).collect::<Vec<_>>().concat();
     format!(
         "Run a script that calls tools; only what it prints and returns comes back. For several \
          calls, large results, loops. Every tool is an async function of its name. TypeScript: \
