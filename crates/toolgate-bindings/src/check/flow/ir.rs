@@ -38,6 +38,18 @@ impl AssignedRegions {
         assigned
     }
 }
+/// Attributes of Python that lead to the variables of running functions.
+#[rustfmt::skip]
+const FRAMES: &[&str] = &[
+    "ag_frame", "cr_frame", "f_back", "f_builtins", "f_globals", "f_locals", "get_coro", "get_stack",
+    "gi_frame", "print_stack", "tb_frame",
+];
+
+/// Whether an attribute of Python leads to the variables of running functions.
+pub(in crate::check) fn is_frame(attribute: &str) -> bool {
+    FRAMES.contains(&attribute)
+}
+
 /// A function, by its position in [`Program::functions`]. The first one is the script itself.
 pub(in crate::check) type FunctionId = u32;
 

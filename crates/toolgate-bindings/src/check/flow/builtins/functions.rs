@@ -5,7 +5,7 @@ use super::{
         Solver,
         calls::{ArgumentKind, CallState},
         graph::{CallId, Node, ObjectKind, Use, Value},
-        ir::{Name, name},
+        ir::{Name, is_frame, name},
     },
     MAX_UNKNOWN, is_in,
     names::{
@@ -238,8 +238,9 @@ impl Solver<'_> {
         if let Some(key) = self.key(state, 1) {
             // A way to the parts of the engine.
             let text = self.names.text(key);
-            self.graph.is_lost |=
-                text.starts_with("__") && !matches!(&*text, "__class__" | "__name__" | "__doc__");
+            self.graph.is_lost |= text.starts_with("__")
+                && !matches!(&*text, "__class__" | "__name__" | "__doc__")
+                || self.program.is_python && is_frame(&text);
             self.flow(*object, Use::Load(key, state.result));
         } else {
             self.flow(*object, Use::LoadAny(state.result));

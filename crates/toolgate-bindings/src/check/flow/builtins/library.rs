@@ -9,7 +9,7 @@ use super::{
         Solver,
         calls::{ArgumentKind, CallState},
         graph::{CallId, Node, ObjectId, ObjectKind, Use, Value},
-        ir::{Name, name},
+        ir::{Name, is_frame, name},
     },
     names::{ADDING_METHODS, OPAQUE, TAKING_METHODS},
 };
@@ -38,8 +38,8 @@ const STATELESS: &[&str] = &[
     "statistics.NormalDist.*", "string.*", "string.Template.*", "string.Formatter.*", "stringprep.*",
     "struct.*", "sys.byteorder", "sys.exc_info", "sys.exception", "sys.exit", "sys.float_info",
     "sys.float_info.*", "sys.getdefaultencoding", "sys.getsizeof", "sys.maxsize", "sys.maxunicode",
-    "sys.platform", "sys.stderr", "sys.stderr.flush", "sys.stderr.write", "sys.stdout",
-    "sys.stdout.flush", "sys.stdout.write", "sys.version", "sys.version_info", "sys.version_info.*",
+    "sys.platform", "sys.stderr", "sys.stderr.*", "sys.stdout",
+    "sys.stdout.*", "sys.version", "sys.version_info", "sys.version_info.*",
     "textwrap.*", "textwrap.TextWrapper.*", "time.*", "tomllib.*", "traceback.format_exc",
     "traceback.format_exception", "traceback.format_exception_only", "traceback.format_tb",
     "traceback.print_exc", "traceback.print_exception", "typing.*", "unicodedata.*",
@@ -94,6 +94,10 @@ const INTROSPECTING: &[&str] = &[
     "threading.settrace", "threading.setprofile", "threading.excepthook", "unittest", "doctest",
     "sys.breakpointhook", "code", "codeop", "pydoc", "timeit", "trace", "bdb", "pdb",
 ];
+
+/// Parts of the standard streams that read nothing.
+const WRITING: &[&str] =
+    &["*", "encoding", "flush", "isatty", "reconfigure", "write", "writelines"];
 
 /// Attributes of functions of the library that say how they were called.
 const COUNTING: &[&str] = &["cache_clear", "cache_info", "cache_parameters"];
@@ -178,7 +182,14 @@ fn has_part(list: &[&str], path: &str) -> bool {
 pub(super) fn is_introspecting(path: &str) -> bool {
     let mut parts = path.split('.');
     parts.next();
-    parts.any(|part| COUNTING.contains(&part) || part.starts_with('_') && !PUBLIC.contains(&part))
+    // What was printed may be read there.
+    let stream = path.strip_prefix("sys.stdout.").or(path.strip_prefix("sys.stderr."));
+    let is_written = |part: &str| part.split('.').all(|it| WRITING.contains(&it));
+    let is_read = stream.is_some_and(|part| !is_written(part));
+    is_read
+        || parts.any(|part| {
+            COUNTING.contains(&part) || part.starts_with('_') && !PUBLIC.contains(&part)
+        })
         || has_part(INTROSPECTING, path)
         || path.match_indices('.').any(|(at, _)| {
             let rest = path.get(at + 1..).unwrap_or_default();
@@ -338,7 +349,8 @@ impl Solver<'_> {
             return;
         }
         for at in 0..given.len() {
-            let is_plain = |text: &str| !text.split('.').any(|part| part.starts_with('_'));
+            let is_inner = |part: &str| part.starts_with('_') || is_frame(part);
+            let is_plain = |text: &str| !text.split('.').any(is_inner);
             match self.key(state, at) {
                 Some(key) => self.graph.is_lost |= !is_plain(&self.names.text(key)),
                 None if at == 0 => self.graph.is_lost = true,

@@ -8,7 +8,9 @@ use ruff_text_size::Ranged;
 
 use super::{ScopeKind, Translator};
 use crate::check::{
-    flow::ir::{Argument, Call, Clause, Comprehension, Entry, Expression, Item, Key, Target},
+    flow::ir::{
+        Argument, Call, Clause, Comprehension, Entry, Expression, Item, Key, Target, is_frame,
+    },
     python::bindings::Bindings,
 };
 
@@ -106,7 +108,8 @@ impl<'a> Translator<'a> {
             | Expr::Slice(_) => Expression::Literal,
             Expr::Attribute(attribute) => {
                 let name = attribute.attr.as_str();
-                self.program.is_opaque |= name.starts_with("__") && !HARMLESS.contains(&name);
+                self.program.is_opaque |=
+                    name.starts_with("__") && !HARMLESS.contains(&name) || is_frame(name);
                 let key = Key::Name(self.program.names.intern(name));
                 Expression::Member(Box::new(self.whole(&attribute.value)), key)
             }
