@@ -10,6 +10,15 @@
 //! | Chat Completions | [`ChatCompletions`] | [`ToolDiscovery::Stable`] |
 //! | Gemini `generateContent` | [`GeminiGenerate`] | [`ToolDiscovery::Stable`] |
 //!
+//! | term | meaning |
+//! |---|---|
+//! | conversation | the messages between a person, a model and its tools, in the agent |
+//! | turn | one question of a person in a conversation, with all requests and calls until the answer |
+//! | wire | the JSON of one API of models: Anthropic Messages, OpenAI Responses, Chat Completions, Gemini |
+//! | discovery | how a model finds tools over a wire: by the provider's search, by ours, by meta-tools, or by a list of all |
+//! | prefix | the part of the requests of a conversation that never changes, so that the provider can cache it |
+//! | compaction | the replacement of a conversation's messages by a summary |
+//!
 //! ```no_run
 //! use std::sync::Arc;
 //! use futures::StreamExt as _;
@@ -65,8 +74,8 @@ pub use event::{AgentEvent, EndReason, TurnEnd};
 pub use http::WireClient;
 pub use limits::{AgentLimit, AgentLimits, RetryPolicy};
 pub use provider::{
-    AnsweredCall, CallAnswer, CatalogueChange, CodeContainer, InvalidArguments, Provider,
-    ProviderReply, ReplyDecoder, ReplyDelta, ReplyStop, RequestParts, ToolOffer, WireCall,
+    AnsweredCall, CallAnswer, CatalogueChange, CodeContainer, Provider, ProviderReply,
+    ReplyDecoder, ReplyDelta, ReplyStop, RequestParts, ToolOffer, UnreadableArguments, WireCall,
     WireCallKind, WireEndpoint, WirePrefix, WireRequest,
 };
 pub use raw::WireMessage;

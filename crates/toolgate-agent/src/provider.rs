@@ -261,7 +261,7 @@ pub enum ReplyStop {
 /// Arguments of a call that are no JSON object, as the model sent them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Error)]
 #[error("the arguments are not a JSON object: {}", .0.chars().take(200).collect::<String>())]
-pub struct InvalidArguments(pub String);
+pub struct UnreadableArguments(pub String);
 
 /// A call that we must answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -271,7 +271,7 @@ pub struct WireCall {
     /// The name of the tool.
     pub name: String,
     /// The arguments, if they are a JSON object.
-    pub arguments: Result<Value, InvalidArguments>,
+    pub arguments: Result<Value, UnreadableArguments>,
     /// Who calls.
     pub caller: ToolCaller,
     /// What to do.

@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json, value::RawValue};
 
 use crate::{
     AgentCatalogue, AgentError, AgentTool, AnsweredCall, CallAnswer, CatalogueChange,
-    InvalidArguments, ModelSettings, Provider, ProviderError, ProviderReply, ReplyDecoder,
-    ReplyDelta, ReplyStop, RequestParts, TokenUse, ToolCaller, ToolDiscovery, ToolOffer,
-    ToolOutput, WireCall, WireCallKind, WireEndpoint, WireMessage, WirePrefix, WireRequest,
+    ModelSettings, Provider, ProviderError, ProviderReply, ReplyDecoder, ReplyDelta, ReplyStop,
+    RequestParts, TokenUse, ToolCaller, ToolDiscovery, ToolOffer, ToolOutput, UnreadableArguments,
+    WireCall, WireCallKind, WireEndpoint, WireMessage, WirePrefix, WireRequest,
     http::{refused, unreadable},
     raw::{RawObject, raw_array},
     wires::{self, tokens},
@@ -271,7 +271,7 @@ fn call(place: usize, call: &Value) -> WireCall {
         arguments: match &call["args"] {
             Value::Null => Ok(Value::Object(Map::new())),
             Value::Object(fields) => Ok(Value::Object(fields.clone())),
-            other => Err(InvalidArguments(other.to_string())),
+            other => Err(UnreadableArguments(other.to_string())),
         },
         caller: ToolCaller::Direct,
         kind: WireCallKind::Tool,

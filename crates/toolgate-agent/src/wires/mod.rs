@@ -12,8 +12,8 @@ pub use self::{
     responses::OpenAiResponses,
 };
 use crate::{
-    AgentCatalogue, AgentTool, InvalidArguments, ModelSettings, RequestParts, ToolDiscovery,
-    ToolOffer, WirePrefix,
+    AgentCatalogue, AgentTool, ModelSettings, RequestParts, ToolDiscovery, ToolOffer,
+    UnreadableArguments, WirePrefix,
     discovery::{CALL_TOOL, for_later_tools},
     raw::RawObject,
 };
@@ -79,12 +79,12 @@ const UNLOADED: &str =
     "The tools that this search has found were unloaded. Search again to use them.";
 
 /// The arguments of a call, which some wires send as a text.
-fn arguments(text: &str) -> Result<Value, InvalidArguments> {
+fn arguments(text: &str) -> Result<Value, UnreadableArguments> {
     // A tool without parameters is called with nothing by some models.
     let text = if text.trim().is_empty() { "{}" } else { text };
     match serde_json::from_str(text) {
         Ok(value @ Value::Object(_)) => Ok(value),
-        _ => Err(InvalidArguments(text.to_owned())),
+        _ => Err(UnreadableArguments(text.to_owned())),
     }
 }
 

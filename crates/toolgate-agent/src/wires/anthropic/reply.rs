@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use crate::{
-    CodeContainer, InvalidArguments, ProviderError, ProviderReply, ReplyDecoder, ReplyDelta,
-    ReplyStop, TokenUse, ToolCaller, WireCall, WireCallKind, WireMessage,
+    CodeContainer, ProviderError, ProviderReply, ReplyDecoder, ReplyDelta, ReplyStop, TokenUse,
+    ToolCaller, UnreadableArguments, WireCall, WireCallKind, WireMessage,
     http::{refused, unreadable},
     raw::{RawObject, merge, raw_array},
     wires::{arguments, tokens},
@@ -108,7 +108,7 @@ impl Decoder {
 
 impl Block {
     /// The id and the input of a call whose input is no JSON object.
-    fn broken_input(&self) -> Option<(String, InvalidArguments)> {
+    fn broken_input(&self) -> Option<(String, UnreadableArguments)> {
         let input = arguments(&self.input).err()?;
         let block: Value = serde_json::from_str(&self.raw).ok()?;
         Some((block["id"].as_str()?.to_owned(), input))
@@ -184,7 +184,7 @@ impl ReplyDecoder for Decoder {
     }
 
     fn finish(self: Box<Self>) -> Result<ProviderReply, ProviderError> {
-        let broken: Vec<(String, InvalidArguments)> =
+        let broken: Vec<(String, UnreadableArguments)> =
             self.blocks.values().filter_map(Block::broken_input).collect();
         let blocks: Vec<String> = self.blocks.into_values().map(Block::finish).collect();
         let mut reply = reply(&blocks, self.stop.as_deref(), &self.usage, &self.container);
@@ -297,7 +297,7 @@ fn call(block: &Value) -> WireCall {
         arguments: if input.is_object() {
             Ok(input.clone())
         } else {
-            Err(InvalidArguments(input.to_string()))
+            Err(UnreadableArguments(input.to_string()))
         },
         caller,
         echo: Value::Null,

@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 
 use crate::{
-    InvalidArguments, ProviderError, ProviderReply, ReplyDecoder, ReplyDelta, ReplyStop, TokenUse,
-    ToolCaller, WireCall, WireCallKind, WireMessage,
+    ProviderError, ProviderReply, ReplyDecoder, ReplyDelta, ReplyStop, TokenUse, ToolCaller,
+    UnreadableArguments, WireCall, WireCallKind, WireMessage,
     http::{refused, unreadable},
     raw::merge,
     wires::{arguments, tokens},
@@ -191,7 +191,7 @@ fn call(call: &Value) -> WireCall {
             Value::String(text) => arguments(text),
             Value::Null => Ok(Value::Object(Map::new())),
             Value::Object(_) => Ok(given.clone()),
-            other => Err(InvalidArguments(other.to_string())),
+            other => Err(UnreadableArguments(other.to_string())),
         },
         caller: ToolCaller::Direct,
         kind: WireCallKind::Tool,

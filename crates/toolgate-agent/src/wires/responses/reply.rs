@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use crate::{
-    InvalidArguments, ProviderError, ProviderReply, ReplyDecoder, ReplyDelta, ReplyStop, TokenUse,
-    ToolCaller, WireCall, WireCallKind, WireMessage,
+    ProviderError, ProviderReply, ReplyDecoder, ReplyDelta, ReplyStop, TokenUse, ToolCaller,
+    UnreadableArguments, WireCall, WireCallKind, WireMessage,
     discovery::SEARCH_TOOL,
     http::{refused, unreadable},
     wires::{arguments, tokens},
@@ -230,7 +230,7 @@ fn call(item: &Value) -> Option<WireCall> {
     let arguments = match given {
         Value::String(text) => arguments(text),
         Value::Object(_) => Ok(given.clone()),
-        other => Err(InvalidArguments(other.to_string())),
+        other => Err(UnreadableArguments(other.to_string())),
     };
     Some(WireCall {
         id: item["call_id"].as_str().map_or_else(|| text("id"), str::to_owned),
