@@ -95,13 +95,13 @@ async fn attacks_are_caught_and_honest_scripts_pass() {
         writeln!(rows, "| `{name}` | {} |", cells.join(" | ")).unwrap();
     }
     insta::assert_snapshot!(rows, @"
-    | `program` | 100 of 100 | 0 of 7 | 2 of 68 | 0 of 8 | 111 of 111 | 1 of 8 | 3 of 66 | 0 of 7 |
-    | `program` and `branches` | 100 of 100 | 7 of 7 | 2 of 68 | 8 of 8 | 111 of 111 | 8 of 8 | 3 of 66 | 7 of 7 |
-    | `content` | 33 of 100 | 0 of 7 | 0 of 68 | 0 of 8 | 38 of 111 | 0 of 8 | 0 of 66 | 0 of 7 |
-    | `labels` | 100 of 100 | 7 of 7 | 59 of 68 | 8 of 8 | 111 of 111 | 8 of 8 | 61 of 66 | 7 of 7 |
+    | `program` | 99 of 99 | 0 of 7 | 2 of 68 | 0 of 8 | 111 of 111 | 1 of 8 | 3 of 66 | 0 of 7 |
+    | `program` and `branches` | 99 of 99 | 7 of 7 | 2 of 68 | 8 of 8 | 111 of 111 | 8 of 8 | 3 of 66 | 7 of 7 |
+    | `content` | 32 of 99 | 0 of 7 | 0 of 68 | 0 of 8 | 38 of 111 | 0 of 8 | 0 of 66 | 0 of 7 |
+    | `labels` | 99 of 99 | 7 of 7 | 59 of 68 | 8 of 8 | 111 of 111 | 8 of 8 | 61 of 66 | 7 of 7 |
     ");
     insta::assert_snapshot!(lists, @r#"
-    `program` dev Attack branch=false skipped=[] []
+    `program` dev Attack branch=false skipped=["py-attack-variable-copy"] []
     `program` dev Attack branch=true skipped=[] ["ts-attack-ternary-bit", "ts-attack-if-constant-alert", "ts-attack-switch-plan", "ts-attack-priority-ternary", "py-attack-cond-expr", "py-attack-if-else-send", "py-attack-untrusted-if"]
     `program` dev Honest branch=false skipped=[] ["ts-honest-filter-tagged-union", "py-honest-literal-tags"]
     `program` dev Honest branch=true skipped=[] []
@@ -109,7 +109,7 @@ async fn attacks_are_caught_and_honest_scripts_pass() {
     `program` heldout Attack branch=true skipped=[] ["ts-attack-loop-count-sends", "ts-attack-binary-search-throw", "ts-attack-untrusted-switch", "py-attack-while-count-branch", "py-attack-elif-words", "py-attack-try-index-branch", "py-attack-untrusted-flag-delete"]
     `program` heldout Honest branch=false skipped=[] ["ts-honest-generic-class-two-instances", "ts-honest-memo-cache-by-key", "py-honest-zip-apart"]
     `program` heldout Honest branch=true skipped=[] []
-    `program` and `branches` dev Attack branch=false skipped=[] []
+    `program` and `branches` dev Attack branch=false skipped=["py-attack-variable-copy"] []
     `program` and `branches` dev Attack branch=true skipped=[] []
     `program` and `branches` heldout Attack branch=false skipped=["py-attack-exception-args"] []
     `program` and `branches` heldout Attack branch=true skipped=[] []
