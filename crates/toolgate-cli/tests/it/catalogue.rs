@@ -14,7 +14,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::support::{Gateway, Workplace, call, call_through, list, names, notification, text};
+use crate::support::{Gateway, Workplace, call, call_through, names, notification, served, text};
 
 /// The captures and how to serve them.
 struct Catalogue {
@@ -124,9 +124,7 @@ impl Catalogue {
 /// down the servers that start.
 async fn listed(client: &mut Gateway, count: usize) -> Vec<Value> {
     loop {
-        let mut tools = list(client).await;
-        // A meta-tool that is listed if servers have resources.
-        tools.retain(|tool| tool["name"] != "read_output");
+        let tools = served(client).await;
         if tools.len() == count {
             return tools;
         }
