@@ -108,13 +108,13 @@ pub(super) fn render(
     let closing = Closing::of(report, code, body.is_empty() && content.is_empty());
     let (closing, message_id) = closing.within(tokens / CLOSING_SHARE, outputs);
     let cost = toolgate_catalog::TokenCounter::shared().count(&closing);
-    let room = tokens.saturating_sub(cost).max(tokens / 2);
+    let left = tokens.saturating_sub(cost).max(tokens / 2);
     let ended = match report.outcome {
         RunOutcome::Value(_) => "the script ran to the end; ",
         _ => "",
     };
     content.insert(0, text_block(&body));
-    let output_id = cut_texts(&mut content, room, ended, outputs).or(message_id);
+    let output_id = cut_texts(&mut content, left, ended, outputs).or(message_id);
     if let Some(Value::String(text)) = content.remove(0).get_mut("text").map(Value::take) {
         body = text;
     }
@@ -205,8 +205,8 @@ impl Closing {
         let details = if budget::fits(&self.details, most) { self.details } else { self.brief };
         let cost = toolgate_catalog::TokenCounter::shared().count(&details);
         let mut blocks = vec![text_block(&self.message)];
-        let room = tokens.saturating_sub(cost).max(LEAST_MESSAGE);
-        let id = cut_texts(&mut blocks, room, "", outputs);
+        let left = tokens.saturating_sub(cost).max(LEAST_MESSAGE);
+        let id = cut_texts(&mut blocks, left, "", outputs);
         let message = blocks.first().and_then(|block| block.get("text")?.as_str());
         let text = format!("{}{details}", message.unwrap_or_default());
         (text.trim_start_matches('\n').to_owned(), id)

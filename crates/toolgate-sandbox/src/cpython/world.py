@@ -18,7 +18,7 @@ OWN = "<toolgate>"
 
 # After so many looks at the clock or rounds of a loop, time passes even if the script does not wait.
 # The number is fixed, so that a replay does the same.
-PATIENCE = 10_000
+LOOKS = 10_000
 SPINS = 1_000
 STEP = 1_000
 
@@ -47,7 +47,7 @@ class World:
 
     def look(self):
         self.looks += 1
-        if self.looks > PATIENCE:
+        if self.looks > LOOKS:
             self.wait(self.now + STEP)
 
     # The functions of `time`.
