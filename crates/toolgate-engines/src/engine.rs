@@ -11,6 +11,9 @@ use crate::world::World;
 /// work that does not depend on the script.
 pub trait Engine {
     /// Runs the script to its end. All output has been written to `world` when this returns.
+    ///
+    /// The engine is not freed: the process of a run ends right afterwards, and to free everything
+    /// takes longer than most scripts, because each freed page is one that the process shared.
     fn run(
         self: Box<Self>,
         script: &EngineScript<'_>,

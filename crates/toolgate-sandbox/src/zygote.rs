@@ -33,6 +33,8 @@ pub fn worker_main() -> ExitCode {
 pub fn worker_main_with(make_engine: MakeEngine) -> ExitCode {
     allocator::watch();
     stop::listen();
+    #[cfg(target_os = "linux")]
+    let _ = crate::system::page_tables::copy_with_forks();
     // Afterwards no memory can become executable.
     #[cfg(feature = "engine-wasm")]
     let component = crate::component::load();

@@ -21,7 +21,7 @@ mod results;
 mod tests;
 mod timers;
 
-use std::rc::Rc;
+use std::{mem::ManuallyDrop, rc::Rc};
 
 use rquickjs::{Context, Runtime};
 
@@ -82,7 +82,9 @@ impl Engine for JavaScript {
         limits: &EngineLimits,
         world: &mut dyn World,
     ) -> EngineOutcome {
-        host::lend(world, || driver::run(&self.runtime, &self.context, &self.host, script, limits))
+        let engine = ManuallyDrop::new(self);
+        let Self { host, context, runtime } = &**engine;
+        host::lend(world, || driver::run(runtime, context, host, script, limits))
     }
 }
 

@@ -130,8 +130,9 @@ fn run(
     let file = format!("<python-input-{}>", python.texts);
     machine.traced = rewritten.trace.is_on();
     match machine.run(python.session, &rewritten.changed.text) {
-        Ok((_, value)) => {
+        Ok((session, value)) => {
             machine.report_unused();
+            std::mem::forget(session);
             finish(&value)
         }
         Err(Stop::Raised(error, at)) if error.exc_type() == ExcType::SystemExit => {

@@ -76,14 +76,17 @@ impl Engines {
         }
     }
 
-    /// The engine of a language; without a language, the component.
+    /// The engine of a language; without a language, the component. The other engines are not freed,
+    /// which would take longer than most scripts.
     pub(crate) fn of(self, language: Option<Language>) -> Result<Box<dyn Engine>, String> {
         match (self, language) {
-            (Self::BuiltIn { typescript, .. }, Some(Language::TypeScript)) => {
-                typescript.map_err(|error| error.to_string())
-            }
-            (Self::BuiltIn { python, .. }, Some(Language::Python)) => {
-                python.map_err(|error| error.to_string())
+            (Self::BuiltIn { typescript, python }, Some(language)) => {
+                let (engine, other) = match language {
+                    Language::TypeScript => (typescript, python),
+                    Language::Python => (python, typescript),
+                };
+                std::mem::forget(other);
+                engine.map_err(|error| error.to_string())
             }
             #[cfg(feature = "engine-wasm")]
             (Self::Component(component), None) => component,

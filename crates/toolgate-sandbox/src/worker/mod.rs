@@ -100,8 +100,11 @@ fn run(mut pipe: Pipe, engines: Engines, start: &RunStart) -> Result<(), ExitRea
 /// Sends the last frame and waits to be killed, so that the host can still read the CPU time.
 fn end(mut pipe: Pipe, last: &FromWorker) -> Result<(), ExitReason> {
     pipe.send(last);
-    let _ = pipe.receive()?;
-    Ok(())
+    pipe.flush()?;
+    loop {
+        // Answers to calls that the script did not wait for.
+        pipe.receive()?;
+    }
 }
 
 impl From<HostLost> for ExitReason {

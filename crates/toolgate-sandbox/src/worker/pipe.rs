@@ -142,6 +142,13 @@ impl Pipe {
     }
 }
 
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        // Whatever ends this process must not send memory that is freed.
+        critical(&mut self.outbox, Vec::clear);
+    }
+}
+
 /// Waits until the pipe is ready.
 fn wait_for(flags: PollFlags) -> Result<PollFlags, HostLost> {
     loop {
