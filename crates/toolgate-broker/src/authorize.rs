@@ -180,6 +180,9 @@ impl CallAuthorizer {
         if decision.is_optional() && !can_ask(context, options) {
             return Ok(Permit::Unasked);
         }
+        if let Some((run, _)) = &context.run {
+            run.set_may_have_grants();
+        }
         let endpoint = self.endpoints.of(&tool.id.server);
         let policy = self.policy_of(tool);
         let sent = (arguments, options.meta.as_ref());

@@ -402,9 +402,11 @@ impl Broker {
         self.authorizer.end(&GrantScope::Session(Arc::clone(session.id())));
     }
 
-    /// Removes the grants of a run. Touches the disk.
+    /// Removes the grants of a run. Touches the disk if a person was asked.
     pub fn end_run(&self, run: &RunContext) {
-        self.authorizer.end(&GrantScope::Run(Arc::clone(run.id())));
+        if run.may_have_grants() {
+            self.authorizer.end(&GrantScope::Run(Arc::clone(run.id())));
+        }
     }
 
     /// Records a decision that is not about a request.

@@ -75,6 +75,8 @@ pub struct RunContext {
     pause: Option<Arc<dyn Pause>>,
     /// Set once an approval of this run timed out.
     approval_timed_out: AtomicBool,
+    /// Set once a person may have been asked, so that there may be grants for this run.
+    may_have_grants: AtomicBool,
     pub(crate) data: RunDataFlow,
 }
 
@@ -222,6 +224,7 @@ impl RunContext {
             journal: None,
             pause: None,
             approval_timed_out: AtomicBool::new(false),
+            may_have_grants: AtomicBool::new(false),
             data: RunDataFlow::new(code),
         }
     }
@@ -274,6 +277,15 @@ impl RunContext {
     /// Stops the clock until the returned value is dropped.
     pub(crate) fn pause(&self) -> Option<Box<dyn Any + Send>> {
         self.pause.as_ref().map(|pause| pause.pause())
+    }
+
+    /// Records that a person may be asked, or may have been in an earlier part of the run.
+    pub fn set_may_have_grants(&self) {
+        self.may_have_grants.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn may_have_grants(&self) -> bool {
+        self.may_have_grants.load(Ordering::Relaxed)
     }
 
     /// Records that nobody answered an approval of this run in time.

@@ -62,8 +62,8 @@ pub use definitions::{CachedServer, DefinitionCache, ServerKey, ServerMemory};
 pub use files::FileStamp;
 pub use journal::{
     ApprovalState, CallDecision, CallEnd, GrantRow, Journal, JournalError, LostCall, NewCall,
-    NewRun, PastCallRow, PastEvent, QuestionReference, Retention, RunCall, RunDetail, RunHistory,
-    RunState, RunSummary, StoredApproval, WRITABLE,
+    NewRun, PastCallRow, PastEvent, QuestionReference, Retention, RunCall, RunDetail, RunEntry,
+    RunHistory, RunState, RunSummary, StoredApproval, WRITABLE,
 };
 pub use live::{LiveFile, LiveFolder};
 pub use logs::{LogSource, MAX_LOG_BYTES, ServerLog, utc};

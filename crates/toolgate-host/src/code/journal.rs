@@ -1,4 +1,4 @@
-//! Writes what a run does to the journal, before it happens.
+//! Writes what a run does to the journal: what has an effect before it happens, the rest a moment later.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_broker::{CallJournal, CallJournalError, PriorRead, ResultOrigin};
 use toolgate_sandbox::{CallId, CallRecord, CallState, ProgramFlow, RunEvent};
 use toolgate_store::{
-    CallDecision, CallEnd, Journal, JournalError, LostCall, NewCall, NewRun, RunState,
+    CallDecision, CallEnd, Journal, JournalError, LostCall, NewCall, NewRun, RunEntry, RunState,
 };
 
 use super::{graph::RunGraph, value::ToolError};
@@ -64,6 +64,8 @@ pub struct UnknownCall {
 struct JournalState {
     began: bool,
     ended: bool,
+    /// Whether a call was sent that must not be repeated.
+    has_effects: bool,
     bytes: u64,
     /// Whether the code was corrected and the corrected code has not done anything yet.
     code_changed: bool,
@@ -84,6 +86,8 @@ struct CallUnderWay {
     written: bool,
     /// Whether the call may have reached its server.
     sent: bool,
+    /// Whether it must not be repeated.
+    once: bool,
     /// Whether it is one that the journal had lost.
     lost: bool,
 }
@@ -159,12 +163,15 @@ impl RunJournal {
             .map(|(call, past)| {
                 let (name, arguments) = (past.name.clone(), past.arguments.clone());
                 let (written, sent) = (true, past.sent);
-                (*call, CallUnderWay { name, arguments, written, sent, lost: false })
+                let under_way =
+                    CallUnderWay { name, arguments, written, sent, once: sent, lost: false };
+                (*call, under_way)
             })
             .collect();
         self.past = past;
         state.lost = lost;
         state.began = true;
+        state.has_effects = true;
         state.code_changed = code_changed;
         self
     }
@@ -208,6 +215,7 @@ impl RunJournal {
         if let Some(under_way) = state.under_way.get_mut(&call) {
             // The entry says that it was sent, in place of the one that is gone.
             (under_way.lost, under_way.sent, under_way.written) = (true, true, false);
+            under_way.once = true;
         }
         true
     }
@@ -244,7 +252,7 @@ impl RunJournal {
                     before: self.before.clone(),
                     namespace: self.namespace.clone(),
                 };
-                self.write(run.code.len(), || self.journal.begin_run(&run));
+                self.write(run.code.len(), || self.journal.write_soon(RunEntry::began(&run)));
                 self.state.lock().began = true;
             }
             RunEvent::Called { id: call, name, arguments } => {
@@ -253,8 +261,8 @@ impl RunJournal {
                     self.write(0, || self.journal.forget_end(id, *call).map(|_| ()));
                 }
                 let (name, arguments) = ((*name).to_owned(), arguments.get().to_owned());
-                let (written, sent, lost) = (false, false, false);
-                let under_way = CallUnderWay { name, arguments, written, sent, lost };
+                let (written, sent, once, lost) = (false, false, false, false);
+                let under_way = CallUnderWay { name, arguments, written, sent, once, lost };
                 self.state.lock().under_way.insert(*call, under_way);
             }
             RunEvent::Repeated { id: call, .. } => {
@@ -277,11 +285,15 @@ impl RunJournal {
                     }
                 };
                 self.write_call(*call, None);
-                self.state.lock().under_way.remove(call);
-                self.write(bytes, || self.journal.call_ended(id, *call, microseconds(*at), end));
+                let under_way = self.state.lock().under_way.remove(call);
+                let entry = RunEntry::answered(id, *call, microseconds(*at), end);
+                // The result of a call that only reads can be had again.
+                let once = under_way.is_none_or(|under_way| under_way.once);
+                self.write(bytes, || self.write_entry(entry, once));
             }
             RunEvent::Time { at } => {
-                self.write(0, || self.journal.time_told(id, microseconds(*at)));
+                let entry = RunEntry::time(id, microseconds(*at));
+                self.write(0, || self.journal.write_soon(entry));
             }
             _ => {}
         }
@@ -301,9 +313,16 @@ impl RunJournal {
         if !known.began {
             return;
         }
+        // Somebody may want to resume the run, or know what became of its effects.
+        let now = state != RunState::Done || known.has_effects;
         drop(known);
         // If this fails, the run counts as interrupted.
-        let _ = self.journal.end_run(&self.id, state, output, error);
+        let _ = self.write_entry(RunEntry::ended(&self.id, state, output, error), now);
+    }
+
+    /// Writes an entry now, or a moment later.
+    fn write_entry(&self, entry: RunEntry<'_>, now: bool) -> Result<(), JournalError> {
+        if now { self.journal.write(entry) } else { self.journal.write_soon(entry) }
     }
 
     /// Writes a call: with its decision right before it is sent, or else when it has ended. A call
@@ -319,12 +338,16 @@ impl RunJournal {
             };
             under_way.written = true;
             under_way.sent |= decision.is_some_and(|decision| decision.sent);
-            under_way.clone()
+            under_way.once |= decision.is_some_and(|decision| decision.sent && decision.once);
+            let under_way = under_way.clone();
+            state.has_effects |= under_way.once;
+            under_way
         };
-        let CallUnderWay { name, arguments, lost, .. } = &under_way;
+        let CallUnderWay { name, arguments, lost, once, .. } = &under_way;
         let flow = decision.and_then(|decision| decision.flow).map_or(0, str::len);
         let new = NewCall { number: call, name, arguments, decision, lost: *lost };
-        self.write(arguments.len() + flow, || self.journal.call_made(&self.id, &new));
+        let entry = RunEntry::called(&self.id, &new);
+        self.write(arguments.len() + flow, || self.write_entry(entry, *once));
     }
 
     /// Writes, unless an earlier write failed: after that nothing may happen.
@@ -357,7 +380,8 @@ impl RunJournal {
             self.write(self.code.len(), || self.journal.code_changed(&self.id, &self.code));
         }
         if let Some(graph) = graph {
-            self.write(graph.len(), || self.journal.keep_graph(&self.id, &graph));
+            let entry = RunEntry::flows(&self.id, &graph);
+            self.write(graph.len(), || self.journal.write_soon(entry));
         }
     }
 }

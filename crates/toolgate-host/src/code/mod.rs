@@ -18,14 +18,7 @@ mod script_tools;
 mod shapes;
 mod value;
 
-use std::{
-    any::Any,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::{any::Any, sync::Arc, time::Duration};
 
 use parking_lot::{Mutex, RwLock};
 use serde_json::{Value, json};
@@ -86,17 +79,12 @@ pub struct CodeMode {
     outputs: OutputStore,
     extracted: Arc<ExtractCache>,
     journal: Option<Result<Arc<Journal>, JournalUnavailable>>,
-    /// How many runs have used the journal.
-    runs: AtomicU64,
 }
 
 /// Why no worker can be started.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct SandboxUnavailable(String);
-
-/// Old runs are removed from the journal at the first run, and after this many.
-const PRUNED_EVERY: u64 = 100;
 
 /// The outcome of a script, as text and as data.
 #[derive(Debug)]
@@ -157,7 +145,6 @@ impl CodeMode {
             outputs: OutputStore::default(),
             extracted: Arc::default(),
             journal,
-            runs: AtomicU64::new(0),
         }
     }
 
@@ -274,15 +261,14 @@ impl CodeMode {
     /// The journal; `None` if runs are not kept.
     fn journal(&self, retention: Retention) -> Option<Result<Arc<Journal>, JournalUnavailable>> {
         let journal = self.journal.clone()?;
-        let run = self.runs.fetch_add(1, Ordering::Relaxed);
-        if let Ok(journal) = &journal {
+        if let Ok(journal) = &journal
+            && journal.may_be_beyond(retention)
+        {
             let journal = Arc::clone(journal);
-            let is_due = run.is_multiple_of(PRUNED_EVERY);
             // Nobody waits for it, and the next time removes what is left.
             tokio::task::spawn_blocking(move || {
-                if is_due || journal.is_beyond(retention).unwrap_or_default() {
-                    let _ = journal.prune(retention);
-                }
+                let _ = journal.prune(retention);
+                let _ = journal.is_beyond(retention);
             });
         }
         Some(journal)
@@ -392,6 +378,9 @@ impl ToolSession {
             Some(journal) => run.with_journal(Arc::clone(journal) as Arc<dyn CallJournal>),
             None => run,
         });
+        if script.journal.is_some() {
+            run.set_may_have_grants();
+        }
         let span = spans::run(self, &run, &script.language, &mut options);
         let (run_id, session_id) = (Arc::clone(run.id()), Arc::clone(self.context().id()));
         let events = self.host().events();

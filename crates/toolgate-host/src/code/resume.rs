@@ -8,7 +8,9 @@ use toolgate_broker::{MadeBy, PriorRead, ResultOrigin, SessionContext};
 use toolgate_sandbox::{
     CallId, JournalEvent, JournaledCall, RunJournalRecord, RunSeed, ToolException,
 };
-use toolgate_store::{Journal, JournalError, LostCall, NewRun, PastCallRow, RunHistory, RunState};
+use toolgate_store::{
+    Journal, JournalError, LostCall, NewRun, PastCallRow, RunEntry, RunHistory, RunState,
+};
 
 use super::{
     journal::{PastCallState, in_journal},
@@ -130,7 +132,8 @@ pub(super) fn take(
         .and_then(|run| after_reading(journal, id, session, resume, run));
     if let Err(error) = &run {
         // Others can resume it again.
-        journal.end_run(id, RunState::Failed, "", Some(&error.to_string()))?;
+        let error = error.to_string();
+        journal.write(RunEntry::ended(id, RunState::Failed, "", Some(&error)))?;
     }
     run
 }

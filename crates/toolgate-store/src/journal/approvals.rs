@@ -159,7 +159,8 @@ impl Journal {
              WHERE id = ?1 AND state = 'open' AND {}",
             APPROVALS.intact()
         );
-        Ok(self.write((&APPROVALS, [id]), &update, params![id, state.name(), answer, now()])? > 0)
+        Ok(self.write_row((&APPROVALS, [id]), &update, params![id, state.name(), answer, now()])?
+            > 0)
     }
 
     /// A question by its whole id: who knows only the beginning has not seen the question.
@@ -191,7 +192,7 @@ impl Journal {
         let insert =
             "INSERT OR REPLACE INTO grants (id, created, expires, text) VALUES (?1, ?2, ?3, ?4)";
         let GrantRow { id, created, expires, text } = grant;
-        self.write(
+        self.write_row(
             (&GRANTS, [id]),
             insert,
             params![id, signed(*created), expires.map(signed), text],

@@ -1,10 +1,11 @@
 //! Runs with their calls and events, approvals, and grants.
 //!
-//! One SQLite file in write-ahead mode, for all processes that use the folder. Everything is
-//! written before it happens: a call before it is sent, and its result before the script gets it. A
-//! killed process loses nothing that it had written. After a power cut the last entries may be
-//! missing. The order stays correct, and calls that must not be repeated are never missing:
-//! [`Journal::sync`].
+//! One SQLite file in write-ahead mode, for all processes that use the folder. What has an effect is
+//! written before it happens: a call before it is sent, and its result before the script gets it.
+//! What a resumed run can do again (calls that only read) is written some milliseconds later, or
+//! before the next effect: [`Journal::write_soon`]. A killed process loses nothing that it had
+//! written. After a power cut the last entries may be missing. The order stays correct, and calls
+//! that must not be repeated are never missing: [`Journal::sync`].
 //!
 //! Every row has a checksum, and the sent calls are also listed beside the database. So damage is
 //! found: a lost call has an unknown outcome, and does not count as never sent.
@@ -13,6 +14,8 @@ mod approvals;
 mod contents;
 #[cfg(test)]
 mod damage_tests;
+mod deferred;
+mod entries;
 mod group_sync;
 mod process_lock;
 mod retention;
@@ -29,18 +32,23 @@ use std::{
     fs::File,
     io,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use parking_lot::Mutex;
-use rusqlite::{Connection, ErrorCode, Params, Row, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Params, Row, TransactionBehavior};
 use thiserror::Error;
 
 use crate::files;
 pub use approvals::{ApprovalState, GrantRow, QuestionReference, StoredApproval};
+use deferred::DeferredEntries;
+use entries::RunEnd;
+pub use entries::RunEntry;
 use group_sync::GroupSync;
 use process_lock::ProcessLocks;
 pub use retention::Retention;
+use retention::SizeEstimate;
 use row_sum::SealedTable;
 pub(crate) use row_sum::register as register_row_sum;
 pub use rows::{
@@ -51,27 +59,24 @@ pub(crate) use schema::knows_audit;
 
 use sent::{SentLine, SentLog};
 
-/// The journal. Every method is one short transaction.
+/// The journal. Every method is one short transaction, but for [`Journal::write_soon`].
 pub struct Journal {
-    connection: Mutex<Connection>,
-    path: PathBuf,
-    lives: ProcessLocks,
-    sent: SentLog,
+    files: Arc<JournalFiles>,
     group: GroupSync,
-    /// Ends of runs that could not be written yet.
-    unwritten: Mutex<Vec<UnwrittenEnd>>,
+    size: Mutex<SizeEstimate>,
     /// Held while old runs are removed.
     pruning: Mutex<()>,
 }
 
-/// How a run ended.
-#[derive(Debug)]
-struct UnwrittenEnd {
-    run: String,
-    state: RunState,
-    ended: i64,
-    output: String,
-    error: Option<String>,
+/// What is on the disk, and what will be.
+struct JournalFiles {
+    connection: Mutex<Connection>,
+    path: PathBuf,
+    lives: ProcessLocks,
+    sent: SentLog,
+    deferred: DeferredEntries,
+    /// Ends of runs that could not be written yet.
+    unwritten: Mutex<Vec<RunEnd<'static>>>,
 }
 
 /// The journal could not be read or written. Its content did not change.
@@ -85,6 +90,8 @@ pub struct JournalError {
 /// The hint for a state folder that cannot be written.
 pub const WRITABLE: &str = "set TOOLGATE_HOME to a folder that you can write";
 
+/// How many statements stay prepared: more than there are.
+const STATEMENTS: usize = 64;
 /// How long one process waits for another that writes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -99,27 +106,73 @@ impl Journal {
         let failed = |source: rusqlite::Error| JournalError::new(path, source);
         let mut connection = Connection::open(path).map_err(failed)?;
         connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS);
         row_sum::register(&connection).map_err(failed)?;
         schema::prepare(&mut connection).map_err(failed)?;
         if path.with_file_name("audit.began").exists() {
             // If this fails, the next process does it.
             let _ = schema::note_audit(&connection);
         }
-        let lives = ProcessLocks::new(path.with_extension("lives"));
-        Ok(Self {
+        let files = JournalFiles {
             connection: Mutex::new(connection),
             path: path.to_owned(),
-            lives,
+            lives: ProcessLocks::new(path.with_extension("lives")),
             sent: SentLog::new(path.with_extension("sent")),
-            group: GroupSync::default(),
+            deferred: DeferredEntries::default(),
             unwritten: Mutex::default(),
+        };
+        Ok(Self {
+            files: Arc::new(files),
+            group: GroupSync::default(),
+            size: Mutex::default(),
             pruning: Mutex::default(),
         })
     }
 
+    /// Writes an entry of a run, and all entries that wait.
+    pub fn write(&self, entry: RunEntry<'_>) -> Result<(), JournalError> {
+        self.check_failed(&entry)?;
+        self.size.lock().grow(&entry);
+        let written = self.files.with(|connection| {
+            self.files.write_ends(connection);
+            self.files.write_entries(connection, std::slice::from_ref(&entry))
+        });
+        if written.is_err() {
+            self.files.keep_end(entry);
+        }
+        written
+    }
+
+    /// Writes an entry of a run some milliseconds later, or before anything else is read or written.
+    /// A killed process may lose it. Fails if an earlier entry of the run could not be written.
+    pub fn write_soon(&self, entry: RunEntry<'_>) -> Result<(), JournalError> {
+        self.check_failed(&entry)?;
+        self.size.lock().grow(&entry);
+        let deferred = &self.files.deferred;
+        deferred.start_writer(&self.files);
+        if deferred.push(entry.into_owned()) {
+            self.flush();
+        }
+        Ok(())
+    }
+
+    /// Writes the entries that wait.
+    pub fn flush(&self) {
+        self.files.write_deferred(&mut self.files.connection.lock());
+    }
+
+    /// Fails if an earlier entry of the run could not be written.
+    fn check_failed(&self, entry: &RunEntry<'_>) -> Result<(), JournalError> {
+        let Some(why) = self.files.deferred.failure(entry.run()) else { return Ok(()) };
+        if entry.is_end() {
+            self.files.deferred.forget(entry.run());
+        }
+        Err(JournalError::new(&self.files.path, why))
+    }
+
     /// Returns when everything written before is on the disk. Concurrent callers share one sync.
     pub fn sync(&self) -> Result<(), JournalError> {
-        let mut log = self.path.clone().into_os_string();
+        let mut log = self.files.path.clone().into_os_string();
         log.push("-wal");
         let path = PathBuf::from(log);
         let sync_log = || match File::options().append(true).open(&path) {
@@ -131,19 +184,18 @@ impl Journal {
         // Both at the same time: the disk then needs about the time of one.
         let sync = || {
             std::thread::scope(|scope| {
-                let sent = scope.spawn(|| self.sent.sync());
+                let sent = scope.spawn(|| self.files.sent.sync());
                 let log = sync_log();
                 let failed = |_| Err(io::Error::other("the list of sent calls was not synced"));
                 log.and(sent.join().unwrap_or_else(failed))
             })
         };
-        self.group.wait(sync).map_err(|source| JournalError::new(&self.path, source))
+        self.group.wait(sync).map_err(|source| JournalError::new(&self.files.path, source))
     }
 
     /// Writes a line beside the database.
     fn mark(&self, line: &SentLine) -> Result<(), JournalError> {
-        let process = self.life()?;
-        self.sent.append(&process, line).map_err(|source| JournalError::new(&self.path, source))
+        self.files.mark(line)
     }
 
     /// Runs `work` in a transaction that writes.
@@ -152,9 +204,7 @@ impl Journal {
         work: impl FnOnce(&Connection) -> rusqlite::Result<R>,
     ) -> Result<R, JournalError> {
         self.with(|connection| {
-            if !self.unwritten.lock().is_empty() {
-                self.write_ends(connection);
-            }
+            self.files.write_ends(connection);
             let transaction =
                 connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let done = work(&transaction)?;
@@ -165,7 +215,7 @@ impl Journal {
 
     /// Runs a statement that changes one row, and writes the checksum of that row. Returns the
     /// number of changed rows.
-    fn write(
+    fn write_row(
         &self,
         (table, key): (&SealedTable, impl Params),
         statement: &str,
@@ -180,12 +230,13 @@ impl Journal {
         })
     }
 
-    /// Runs `work` on the connection.
+    /// Runs `work` on the connection, after the entries that wait.
     fn with<R>(
         &self,
         work: impl FnOnce(&mut Connection) -> rusqlite::Result<R>,
     ) -> Result<R, JournalError> {
-        work(&mut self.connection.lock()).map_err(|source| JournalError::new(&self.path, source))
+        let failed = |source| JournalError::new(&self.files.path, source);
+        self.files.with(|connection| work(connection).map_err(failed))
     }
 
     /// Runs a statement. Returns the number of changed rows.
@@ -205,7 +256,103 @@ impl Journal {
 
     /// The name of our own lock file.
     fn life(&self) -> Result<String, JournalError> {
+        self.files.life()
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        self.flush();
+        self.files.deferred.end();
+    }
+}
+
+impl JournalFiles {
+    /// Runs `work` on the connection, after the entries that wait.
+    fn with<R>(&self, work: impl FnOnce(&mut Connection) -> R) -> R {
+        let mut connection = self.connection.lock();
+        self.write_deferred(&mut connection);
+        work(&mut connection)
+    }
+
+    /// Writes the entries that wait. Runs whose entries cannot be written are remembered.
+    fn write_deferred(&self, connection: &mut Connection) {
+        let entries = self.deferred.take();
+        if entries.is_empty() {
+            return;
+        }
+        self.write_ends(connection);
+        if let Err(error) = self.write_entries(connection, &entries) {
+            let why = error.source.to_string();
+            for entry in entries {
+                self.deferred.failed(entry.run(), &why);
+                self.keep_end(entry);
+            }
+        }
+    }
+
+    /// Writes entries in one transaction.
+    fn write_entries(
+        &self,
+        connection: &mut Connection,
+        entries: &[RunEntry<'_>],
+    ) -> Result<(), JournalError> {
+        let failed = |source| JournalError::new(&self.path, source);
+        let transaction =
+            connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        for entry in entries {
+            entry.write(self, &transaction)?;
+        }
+        transaction.commit().map_err(failed)
+    }
+
+    /// Keeps the end of a run that could not be written.
+    fn keep_end(&self, entry: RunEntry<'_>) {
+        if let Some(end) = entry.into_end() {
+            self.lives.is_over(&end.run);
+            self.unwritten.lock().push(end);
+        }
+    }
+
+    /// Writes the ends that could not be written before. They may still not be.
+    fn write_ends(&self, connection: &mut Connection) {
+        let mut unwritten = self.unwritten.lock();
+        if unwritten.is_empty() {
+            return;
+        }
+        let Some(own) = self.lives.own_if_any() else { return };
+        let mut write = |end: &RunEnd<'_>| {
+            let transaction = connection.transaction()?;
+            // Somebody else may have resumed it meanwhile.
+            let ours = "SELECT 1 FROM runs WHERE id = ?1 AND life = ?2 AND state = 'running'";
+            if transaction.query_row(ours, [&*end.run, &own], |_| Ok(())).optional()?.is_some() {
+                end.write(&transaction)?;
+            }
+            transaction.commit()
+        };
+        while let Some(end) = unwritten.last()
+            && write(end).is_ok()
+        {
+            self.lives.is_not_over(&end.run);
+            unwritten.pop();
+        }
+    }
+
+    /// Writes a line beside the database.
+    fn mark(&self, line: &SentLine) -> Result<(), JournalError> {
+        let process = self.life()?;
+        self.sent.append(&process, line).map_err(|source| JournalError::new(&self.path, source))
+    }
+
+    /// The name of our own lock file.
+    fn life(&self) -> Result<String, JournalError> {
         self.lives.own().map_err(|source| JournalError::new(&self.path, source))
+    }
+}
+
+impl fmt::Debug for JournalFiles {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("JournalFiles").field("path", &self.path).finish_non_exhaustive()
     }
 }
 
@@ -231,7 +378,7 @@ impl JournalError {
 
 impl fmt::Debug for Journal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Journal").field("path", &self.path).finish_non_exhaustive()
+        formatter.debug_struct("Journal").field("path", &self.files.path).finish_non_exhaustive()
     }
 }
 

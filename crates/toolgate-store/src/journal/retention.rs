@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension};
 
 use super::{
-    Journal, JournalError, RunState, contents, now,
+    Journal, JournalError, RunEntry, RunState, contents, now,
     row_sum::RUNS,
     sent::{SentKind, SentLine},
     signed, unsigned,
@@ -26,6 +26,38 @@ impl Default for Retention {
     }
 }
 
+/// What is known of the size of the journal without a look at it.
+#[derive(Debug, Default)]
+pub(super) struct SizeEstimate {
+    /// Runs that are over.
+    runs: u64,
+    bytes: u64,
+    /// How many runs of this process have ended since the last look.
+    ends: u64,
+    is_known: bool,
+}
+
+impl SizeEstimate {
+    pub(super) fn grow(&mut self, entry: &RunEntry<'_>) {
+        let ended = u64::from(entry.is_end());
+        self.runs += ended;
+        self.ends += ended;
+        self.bytes += u64::try_from(entry.bytes()).unwrap_or_default();
+    }
+
+    fn may_be_beyond(&self, retention: Retention) -> bool {
+        !self.is_known
+            || self.ends >= LOOKED_AT_EVERY
+            || self.runs > u64::from(retention.runs)
+            || self.bytes > retention.bytes
+    }
+}
+
+/// After so many runs the journal is looked at, because other processes write too.
+const LOOKED_AT_EVERY: u64 = 100;
+/// Beyond the limit, this part of the runs is removed besides.
+const SPARE_PART: u32 = 16;
+
 const TABLES: [&str; 5] = [
     "DELETE FROM calls WHERE run = ?1",
     "DELETE FROM events WHERE run = ?1",
@@ -42,15 +74,23 @@ const MAX_FREE_BYTES: u64 = 8 << 20;
 const MAX_REWRITTEN_BYTES: u64 = 16 << 20;
 
 impl Journal {
+    /// Whether there may be more runs or bytes than the limits allow, by what this process has
+    /// written. This looks at no file. Other processes write too, so it is also true now and then.
+    pub fn may_be_beyond(&self, retention: Retention) -> bool {
+        self.size.lock().may_be_beyond(retention)
+    }
+
     /// Whether there are more runs or bytes than the limits allow. This is much less work than
     /// [`Journal::prune`].
     pub fn is_beyond(&self, retention: Retention) -> Result<bool, JournalError> {
-        self.with(|connection| {
+        let (runs, bytes) = self.with(|connection| {
             let count = "SELECT count(*) FROM runs WHERE state NOT IN (?1, ?2)";
             let stay = [RunState::Waiting.name(), RunState::Running.name()];
             let runs: i64 = connection.prepare_cached(count)?.query_row(stay, |row| row.get(0))?;
-            Ok(runs > i64::from(retention.runs) || Space::of(connection)?.total() > retention.bytes)
-        })
+            Ok((unsigned(runs), Space::of(connection)?.total()))
+        })?;
+        *self.size.lock() = SizeEstimate { runs, bytes, ends: 0, is_known: true };
+        Ok(runs > u64::from(retention.runs) || bytes > retention.bytes)
     }
 
     /// Removes runs beyond the limits, the oldest first, and makes the file smaller. Returns how many
@@ -64,13 +104,15 @@ impl Journal {
     }
 
     fn remove(&self, retention: Retention) -> Result<usize, JournalError> {
-        self.lives.sweep();
+        self.files.lives.sweep();
         let oldest = now() - i64::from(retention.days) * 24 * 60 * 60 * 1000;
-        let most = usize::try_from(retention.runs).unwrap_or(usize::MAX);
-        let began = self.sent.runs();
+        // Some more, so that not every run removes another one.
+        let most = retention.runs - retention.runs / SPARE_PART;
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let began = self.files.sent.runs();
         let (mut over, mut gone) = (Vec::new(), Vec::new());
         for ListedRun { id, created, state, life } in self.with(|connection| listed(connection))? {
-            let runs_now = state == RunState::Running && self.lives.is_running(&life, &id);
+            let runs_now = state == RunState::Running && self.files.lives.is_running(&life, &id);
             if runs_now {
                 continue;
             }
@@ -96,8 +138,12 @@ impl Journal {
         for id in &gone {
             self.mark(&SentLine::of_run(SentKind::Removed, id, 0))?;
         }
-        let own = self.lives.own_if_any();
-        self.sent.sweep(own.as_deref(), |life| self.lives.is_alive(life), unsigned(oldest.max(0)));
+        let own = self.files.lives.own_if_any();
+        self.files.sent.sweep(
+            own.as_deref(),
+            |life| self.files.lives.is_alive(life),
+            unsigned(oldest.max(0)),
+        );
         Ok(gone.len())
     }
 
@@ -146,10 +192,10 @@ impl Journal {
     /// that runs can write meanwhile.
     fn checkpoint(&self) -> Result<(), JournalError> {
         let checkpoint = || {
-            let connection = Connection::open(&self.path)?;
+            let connection = Connection::open(&self.files.path)?;
             connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
         };
-        checkpoint().map_err(|source| JournalError::new(&self.path, source))
+        checkpoint().map_err(|source| JournalError::new(&self.files.path, source))
     }
 }
 

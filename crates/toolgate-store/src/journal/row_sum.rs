@@ -43,6 +43,20 @@ pub(super) const GRANTS: SealedTable =
     SealedTable { name: "grants", key: "id = ?1", columns: "id, created, expires, text" };
 
 impl SealedTable {
+    /// Inserts or replaces a row with its checksum. The values are those of all columns, in their
+    /// order.
+    pub(super) fn insert(&self, connection: &Connection, row: impl Params) -> rusqlite::Result<()> {
+        let Self { name, columns, .. } = self;
+        let values: Vec<String> =
+            (1..=columns.split(',').count()).map(|number| format!("?{number}")).collect();
+        let values = values.join(", ");
+        let text = format!(
+            "INSERT OR REPLACE INTO {name} ({columns}, sum) VALUES ({values}, row_sum({values}))"
+        );
+        connection.prepare_cached(&text)?.execute(row)?;
+        Ok(())
+    }
+
     /// Writes the checksum of a row, in the transaction that has changed it.
     pub(super) fn seal(&self, connection: &Connection, key: impl Params) -> rusqlite::Result<()> {
         let Self { name, key: is, columns } = self;

@@ -2,11 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{OptionalExtension, params};
 
 use super::{
-    CallEnd, Journal, JournalError, LostCall, NewCall, NewRun, PastEvent, RunCall, RunDetail,
-    RunHistory, RunState, RunSummary, UnwrittenEnd, contents, now,
+    Journal, JournalError, LostCall, NewRun, PastEvent, RunCall, RunDetail, RunHistory, RunState,
+    RunSummary, contents,
     row_sum::{CALLS, EVENTS, FLOWS, MEDIA, RUNS},
     rows::{past_call, run_call, summary},
     sent::{DAMAGE, SentDamage, SentKind, SentLine, call_key},
@@ -14,27 +14,6 @@ use super::{
 };
 
 impl Journal {
-    /// Writes down that a run begins. It replaces one of the same id that had only begun.
-    pub fn begin_run(&self, run: &NewRun) -> Result<(), JournalError> {
-        let life = self.life()?;
-        let created = now();
-        self.mark(&SentLine::of_run(SentKind::Began, &run.id, unsigned(created)))?;
-        let insert = "INSERT OR REPLACE INTO runs
-             (id, created, state, language, code, session, began, seed, process, life, before, place)
-             VALUES (?1, ?2, 'running', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
-        let NewRun { id, language, code, session, began, seed, before, namespace } = run;
-        let (began, seed, process) = (signed(*began), signed(*seed), std::process::id());
-        let values = params![
-            id, created, language, code, session, began, seed, process, life, before, namespace
-        ];
-        let written = self.write((&RUNS, [id]), insert, values);
-        if written.is_err() {
-            // The run had no effect, so losing it does no harm.
-            let _ = self.mark(&SentLine::of_run(SentKind::Removed, id, 0));
-        }
-        written.map(|_| ())
-    }
-
     /// Writes that a run resumes. `false` if a live process already runs it, or if it is unknown.
     pub fn resume_run(&self, id: &str) -> Result<bool, JournalError> {
         let own = self.life()?;
@@ -45,7 +24,7 @@ impl Journal {
                 })
                 .optional()?;
             let free = found.is_some_and(|(state, life)| {
-                RunState::named(&state) != RunState::Running || !self.lives.is_running(&life, id)
+                RunState::named(&state) != RunState::Running || !self.files.lives.is_running(&life, id)
             });
             if free {
                 connection.execute(
@@ -54,7 +33,7 @@ impl Journal {
                     params![id, std::process::id(), own],
                 )?;
                 RUNS.seal(connection, [id])?;
-                self.lives.is_not_over(id);
+                self.files.lives.is_not_over(id);
             }
             Ok(free)
         })
@@ -64,131 +43,22 @@ impl Journal {
     pub fn is_running(&self, id: &str) -> Result<bool, JournalError> {
         let query = "SELECT life FROM runs WHERE id = ?1 AND state = 'running'";
         let life: Option<String> = self.query(query, [id], |row| row.get(0))?.pop();
-        Ok(life.is_some_and(|life| self.lives.is_running(&life, id)))
+        Ok(life.is_some_and(|life| self.files.lives.is_running(&life, id)))
     }
 
     /// Writes that a run continues with other code.
     pub fn code_changed(&self, id: &str, code: &str) -> Result<(), JournalError> {
         let update =
             "UPDATE runs SET first_code = coalesce(first_code, code), code = ?2 WHERE id = ?1";
-        self.write((&RUNS, [id]), update, params![id, code])?;
+        self.write_row((&RUNS, [id]), update, params![id, code])?;
         Ok(())
     }
 
     /// Writes which data was read before a run continues.
     pub fn read_before(&self, id: &str, before: &str) -> Result<(), JournalError> {
         let update = "UPDATE runs SET before = ?2 WHERE id = ?1";
-        self.write((&RUNS, [id]), update, params![id, before])?;
+        self.write_row((&RUNS, [id]), update, params![id, before])?;
         Ok(())
-    }
-
-    /// Writes that a run has ended or waits. If that fails, the run counts as interrupted, and its
-    /// end is written with the next successful write.
-    pub fn end_run(
-        &self,
-        id: &str,
-        state: RunState,
-        output: &str,
-        error: Option<&str>,
-    ) -> Result<(), JournalError> {
-        let end = UnwrittenEnd {
-            run: id.to_owned(),
-            state,
-            ended: now(),
-            output: output.to_owned(),
-            error: error.map(str::to_owned),
-        };
-        let written = self.change(|connection| write_end(connection, &end));
-        if written.is_err() {
-            self.lives.is_over(id);
-            self.unwritten.lock().push(end);
-        }
-        written
-    }
-
-    /// Writes the ends that could not be written before. They may still not be.
-    pub(super) fn write_ends(&self, connection: &mut Connection) {
-        let mut unwritten = self.unwritten.lock();
-        let Some(own) = self.lives.own_if_any() else { return };
-        let mut write = |end: &UnwrittenEnd| {
-            let transaction = connection.transaction()?;
-            // Somebody else may have resumed it meanwhile.
-            let ours = "SELECT 1 FROM runs WHERE id = ?1 AND life = ?2 AND state = 'running'";
-            if transaction.query_row(ours, [&end.run, &own], |_| Ok(())).optional()?.is_some() {
-                write_end(&transaction, end)?;
-            }
-            transaction.commit()
-        };
-        while let Some(end) = unwritten.last()
-            && write(end).is_ok()
-        {
-            self.lives.is_not_over(&end.run);
-            unwritten.pop();
-        }
-    }
-
-    /// Writes that a call is about to be made, and the decision.
-    pub fn call_made(&self, run: &str, call: &NewCall<'_>) -> Result<(), JournalError> {
-        let NewCall { number, name, arguments, decision, lost } = *call;
-        let (verdict, rule) = decision.map(|it| (it.verdict, it.rule)).unzip();
-        let sent = lost || decision.is_some_and(|decision| decision.sent);
-        let marked = lost || decision.is_some_and(|decision| decision.sent && decision.once);
-        if marked && !lost {
-            let (run, tool) = (run.to_owned(), name.to_owned());
-            let key = call_key(name, arguments);
-            self.mark(&SentLine { kind: SentKind::Sent, run, number, key, tool })?;
-        }
-        let flow = decision.and_then(|decision| decision.flow);
-        let origin = decision.and_then(|decision| decision.origin);
-        let insert = "INSERT OR REPLACE INTO calls
-             (run, number, name, arguments, made, verdict, rule, sent, flow, origin, marked)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
-        let number = signed(number);
-        self.change(|connection| {
-            let arguments = contents::store(connection, run, arguments)?;
-            connection.prepare_cached(insert)?.execute(params![
-                run,
-                number,
-                name,
-                arguments,
-                now(),
-                verdict,
-                rule,
-                sent,
-                flow,
-                origin,
-                marked
-            ])?;
-            CALLS.seal(connection, params![run, number])
-        })
-    }
-
-    /// Writes the outcome of a call, before the script gets it.
-    pub fn call_ended(
-        &self,
-        run: &str,
-        number: u64,
-        at: u64,
-        end: CallEnd<'_>,
-    ) -> Result<(), JournalError> {
-        let (failed, tool, result) = match end {
-            CallEnd::Returned(result) => (false, None, result),
-            CallEnd::Threw { tool, message } | CallEnd::Unknown { tool, message } => {
-                (true, Some(tool), message)
-            }
-        };
-        let unknown = matches!(end, CallEnd::Unknown { .. });
-        self.change(|connection| {
-            let result = contents::store(connection, run, result)?;
-            connection
-                .prepare_cached(
-                    "UPDATE calls SET ended = ?3, failed = ?4, tool = ?5, result = ?6, unknown = ?7
-                     WHERE run = ?1 AND number = ?2",
-                )?
-                .execute(params![run, signed(number), now(), failed, tool, result, unknown])?;
-            CALLS.seal(connection, params![run, signed(number)])?;
-            tell(connection, run, Some(number), at)
-        })
     }
 
     /// Resets a call of unknown outcome, so that it is made again when the run resumes. `false` if
@@ -233,13 +103,6 @@ impl Journal {
         Ok(())
     }
 
-    /// Stores which results can reach which arguments in the script of a run.
-    pub fn keep_graph(&self, run: &str, graph: &str) -> Result<(), JournalError> {
-        let insert = "INSERT OR REPLACE INTO flows (run, graph) VALUES (?1, ?2)";
-        self.write((&FLOWS, [run]), insert, params![run, graph])?;
-        Ok(())
-    }
-
     /// Stores the content of a media handle.
     pub fn keep_media(&self, run: &str, handle: &str, data: &str) -> Result<(), JournalError> {
         let insert = "INSERT OR REPLACE INTO media (run, handle, data) VALUES (?1, ?2, ?3)";
@@ -266,11 +129,6 @@ impl Journal {
                 })
                 .collect()
         })
-    }
-
-    /// Writes down that the script reads the time.
-    pub fn time_told(&self, run: &str, at: u64) -> Result<(), JournalError> {
-        self.change(|connection| tell(connection, run, None, at))
     }
 
     /// The data that a run needs to resume. Its state is [`RunState::Damaged`] if rows are damaged.
@@ -323,7 +181,7 @@ impl Journal {
                     lost.push(LostCall { number, tool: None, key: String::new() });
                 }
             }
-            let (lines, damage) = self.sent.of_run(id);
+            let (lines, damage) = self.files.sent.of_run(id);
             lost.extend(unaccounted(lines, damage, &mut accounted));
             let mut rows = connection.prepare_cached(&format!(
                 "SELECT call, at, {} FROM events WHERE run = ?1 ORDER BY position",
@@ -346,12 +204,12 @@ impl Journal {
 
     /// Whether there was such a run, and it cannot be found any more.
     pub fn is_lost(&self, id: &str) -> bool {
-        self.sent.runs().contains_key(id)
+        self.files.sent.runs().contains_key(id)
     }
 
     /// The last runs, newest first. Those that cannot be read are [`RunState::Damaged`].
     pub fn runs(&self, most: u32) -> Result<Vec<RunSummary>, JournalError> {
-        let began = self.sent.runs();
+        let began = self.files.sent.runs();
         self.with(|connection| {
             let newest = || {
                 let mut rows = connection.prepare_cached(&format!(
@@ -416,7 +274,7 @@ impl Journal {
             let graph = connection.query_row(&graph, [&summary.id], |row| row.get(0)).optional()?;
             Ok(Some(RunDetail { summary, code, output, error, calls, graph }))
         });
-        let began = || self.sent.runs().into_iter().filter(|(run, _)| run.starts_with(id));
+        let began = || self.files.sent.runs().into_iter().filter(|(run, _)| run.starts_with(id));
         let mut detail = match found {
             Ok(Some(detail)) => detail,
             other => {
@@ -439,7 +297,7 @@ impl Journal {
         let lost = if let Ok(Some(history)) = self.history(id) {
             history.lost
         } else {
-            let (lines, damage) = self.sent.of_run(id);
+            let (lines, damage) = self.files.sent.of_run(id);
             unaccounted(lines, damage, &mut HashMap::new())
         };
         let made = detail.summary.created;
@@ -492,24 +350,4 @@ fn summaries() -> String {
          (SELECT count(*) FROM calls WHERE run = id AND failed), {} FROM runs",
         RUNS.intact()
     )
-}
-
-fn write_end(connection: &Connection, end: &UnwrittenEnd) -> rusqlite::Result<()> {
-    let UnwrittenEnd { run, state, ended, output, error } = end;
-    let mut update = connection.prepare_cached(
-        "UPDATE runs SET state = ?2, ended = ?3, output = ?4, error = ?5 WHERE id = ?1",
-    )?;
-    update.execute(params![run, state.name(), ended, output, error])?;
-    RUNS.seal(connection, [run])
-}
-
-fn tell(connection: &Connection, run: &str, call: Option<u64>, at: u64) -> rusqlite::Result<()> {
-    let mut insert = connection.prepare_cached(
-        "INSERT INTO events (run, position, call, at)
-         VALUES (?1, (SELECT coalesce(max(position), 0) + 1 FROM events WHERE run = ?1), ?2, ?3)
-         RETURNING position",
-    )?;
-    let position: i64 =
-        insert.query_row(params![run, call.map(signed), signed(at)], |row| row.get(0))?;
-    EVENTS.seal(connection, params![run, position])
 }

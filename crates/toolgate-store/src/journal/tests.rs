@@ -19,6 +19,41 @@ pub(super) fn run(id: &str) -> NewRun {
     }
 }
 
+/// The entries that are written now, by their names.
+impl Journal {
+    pub(super) fn begin_run(&self, run: &NewRun) -> Result<(), JournalError> {
+        self.write(RunEntry::began(run))
+    }
+
+    pub(super) fn call_made(&self, run: &str, call: &NewCall<'_>) -> Result<(), JournalError> {
+        self.write(RunEntry::called(run, call))
+    }
+
+    pub(super) fn call_ended(
+        &self,
+        run: &str,
+        number: u64,
+        at: u64,
+        end: CallEnd<'_>,
+    ) -> Result<(), JournalError> {
+        self.write(RunEntry::answered(run, number, at, end))
+    }
+
+    pub(super) fn time_told(&self, run: &str, at: u64) -> Result<(), JournalError> {
+        self.write(RunEntry::time(run, at))
+    }
+
+    pub(super) fn end_run(
+        &self,
+        run: &str,
+        state: RunState,
+        output: &str,
+        error: Option<&str>,
+    ) -> Result<(), JournalError> {
+        self.write(RunEntry::ended(run, state, output, error))
+    }
+}
+
 fn call<'a>(number: u64, name: &'a str, arguments: &'a str) -> NewCall<'a> {
     NewCall { number, name, arguments, decision: None, lost: false }
 }
@@ -122,7 +157,7 @@ fn the_graph_of_a_run_is_replaced_and_goes_with_the_run() {
     journal.begin_run(&run("r1")).unwrap();
     assert_eq!(graph(), None);
     for text in ["{}", "[1]"] {
-        journal.keep_graph("r1", text).unwrap();
+        journal.write(RunEntry::flows("r1", text)).unwrap();
         assert_eq!(graph().as_deref(), Some(text));
     }
     journal.end_run("r1", RunState::Done, "", None).unwrap();
@@ -372,4 +407,92 @@ fn a_file_of_an_older_version_becomes_small_too() {
     journal.prune(Retention { runs: 0, ..Retention::default() }).unwrap();
     let file = std::fs::metadata(&path).unwrap().len();
     assert!(file < 1_000_000, "{file}");
+}
+
+#[test]
+fn entries_that_wait_are_written_in_order_before_anything_else() {
+    let (folder, journal) = journal();
+    let path = folder.path().join("state").join("journal.db");
+    // Another process sees only what is in the file.
+    let other = Journal::open(&path).unwrap();
+    journal.write_soon(RunEntry::began(&run("r1"))).unwrap();
+    journal.write_soon(RunEntry::called("r1", &call(0, "a_read", "{}"))).unwrap();
+    let answer = RunEntry::answered("r1", 0, 5, CallEnd::Returned("1"));
+    journal.write_soon(answer).unwrap();
+    let sent = CallDecision {
+        verdict: "allow",
+        rule: "",
+        sent: true,
+        once: true,
+        flow: None,
+        origin: None,
+    };
+    let effect = NewCall { decision: Some(sent), ..call(1, "b_write", "{}") };
+    journal.write(RunEntry::called("r1", &effect)).unwrap();
+    let history = other.history("r1").unwrap().unwrap();
+    assert_eq!(history.calls.len(), 2);
+    assert_eq!(history.calls[0].outcome, Some(Ok("1".to_owned())));
+    assert!(history.calls[1].sent && history.lost.is_empty());
+
+    // This process sees its own entries at once.
+    let end = RunEntry::ended("r1", RunState::Done, "out", None);
+    journal.write_soon(end).unwrap();
+    assert_eq!(journal.run("r1").unwrap().unwrap().output, "out");
+}
+
+#[test]
+fn entries_that_wait_reach_the_file_by_themselves_and_at_the_end() {
+    let (folder, journal) = journal();
+    let path = folder.path().join("state").join("journal.db");
+    let other = Journal::open(&path).unwrap();
+    journal.write_soon(RunEntry::began(&run("r1"))).unwrap();
+    let deadline = std::time::Instant::now() + Duration::from_mins(1);
+    while other.history("r1").unwrap().is_none() {
+        assert!(std::time::Instant::now() < deadline, "nobody writes it");
+        std::thread::yield_now();
+    }
+    journal.write_soon(RunEntry::ended("r1", RunState::Done, "", None)).unwrap();
+    drop(journal);
+    assert_eq!(other.history("r1").unwrap().unwrap().state, RunState::Done);
+}
+
+#[test]
+fn a_run_whose_entries_cannot_be_written_learns_of_it() {
+    let (folder, journal) = journal();
+    let other = Journal::open(&folder.path().join("state").join("journal.db")).unwrap();
+    journal.begin_run(&run("r1")).unwrap();
+    let read_only = |on: &str| {
+        journal
+            .with(|connection| connection.execute_batch(&format!("PRAGMA query_only = {on}")))
+            .unwrap();
+    };
+    read_only("ON");
+    journal.write_soon(RunEntry::time("r1", 1)).unwrap();
+    journal.flush();
+    let next = RunEntry::time("r1", 2);
+    assert!(journal.write_soon(next).unwrap_err().to_string().contains("readonly"));
+    assert!(journal.write_soon(RunEntry::time("r2", 2)).is_ok(), "another run");
+    assert!(journal.end_run("r1", RunState::Failed, "", None).is_err());
+    read_only("OFF");
+    journal.flush();
+    assert_eq!(other.history("r1").unwrap().unwrap().events, []);
+}
+
+#[test]
+fn the_size_is_estimated_without_a_look_at_the_file() {
+    let (_folder, journal) = journal();
+    let retention = Retention { runs: 20, bytes: 50_000_000, ..Retention::default() };
+    assert!(journal.may_be_beyond(retention), "nothing is known yet");
+    assert!(!journal.is_beyond(retention).unwrap());
+    assert!(!journal.may_be_beyond(retention));
+    for number in 0..21 {
+        assert!(!journal.may_be_beyond(retention));
+        let id = format!("r{number}");
+        journal.write_soon(RunEntry::began(&run(&id))).unwrap();
+        journal.write_soon(RunEntry::ended(&id, RunState::Done, "", None)).unwrap();
+    }
+    assert!(journal.may_be_beyond(retention) && journal.is_beyond(retention).unwrap());
+    // One more than is needed, so that the next run need not remove another one.
+    assert_eq!(journal.prune(retention).unwrap(), 2);
+    assert!(!journal.is_beyond(retention).unwrap() && !journal.may_be_beyond(retention));
 }
