@@ -4,7 +4,7 @@ use std::{
     fmt,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc::{self, SyncSender, TrySendError},
     },
     time::{Duration, Instant},
@@ -37,12 +37,17 @@ pub struct AuditOptions {
     pub redactors: Vec<Redactor>,
 }
 
-/// Writes the audit log on a thread of its own.
+/// Writes the audit log: right away, or on a thread of its own while others write.
+///
+/// A thread costs a lone call more than the few system calls of a line. With many calls at once the
+/// thread writes many lines together.
 pub(crate) struct AuditWriter {
     options: AuditOptions,
     /// Remove the secrets of servers that came later.
     redactors: RwLock<Vec<Redactor>>,
     queue: SyncSender<AuditMessage>,
+    /// How many records are in the queue or are being written by the thread.
+    queued: Arc<AtomicUsize>,
     error_logged: Arc<AtomicBool>,
 }
 
@@ -113,6 +118,8 @@ impl AuditWriter {
         let (queue, waiting) = mpsc::sync_channel::<AuditMessage>(QUEUED_RECORDS);
         let error_logged = Arc::new(AtomicBool::new(false));
         let (log, logged) = (options.log.clone(), Arc::clone(&error_logged));
+        let queued = Arc::new(AtomicUsize::new(0));
+        let left = Arc::clone(&queued);
         let write_all = move || {
             // If this fails, the first record fails too, and that is said.
             let _ = log.as_ref().map(AuditLog::prepare);
@@ -130,6 +137,7 @@ impl AuditWriter {
                     }
                 }
                 write_records(log.as_ref(), &records, &logged);
+                left.fetch_sub(records.len(), Ordering::Relaxed);
                 // Dropping them wakes those who wait.
                 drop((written, flushed));
             }
@@ -137,7 +145,7 @@ impl AuditWriter {
         if let Err(error) = std::thread::Builder::new().name("audit".to_owned()).spawn(write_all) {
             tracing::warn!("the audit log is written by the callers themselves: {error}");
         }
-        Self { options, redactors: RwLock::default(), queue, error_logged }
+        Self { options, redactors: RwLock::default(), queue, queued, error_logged }
     }
 
     /// Keeps the secrets of the servers of now out of the log, besides those of the start.
@@ -178,18 +186,30 @@ impl AuditWriter {
         self.queue(record, None);
     }
 
-    /// Queues a record, and says when it is written.
+    /// Writes a record, or queues it, and says when it is written.
     fn write_and_tell(&self, record: AuditRecord) -> AuditWritten {
+        // Records of one caller stay in their order: what is queued comes first.
+        if self.queued.load(Ordering::Relaxed) == 0
+            && let Some(log) = &self.options.log
+            && let Some(written) = log.append_at_once(&record)
+        {
+            if let Err(error) = written {
+                log_once(&self.error_logged, &error);
+            }
+            return AuditWritten::default();
+        }
         let (done, written) = oneshot::channel();
         self.queue(record, Some(done));
         AuditWritten(Some(written))
     }
 
     fn queue(&self, record: AuditRecord, done: Option<oneshot::Sender<()>>) {
+        self.queued.fetch_add(1, Ordering::Relaxed);
         let queued = self.queue.try_send(AuditMessage::Record(Box::new(record), done));
         if let Err(TrySendError::Full(message) | TrySendError::Disconnected(message)) = queued
             && let AuditMessage::Record(record, _done) = message
         {
+            self.queued.fetch_sub(1, Ordering::Relaxed);
             write_records(self.options.log.as_ref(), &[*record], &self.error_logged);
         }
     }

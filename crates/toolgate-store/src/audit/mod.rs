@@ -216,14 +216,40 @@ impl AuditLog {
     pub fn append_all(&self, records: &[AuditRecord]) -> Result<(), AuditError> {
         let mut state = self.open.lock();
         let AuditState { log, missing, mark } = &mut *state;
-        let appended = match &mut *log {
-            Some(open) => open.append(records, missing, mark, self.limits),
-            none => OpenAuditLog::new(&self.path)
-                .and_then(|new| none.insert(new).append(records, missing, mark, self.limits)),
-        };
+        let appended = OpenAuditLog::of(log, &self.path).and_then(|open| {
+            open.lock()?;
+            open.append(records, missing, mark, self.limits)
+        });
+        self.count_missing(&mut state, records.len(), appended)
+    }
+
+    /// Appends a record without waiting for others; `None` if somebody else appends at the moment.
+    pub fn append_at_once(&self, record: &AuditRecord) -> Option<Result<(), AuditError>> {
+        let mut state = self.open.try_lock()?;
+        let AuditState { log, missing, mark } = &mut *state;
+        let appended = OpenAuditLog::of(log, &self.path).and_then(|open| {
+            if !open.try_lock()? {
+                return Ok(false);
+            }
+            open.append(std::slice::from_ref(record), missing, mark, self.limits).map(|()| true)
+        });
+        match appended {
+            Ok(false) => None,
+            appended => Some(self.count_missing(&mut state, 1, appended.map(drop))),
+        }
+    }
+
+    /// Counts records that could not be appended.
+    fn count_missing(
+        &self,
+        state: &mut AuditState,
+        records: usize,
+        appended: io::Result<()>,
+    ) -> Result<(), AuditError> {
+        let AuditState { log, missing, mark } = state;
         if appended.is_err() {
             *missing = mark.left_of(&self.path, *missing);
-            *missing = missing.saturating_add(u64::try_from(records.len()).unwrap_or(u64::MAX));
+            *missing = missing.saturating_add(u64::try_from(records).unwrap_or(u64::MAX));
             // Counting them needs no disk space if the head file has a content. Otherwise the name
             // of an empty file counts them.
             if let Some(open) = log {

@@ -1,7 +1,7 @@
 //! Appends to the log, while other processes may append too.
 
 use std::{
-    fs::{self, File},
+    fs::{self, File, TryLockError},
     io::{self, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
@@ -31,7 +31,7 @@ pub(super) struct OpenAuditLog {
 }
 
 /// The head is one short line.
-const LONGEST_HEAD: u64 = 4_096;
+const LONGEST_HEAD: usize = 4_096;
 
 impl OpenAuditLog {
     pub(super) fn new(path: &Path) -> io::Result<Self> {
@@ -54,7 +54,29 @@ impl OpenAuditLog {
         })
     }
 
-    /// Appends under the lock.
+    /// The open log, which is opened if there is none.
+    pub(super) fn of<'l>(open: &'l mut Option<Self>, path: &Path) -> io::Result<&'l mut Self> {
+        match open {
+            Some(open) => Ok(open),
+            none => Ok(none.insert(Self::new(path)?)),
+        }
+    }
+
+    /// Waits for the lock.
+    pub(super) fn lock(&self) -> io::Result<()> {
+        self.head_file.lock()
+    }
+
+    /// Takes the lock, unless another process has it.
+    pub(super) fn try_lock(&self) -> io::Result<bool> {
+        match self.head_file.try_lock() {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    /// Appends, and gives the lock back.
     pub(super) fn append(
         &mut self,
         records: &[AuditRecord],
@@ -62,7 +84,6 @@ impl OpenAuditLog {
         mark: &mut UnwrittenMark,
         limits: AuditLimits,
     ) -> io::Result<()> {
-        self.head_file.lock()?;
         // Read once: the marks of other processes are reported by the next process at the latest.
         let is_new = self.end == u64::MAX;
         let marks = if is_new || *missing > 0 { unwritten::all(&self.path) } else { Vec::new() };
@@ -185,10 +206,11 @@ impl OpenAuditLog {
     }
 
     fn head(&mut self) -> io::Result<Option<ChainHead>> {
-        let mut text = Vec::new();
+        // One read, which is short only at the end of the file.
+        let mut text = [0; LONGEST_HEAD];
         self.head_file.seek(SeekFrom::Start(0))?;
-        Read::by_ref(&mut self.head_file).take(LONGEST_HEAD).read_to_end(&mut text)?;
-        Ok(ChainHead::read(&text))
+        let length = self.head_file.read(&mut text)?;
+        Ok(ChainHead::read(&text[..length]))
     }
 
     fn write_head(&mut self) -> io::Result<()> {
