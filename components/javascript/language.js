@@ -13,6 +13,7 @@ class ToolError extends Error {
     super(`${tool}: ${message}`);
     this.name = 'ToolError';
     this.tool = tool;
+    this.content = [{ type: 'text', text: message }];
   }
 }
 

@@ -5,7 +5,7 @@
 
 mod combine;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use serde_json::Number;
 
@@ -112,8 +112,6 @@ pub(crate) struct Arena {
     definitions: Vec<(NameHint, Option<NodeId>)>,
     docs: HashMap<NodeId, String>,
     hints: HashMap<NodeId, NameHint>,
-    /// The types that a schema itself gives a name.
-    defined: HashSet<NodeId>,
 }
 
 impl Arena {
@@ -131,7 +129,6 @@ impl Arena {
             definitions: Vec::new(),
             docs: HashMap::new(),
             hints: HashMap::new(),
-            defined: HashSet::new(),
         };
         for node in [Node::Unknown, Node::Never, Node::Null, Node::Cut] {
             arena.add(node);
@@ -210,15 +207,6 @@ impl Arena {
     /// Suggests a name. Only the first suggestion counts.
     pub(crate) fn suggest(&mut self, id: NodeId, hint: NameHint) {
         self.hints.entry(id).or_insert(hint);
-    }
-
-    /// Notes that a schema gives the type a name, such as `#/$defs/LogEntry`.
-    pub(crate) fn mark_defined(&mut self, id: NodeId) {
-        self.defined.insert(id);
-    }
-
-    pub(crate) fn is_defined(&self, id: NodeId) -> bool {
-        self.defined.contains(&id)
     }
 
     pub(crate) fn hint(&self, id: NodeId) -> Option<&NameHint> {

@@ -1,6 +1,6 @@
 //! Chooses the types that get a name, and their names.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::{
     model::{Arena, DefinitionId, NameHint, Node, NodeId},
@@ -11,14 +11,31 @@ use crate::{
 /// Types with fewer characters than this are repeated instead of named.
 const WORTH_A_NAME: usize = 48;
 
-/// Which objects get a name although they are used only once.
+/// How a language writes objects. A type has the same name in all languages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Objects {
-    /// None: they are written inline.
+    /// A short object is written where it is used. So are the arguments of a function, and its result
+    /// if nothing else uses it.
     Inline,
-    /// All with properties, because the language cannot write them inline.
-    Named,
+    /// Every object with properties is declared, because the language cannot write it inline.
+    Declared,
 }
+
+/// Types of the languages, and names that declarations use. No type gets one of them.
+#[rustfmt::skip]
+const RESERVED: &[&str] = &[
+    // TypeScript
+    "Array", "ArrayBuffer", "AsyncFunction", "AsyncGenerator", "AsyncIterable", "AsyncIterator", "Atomics", "Awaited",
+    "BigInt", "Boolean", "Capitalize", "ConstructorParameters", "DataView", "Date", "Disposable", "Error",
+    "EvalError", "Exclude", "Extract", "FinalizationRegistry", "Function", "Generator", "InstanceType", "Intl",
+    "Iterable", "Iterator", "JSON", "Lowercase", "Map", "Math", "NoInfer", "NonNullable",
+    "Number", "Object", "Omit", "Parameters", "Partial", "Pick", "Promise", "PromiseLike",
+    "Proxy", "RangeError", "Readonly", "Record", "ReferenceError", "Reflect", "RegExp", "Required",
+    "ReturnType", "Set", "SharedArrayBuffer", "String", "Symbol", "SyntaxError", "Temporal", "TypeError",
+    "URIError", "Uncapitalize", "Uppercase", "WeakMap", "WeakRef", "WeakSet",
+    // Python
+    "Any", "False", "Literal", "Never", "None", "NotRequired", "True", "TypeAlias", "TypeVar", "TypedDict",
+];
 
 /// The names of a module's types.
 #[derive(Debug)]
@@ -38,8 +55,8 @@ impl TypeNames {
         }
     }
 
-    /// Chooses the names. No type gets one of the names in `reserved`.
-    pub(crate) fn choose(module: &Module, objects: Objects, reserved: &[&str]) -> Self {
+    /// Chooses the names.
+    pub(crate) fn choose(module: &Module, objects: Objects) -> Self {
         let mut survey = Survey {
             arena: &module.arena,
             objects,
@@ -47,13 +64,14 @@ impl TypeNames {
             order: Vec::new(),
             bodies: Vec::new(),
             weights: HashMap::new(),
+            results: HashSet::new(),
         };
         for function in &module.functions {
             survey.function(function);
         }
         survey.pending();
         let functions = module.functions.iter().map(|function| function.name.as_str());
-        let mut taken = UsedNames::new(reserved.iter().copied().chain(functions));
+        let mut taken = UsedNames::new(RESERVED.iter().copied().chain(functions));
         let mut names =
             Self { declared: Vec::new(), nodes: HashMap::new(), definitions: HashMap::new() };
         let order = std::mem::take(&mut survey.order);
@@ -71,10 +89,13 @@ impl TypeNames {
             }
         }
         for id in order {
-            if survey.needs_name(id) && !names.nodes.contains_key(&id) {
+            if survey.has_name(id) && !names.nodes.contains_key(&id) {
+                // One that is not declared here keeps its name, for the other language.
                 let name = taken.free_name(module, module.arena.hint(id));
-                names.nodes.insert(id, name.clone());
-                names.declared.push((name, id));
+                if survey.is_declared(id) {
+                    names.nodes.insert(id, name.clone());
+                    names.declared.push((name, id));
+                }
             }
         }
         names
@@ -92,6 +113,8 @@ struct Survey<'m> {
     bodies: Vec<NodeId>,
     /// The approximate length of a type where it is used.
     weights: HashMap<NodeId, usize>,
+    /// The results of functions.
+    results: HashSet<NodeId>,
 }
 
 impl Survey<'_> {
@@ -100,13 +123,14 @@ impl Survey<'_> {
             // The arguments are part of the function; only types inside them can get a name.
             (Objects::Inline, Node::Object(_)) => self.inside(function.input),
             (Objects::Inline, _) => self.visit(function.input),
-            (Objects::Named, _) => {
+            (Objects::Declared, _) => {
                 for property in &function.parameters.properties {
                     self.visit(property.node);
                 }
             }
         }
         self.visit(function.output);
+        self.results.insert(function.output);
     }
 
     fn pending(&mut self) {
@@ -138,7 +162,9 @@ impl Survey<'_> {
         }
         // Each language shows one side of an intersection.
         let shown = match (self.arena.node(id), self.objects) {
-            (Node::Intersection { outline: Some(outline), .. }, Objects::Named) => vec![*outline],
+            (Node::Intersection { outline: Some(outline), .. }, Objects::Declared) => {
+                vec![*outline]
+            }
             (Node::Intersection { parts, .. }, _) => parts.clone(),
             _ => self.arena.children(id),
         };
@@ -151,18 +177,29 @@ impl Survey<'_> {
         matches!(self.arena.node(id), Node::Array(_)) || self.arena.nullable(id).is_some()
     }
 
-    fn needs_name(&self, id: NodeId) -> bool {
+    /// Whether a type gets a name.
+    fn has_name(&self, id: NodeId) -> bool {
         match self.arena.node(id) {
-            Node::Object(object) if self.objects == Objects::Named => !object.properties.is_empty(),
+            Node::Object(object) if !object.properties.is_empty() => true,
             Node::Object(_) | Node::Union(_) | Node::Intersection { .. } | Node::Tuple { .. } => {
                 let is_shared = self.uses.get(&id).is_some_and(|uses| *uses > 1);
-                let is_object = matches!(self.arena.node(id), Node::Object(object) if !object.properties.is_empty());
-                !self.is_transparent(id)
-                    && (is_shared || is_object && self.arena.is_defined(id))
-                    && self.weights.get(&id).is_some_and(|weight| *weight > WORTH_A_NAME)
+                !self.is_transparent(id) && is_shared && self.is_long(id)
             }
             _ => false,
         }
+    }
+
+    /// Whether a type with a name is declared, and not written where it is used.
+    fn is_declared(&self, id: NodeId) -> bool {
+        let is_written = || {
+            let is_only_result = self.results.contains(&id) && self.uses.get(&id) == Some(&1);
+            !self.is_long(id) || is_only_result
+        };
+        self.has_name(id) && (self.objects == Objects::Declared || !is_written())
+    }
+
+    fn is_long(&self, id: NodeId) -> bool {
+        self.weights.get(&id).is_some_and(|weight| *weight > WORTH_A_NAME)
     }
 
     /// The length of a type where it is used, which is that of its name if it has one.
@@ -180,7 +217,7 @@ impl Survey<'_> {
             self.weights.insert(id, own);
             own
         };
-        let named = matches!(self.arena.node(id), Node::Recursive(_)) || self.needs_name(id);
+        let named = matches!(self.arena.node(id), Node::Recursive(_)) || self.is_declared(id);
         if named { NAME } else { own }
     }
 

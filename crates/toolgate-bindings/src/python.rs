@@ -15,18 +15,11 @@ from __future__ import annotations
 from typing import Any, Literal, Never, NotRequired, Required, TypeAlias, TypedDict, TypeVar
 ";
 
-/// Names that the stubs themselves use.
-#[rustfmt::skip]
-const RESERVED: &[&str] = &[
-    "Any", "False", "Literal", "Never", "None", "NotRequired", "Required", "True", "TypeAlias",
-    "TypeVar", "TypedDict",
-];
-
 const MAX_LINE: usize = 100;
 
 /// The whole module.
 pub(crate) fn render(module: &Module) -> String {
-    let names = TypeNames::choose(module, Objects::Named, RESERVED);
+    let names = TypeNames::choose(module, Objects::Declared);
     let printer = PythonPrinter { arena: &module.arena, names: &names };
     let mut text = String::new();
     for (name, node) in &names.declared {

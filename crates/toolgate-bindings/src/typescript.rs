@@ -7,24 +7,11 @@ use crate::{
     text::{Escape, identifier, indented, is_identifier, quoted},
 };
 
-/// Types of the language that a generated type must not redefine.
-#[rustfmt::skip]
-const RESERVED: &[&str] = &[
-    "Array", "ArrayBuffer", "AsyncFunction", "AsyncGenerator", "AsyncIterable", "AsyncIterator", "Atomics", "Awaited",
-    "BigInt", "Boolean", "Capitalize", "ConstructorParameters", "DataView", "Date", "Disposable", "Error",
-    "EvalError", "Exclude", "Extract", "FinalizationRegistry", "Function", "Generator", "InstanceType", "Intl",
-    "Iterable", "Iterator", "JSON", "Lowercase", "Map", "Math", "NoInfer", "NonNullable",
-    "Number", "Object", "Omit", "Parameters", "Partial", "Pick", "Promise", "PromiseLike",
-    "Proxy", "RangeError", "Readonly", "Record", "ReferenceError", "Reflect", "RegExp", "Required",
-    "ReturnType", "Set", "SharedArrayBuffer", "String", "Symbol", "SyntaxError", "Temporal", "TypeError",
-    "URIError", "Uncapitalize", "Uppercase", "WeakMap", "WeakRef", "WeakSet",
-];
-
 const MAX_LINE: usize = 100;
 
 /// The whole module.
 pub(crate) fn render(module: &Module) -> String {
-    let names = TypeNames::choose(module, Objects::Inline, RESERVED);
+    let names = TypeNames::choose(module, Objects::Inline);
     let printer = TypeScriptPrinter { arena: &module.arena, names: &names };
     let mut text = String::new();
     for (name, node) in &names.declared {

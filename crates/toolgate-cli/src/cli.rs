@@ -241,6 +241,9 @@ pub(crate) struct Tokens {
     /// Count in this unit
     #[arg(long, value_name = "UNIT", default_value = "tokens")]
     pub(crate) unit: Unit,
+    /// Count a text instead: a file, or `-` for stdin
+    #[arg(long, value_name = "FILE")]
+    pub(crate) text: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: Output,
 }

@@ -33,6 +33,9 @@ mod trust;
 mod usage;
 
 use std::{
+    fs,
+    io::{self, Read as _},
+    path::Path,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
@@ -55,6 +58,23 @@ use crate::{
 
 /// A terminal wraps longer messages.
 const LONGEST_PROGRESS: usize = 200;
+
+/// The text of a file, or of stdin if the name is `-`.
+fn read_text(file: &Path, hint: &'static str) -> Result<String, Failure> {
+    let text = if file.as_os_str() == "-" {
+        let mut text = String::new();
+        io::stdin().read_to_string(&mut text).map(|_| text)
+    } else {
+        fs::read_to_string(file)
+    };
+    text.map_err(|error| {
+        let failure = Failure::usage(format!("cannot read {}: {error}", file.display()));
+        failure.hint(match error.kind() {
+            io::ErrorKind::InvalidData => "save it as UTF-8",
+            _ => hint,
+        })
+    })
+}
 
 pub(crate) async fn run(cli: Cli) -> CommandResult {
     crate::folders::check()?;

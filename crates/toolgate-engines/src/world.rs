@@ -77,6 +77,16 @@ pub struct ToolException {
     pub tool: String,
     /// The message of the tool.
     pub message: String,
+    /// The content blocks of the error as a JSON array, if they are more than a text with the message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+}
+
+impl ToolException {
+    /// An exception whose content is its message.
+    pub fn new(tool: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { tool: tool.into(), message: message.into(), content: None }
+    }
 }
 
 /// The stream that a line of output belongs to.

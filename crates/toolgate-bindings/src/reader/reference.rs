@@ -25,11 +25,7 @@ impl<'a> SchemaReader<'a, '_> {
         // Namespaced definitions (`shared.types.Label`) are named by their last part.
         let name = name.rsplit(['.', '/']).next().unwrap_or_default();
         let is_definition = is_definition && !name.is_empty();
-        let node = self.target(target, if is_definition { name } else { hint });
-        if is_definition {
-            self.arena.mark_defined(node);
-        }
-        node
+        self.target(target, if is_definition { name } else { hint })
     }
 
     fn find(&mut self, reference: &str) -> Option<&'a Value> {

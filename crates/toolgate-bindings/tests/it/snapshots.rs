@@ -170,16 +170,17 @@ fn nested_objects() {
         },
     } });
     insta::assert_snapshot!(declared(&[("notes_find", definition)]), @r#"
+    interface Filter {
+      /** Name of the author */
+      author: string;
+      range?: {
+        from?: string; // date-time
+        to?: string; // date-time
+      };
+    }
     declare function notes_find(args?: {
       /** Which ones */
-      filter?: {
-        /** Name of the author */
-        author: string;
-        range?: {
-          from?: string; // date-time
-          to?: string; // date-time
-        };
-      };
+      filter?: Filter;
       fields?: { [key: string]: string | number };
     }): Promise<unknown>;
 
@@ -274,12 +275,13 @@ fn alternatives() {
         "required": ["shape"],
     } });
     insta::assert_snapshot!(declared(&[("canvas_draw", definition)]), @r#"
+    interface Polygon { kind: "polygon"; points: [number, number][] }
     declare function canvas_draw(args: {
       /** What to draw */
       shape: /* Round */ {
         kind: "circle";
         radius: number; // > 0
-      } | { kind: "polygon"; points: [number, number][] } | string | null;
+      } | Polygon | string | null;
     }): Promise<unknown>;
 
     class Circle(TypedDict):
@@ -417,29 +419,85 @@ fn tools_that_share_a_type() {
     ");
 }
 
+/// The name of each declared type in TypeScript, and those of Python.
+fn type_names(declared: &str) -> (Vec<&str>, Vec<&str>) {
+    let name = |line: &'_ str, before: &str| -> Option<usize> {
+        line.starts_with(before).then_some(before.len())
+    };
+    let mut names = (Vec::new(), Vec::new());
+    for line in declared.lines() {
+        let word = |from: usize| {
+            line[from..].split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("")
+        };
+        if let Some(from) = name(line, "interface ") {
+            names.0.push(word(from));
+        } else if let Some(from) = name(line, "class ") {
+            names.1.push(word(from));
+        }
+    }
+    names
+}
+
 #[test]
-fn shapes_that_a_schema_names_keep_their_names() {
+fn shapes_have_the_same_names_in_both_languages() {
     let entry = json!({
         "type": "object",
         "properties": {
             "ts": { "type": "string" }, "level": { "enum": ["info", "error"] },
-            "message": { "type": "string" }, "host": { "$ref": "#/$defs/Host" },
+            "message": { "type": "string" },
+            "host": { "type": "object", "properties": { "name": { "type": "string" } } },
+            "caller": { "type": "object", "properties": {
+                "file": { "type": "string" }, "line": { "type": "integer" }, "function": { "type": "string" },
+            } },
         },
         "required": ["ts", "message"],
     });
-    let host = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
-    let definition = json!({
+    // A definition has the name that the schema gives it, and any other shape that of its property.
+    let named = json!({
         "inputSchema": { "type": "object" },
         "outputSchema": {
             "type": "object",
             "properties": { "entries": { "type": "array", "items": { "$ref": "#/$defs/LogEntry" } } },
             "required": ["entries"],
-            "$defs": { "LogEntry": entry, "Host": host },
+            "$defs": { "LogEntry": entry },
         },
     });
-    let tool = Tool::new("logs_query", definition);
-    insta::assert_snapshot!(typescript(&[tool.api()]), @r#"
-    interface LogEntry { ts: string; level?: "info" | "error"; message: string; host?: { name?: string } }
-    declare function logs_query(args?: {}): Promise<{ entries: LogEntry[] }>;
+    let nameless = json!({
+        "inputSchema": { "type": "object" },
+        "outputSchema": {
+            "type": "object",
+            "properties": { "log_entries": { "type": "array", "items": entry } },
+            "required": ["log_entries"],
+        },
+    });
+    let alone = declared(&[("logs_query", nameless.clone())]);
+    insta::assert_snapshot!(alone, @r#"
+    interface LogEntry { ts: string; level?: "info" | "error"; message: string; host?: { name?: string }; caller?: Caller }
+    interface Caller { file?: string; line?: number; function?: string }
+    declare function logs_query(args?: {}): Promise<{ log_entries: LogEntry[] }>;
+
+    class LogsQueryResult(TypedDict):
+        log_entries: list[LogEntry]
+    class LogEntry(TypedDict, total=False):
+        ts: Required[str]
+        level: Literal["info", "error"]
+        message: Required[str]
+        host: Host
+        caller: Caller
+    class Host(TypedDict, total=False):
+        name: str
+    class Caller(TypedDict, total=False):
+        file: str
+        line: int
+        function: str
+    async def logs_query() -> LogsQueryResult: ...
     "#);
+    let (typescript, python) = type_names(&alone);
+    assert!(
+        typescript.contains(&"LogEntry") && typescript.iter().all(|name| python.contains(name))
+    );
+    let both = declared(&[("logs_query", nameless), ("logs_tail", named)]);
+    let (typescript, python) = type_names(&both);
+    assert_eq!(typescript.iter().filter(|name| name.contains("Entry")).count(), 1, "{both}");
+    assert!(typescript.iter().all(|name| python.contains(name)), "{both}");
 }

@@ -1,11 +1,6 @@
 //! `toolgate run`
 
-use std::{
-    fs,
-    io::{self, Read},
-    path::Path,
-    process::ExitCode,
-};
+use std::{path::Path, process::ExitCode};
 
 use serde_json::json;
 use toolgate_host::{CodeRun, Resume, UnknownCalls};
@@ -20,7 +15,7 @@ use crate::{
 
 pub(crate) async fn run(globals: &Globals, arguments: &Run) -> CommandResult {
     let language = language(arguments)?;
-    let code = arguments.file.as_deref().map(read).transpose()?;
+    let code = arguments.file.as_deref().map(read_script).transpose()?;
     let resumed = arguments.resume.as_deref().map(runs::find).transpose()?;
     if let (Some(id), true) = (&resumed, arguments.repeat_unknown) {
         runs::agree_to_repeat(globals, id)?;
@@ -113,20 +108,8 @@ fn show(run: &CodeRun, as_json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-fn read(file: &Path) -> Result<String, Failure> {
-    let text = if file.as_os_str() == "-" {
-        let mut text = String::new();
-        io::stdin().read_to_string(&mut text).map(|_| text)
-    } else {
-        fs::read_to_string(file)
-    };
-    text.map_err(|error| {
-        let failure = Failure::usage(format!("cannot read {}: {error}", file.display()));
-        failure.hint(match error.kind() {
-            io::ErrorKind::InvalidData => "save it as UTF-8",
-            _ => "name a script, or `-` to read it from stdin",
-        })
-    })
+fn read_script(file: &Path) -> Result<String, Failure> {
+    super::read_text(file, "name a script, or `-` to read it from stdin")
 }
 
 fn unknown(language: &str) -> Failure {

@@ -198,7 +198,7 @@ fn data(detail: &RunDetail, state: State, cleaner: &Cleaner) -> Value {
         .map(|call| {
             let (result, error) = match &call.outcome {
                 Some(Ok(result)) => (Some(cleaner.clean(result)), None),
-                Some(Err(message)) => (None, Some(cleaner.clean(message))),
+                Some(Err(error)) => (None, Some(cleaner.clean(message(error)))),
                 None => (None, None),
             };
             json!({
@@ -277,7 +277,7 @@ fn timeline(detail: &RunDetail, state: State, cleaner: &Cleaner) -> String {
     let rows = detail.calls.iter().map(|call| {
         let size = |text: &str| grouped(text.len() as u64);
         let shown = match &call.outcome {
-            Some(Err(message)) => message,
+            Some(Err(error)) => message(error),
             _ => &call.arguments,
         };
         vec![
@@ -298,6 +298,11 @@ fn timeline(detail: &RunDetail, state: State, cleaner: &Cleaner) -> String {
         ]
     });
     table(&columns, rows)
+}
+
+/// The message of an error. The journal has its content blocks after it.
+fn message(error: &str) -> &str {
+    error.rsplit_once('\0').map_or(error, |(message, _)| message)
 }
 
 /// The outcome of a call, in a word.

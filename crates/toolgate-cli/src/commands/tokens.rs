@@ -36,7 +36,20 @@ pub(crate) struct Row {
     share: f64,
 }
 
+/// The length of a text.
+#[derive(Debug, Serialize)]
+struct TextLength {
+    unit: Unit,
+    count: u64,
+}
+
 pub(crate) async fn run(globals: &Globals, arguments: &Tokens) -> CommandResult {
+    if let Some(file) = &arguments.text {
+        let text = super::read_text(file, "name a text, or `-` to read it from stdin")?;
+        let length = TextLength { unit: arguments.unit, count: cost(&text, arguments.unit) };
+        print::show(arguments.output.json, &length, || length.count)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let (loaded, host) = super::start(globals, None)?;
     // The cache may be out of date, so the servers are asked.
     super::settle(&host).await;
@@ -100,10 +113,7 @@ pub(crate) async fn count(host: &ToolHost, unit: Unit) -> Costs {
             "description": definition["description"],
             "inputSchema": definition["inputSchema"],
         });
-        match unit {
-            Unit::Tokens => TokenCounter::shared().count(&seen.to_string()) as u64,
-            Unit::Characters => seen.to_string().chars().count() as u64,
-        }
+        cost(&seen.to_string(), unit)
     });
     let session = row("a session now".to_owned(), shown.len() as u64, paid.sum());
     Costs {
@@ -114,6 +124,13 @@ pub(crate) async fn count(host: &ToolHost, unit: Unit) -> Costs {
         session,
         exposure: exposure.kind.to_string(),
         reason: exposure.reason.to_string(),
+    }
+}
+
+fn cost(text: &str, unit: Unit) -> u64 {
+    match unit {
+        Unit::Tokens => TokenCounter::shared().count(text) as u64,
+        Unit::Characters => text.chars().count() as u64,
     }
 }
 

@@ -205,6 +205,24 @@ async fn tokens() {
 }
 
 #[tokio::test]
+async fn tokens_of_a_text() {
+    let workplace = Workplace::new(&json!({}));
+    let file = workplace.path().join("text.txt");
+    std::fs::write(&file, "Hello world, hello tokens!\n").unwrap();
+    let count = async |options: &[&str]| {
+        let mut arguments = vec!["tokens", "--text", file.to_str().unwrap()];
+        arguments.extend(options);
+        run(&workplace, &arguments).await
+    };
+    // No server is started, and no configuration is needed.
+    assert_eq!(count(&[]).await.stdout, "6\n");
+    assert_eq!(count(&["--json"]).await.json(), json!({ "unit": "tokens", "count": 6 }));
+    assert_eq!(count(&["--unit", "characters"]).await.stdout, "27\n");
+    let missing = run(&workplace, &["tokens", "--text", "no-such-file"]).await;
+    assert!(missing.stderr.contains("cannot read no-such-file"), "{}", missing.stderr);
+}
+
+#[tokio::test]
 async fn logs() {
     let workplace = workplace();
     insta::assert_snapshot!(run(&workplace, &["logs", "notse"]).await.shown(), @"

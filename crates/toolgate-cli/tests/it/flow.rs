@@ -13,7 +13,7 @@ use serde::Deserialize;
 use toolgate_broker::{Caller, SessionContext, new_id};
 use toolgate_host::{ToolHost, ToolSession};
 use toolgate_policy::FlowMode;
-use toolgate_sandbox::{CallState, Language};
+use toolgate_sandbox::{CallState, Language, PythonChoice};
 use toolgate_upstream::CallOptions;
 
 /// A script, and what it tries.
@@ -95,23 +95,23 @@ async fn attacks_are_caught_and_honest_scripts_pass() {
         writeln!(rows, "| `{name}` | {} |", cells.join(" | ")).unwrap();
     }
     insta::assert_snapshot!(rows, @"
-    | `program` | 99 of 99 | 0 of 7 | 2 of 68 | 0 of 8 | 111 of 111 | 1 of 8 | 3 of 66 | 0 of 7 |
-    | `program` and `branches` | 99 of 99 | 7 of 7 | 2 of 68 | 8 of 8 | 111 of 111 | 8 of 8 | 3 of 66 | 7 of 7 |
-    | `content` | 32 of 99 | 0 of 7 | 0 of 68 | 0 of 8 | 38 of 111 | 0 of 8 | 0 of 66 | 0 of 7 |
-    | `labels` | 99 of 99 | 7 of 7 | 59 of 68 | 8 of 8 | 111 of 111 | 8 of 8 | 61 of 66 | 7 of 7 |
+    | `program` | 100 of 100 | 0 of 7 | 2 of 68 | 0 of 8 | 112 of 112 | 1 of 8 | 3 of 66 | 0 of 7 |
+    | `program` and `branches` | 100 of 100 | 7 of 7 | 2 of 68 | 8 of 8 | 112 of 112 | 8 of 8 | 3 of 66 | 7 of 7 |
+    | `content` | 33 of 100 | 0 of 7 | 0 of 68 | 0 of 8 | 39 of 112 | 0 of 8 | 0 of 66 | 0 of 7 |
+    | `labels` | 100 of 100 | 7 of 7 | 59 of 68 | 8 of 8 | 112 of 112 | 8 of 8 | 61 of 66 | 7 of 7 |
     ");
     insta::assert_snapshot!(lists, @r#"
-    `program` dev Attack branch=false skipped=["py-attack-variable-copy"] []
+    `program` dev Attack branch=false skipped=[] []
     `program` dev Attack branch=true skipped=[] ["ts-attack-ternary-bit", "ts-attack-if-constant-alert", "ts-attack-switch-plan", "ts-attack-priority-ternary", "py-attack-cond-expr", "py-attack-if-else-send", "py-attack-untrusted-if"]
     `program` dev Honest branch=false skipped=[] ["ts-honest-filter-tagged-union", "py-honest-literal-tags"]
     `program` dev Honest branch=true skipped=[] []
-    `program` heldout Attack branch=false skipped=["py-attack-exception-args"] []
+    `program` heldout Attack branch=false skipped=[] []
     `program` heldout Attack branch=true skipped=[] ["ts-attack-loop-count-sends", "ts-attack-binary-search-throw", "ts-attack-untrusted-switch", "py-attack-while-count-branch", "py-attack-elif-words", "py-attack-try-index-branch", "py-attack-untrusted-flag-delete"]
     `program` heldout Honest branch=false skipped=[] ["ts-honest-generic-class-two-instances", "ts-honest-memo-cache-by-key", "py-honest-zip-apart"]
     `program` heldout Honest branch=true skipped=[] []
-    `program` and `branches` dev Attack branch=false skipped=["py-attack-variable-copy"] []
+    `program` and `branches` dev Attack branch=false skipped=[] []
     `program` and `branches` dev Attack branch=true skipped=[] []
-    `program` and `branches` heldout Attack branch=false skipped=["py-attack-exception-args"] []
+    `program` and `branches` heldout Attack branch=false skipped=[] []
     `program` and `branches` heldout Attack branch=true skipped=[] []
     "#);
     let page = fs::read_to_string(root().join("docs/security.md")).unwrap();
@@ -170,6 +170,28 @@ async fn a_sample_of_the_newest_sets_is_judged_the_same_when_it_runs() {
         }
         host.shutdown().await;
     }
+}
+
+/// The embedded interpreter runs the scripts of machines without Python.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sample_is_judged_the_same_in_the_embedded_interpreter() {
+    /// Of so many scripts one is run.
+    const EACH: usize = 6;
+    let host = fixture::host_with(FlowMode::Program, false, PythonChoice::Embedded).await;
+    for set in ["dev", "heldout"] {
+        let cases = cases(set);
+        let sample = |kind| {
+            let is_python =
+                move |case: &&Case| case.kind == kind && case.language == Language::Python;
+            cases.iter().filter(is_python).filter(|case| !case.branch).step_by(EACH)
+        };
+        let attacks = run_all(&host, sample(Kind::Attack)).await;
+        assert_eq!(attacks.passed, [""; 0], "{set}");
+        assert!(attacks.skipped.len() * 4 <= attacks.stopped.len(), "{:?}", attacks.skipped);
+        let honest = run_all(&host, sample(Kind::Honest)).await;
+        assert!(honest.stopped.len() * 10 <= honest.passed.len(), "{:?}", honest.stopped);
+    }
+    host.shutdown().await;
 }
 
 fn root() -> &'static Path {

@@ -232,8 +232,21 @@ impl Host {
             }
             Err(thrown) => {
                 let fail_call = self.internal(ctx, "failCall")?;
+                let content = match thrown.content {
+                    Some(blocks) => json::read(ctx, &self.internal(ctx, "parseExact")?, &blocks),
+                    None => Ok(Value::new_undefined(ctx.clone())),
+                };
+                // Too deep or too large for the limits of the script: the message is there.
+                let content = content.or_else(|error| match error {
+                    Error::Exception => {
+                        ctx.catch();
+                        Ok(Value::new_undefined(ctx.clone()))
+                    }
+                    other => Err(other),
+                })?;
+                let (message, tool) = (thrown.message, thrown.tool);
                 let error: Value<'_> =
-                    fail_call.call((error.restore(ctx)?, thrown.message, thrown.tool))?;
+                    fail_call.call((error.restore(ctx)?, message, tool, content))?;
                 reject.restore(ctx)?.call((error,))
             }
         }

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     engine::{EngineScript, Function},
-    world::{CallId, Completion, EngineCall, HostClosed, RunSeed, Stream, World},
+    world::{CallId, Completion, EngineCall, HostClosed, RunSeed, Stream, ToolException, World},
 };
 
 /// The size of the output buffer, so that a line is one write.
@@ -299,9 +299,10 @@ impl<'a> Machine<'a> {
         // A completion without a call is a mistake of the host, which a script cannot handle.
         let Some(call) = self.in_flight.remove(&completion.id) else { return };
         let value = match completion.outcome {
-            Ok(text) => value::from_json(&text)
-                .unwrap_or_else(|error| failure(&call.function.name, &error.to_string())),
-            Err(thrown) => failure(&thrown.tool, &thrown.message),
+            Ok(text) => value::from_json(&text).unwrap_or_else(|error| {
+                failure(&ToolException::new(&*call.function.name, error.to_string()))
+            }),
+            Err(thrown) => failure(&thrown),
         };
         self.ready.insert(call.number, ExtFunctionResult::Return(value));
     }
@@ -365,9 +366,12 @@ fn result(answer: Result<MontyObject, MontyException>) -> ExtFunctionResult {
 }
 
 /// The failure of a tool, as the value that the prelude raises where it is awaited.
-fn failure(tool: &str, message: &str) -> MontyObject {
+fn failure(thrown: &ToolException) -> MontyObject {
+    let ToolException { tool, message, content } = thrown;
+    // JSON contains no NUL.
+    let content = content.as_deref().unwrap_or_default();
     MontyObject::Exception {
         exc_type: ExcType::BinasciiError,
-        arg: Some(format!("{tool}\0{message}")),
+        arg: Some(format!("{tool}\0{content}\0{message}")),
     }
 }

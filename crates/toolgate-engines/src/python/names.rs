@@ -19,7 +19,7 @@ pub const BUILTINS: &[&str] = &[
     "StopAsyncIteration", "StopIteration", "SyntaxError", "SystemError", "SystemExit",
     "TimeoutError", "ToolError", "True", "TypeError", "UnboundLocalError", "UnicodeDecodeError",
     "UnicodeEncodeError", "UnicodeError", "UserWarning", "ValueError", "Warning",
-    "ZeroDivisionError", "__name__", "abs", "all", "any", "ascii", "asyncio", "bin", "bool",
+    "ZeroDivisionError", "__name__", "abs", "all", "any", "asyncio", "bin", "bool",
     "bytes", "callable", "chr", "classmethod", "dict", "divmod", "enumerate", "exit", "filter",
     "float", "format", "frozenset", "getattr", "hasattr", "hash", "hex", "id", "int", "isinstance",
     "issubclass", "iter", "json", "len", "list", "map", "math", "max", "min", "next", "object",

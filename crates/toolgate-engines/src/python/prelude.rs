@@ -140,7 +140,6 @@ const PARTS: &[Piece] = &[
     piece!("<records>", Extent::Whole, "records"),
     piece!("<builtins>", Extent::Whole, "builtins"),
     piece!("<classes>", Extent::Whole, "classes"),
-    piece!("<matching>", Extent::Whole, "matching"),
     piece!("<methods>", Extent::Whole, "methods"),
 ];
 
@@ -177,7 +176,6 @@ const PIECES: &[Piece] = &[
     piece!("sys", Extent::Part),
     piece!("textwrap", Extent::Whole),
     piece!("time", Extent::Whole),
-    piece!("types", Extent::Whole),
     piece!("typing", Extent::Part),
     piece!("urllib", Extent::Whole),
     piece!("urllib.parse", Extent::Whole, "urllib"),

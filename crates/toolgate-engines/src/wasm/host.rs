@@ -95,7 +95,7 @@ impl HostState {
                 with_world(|world| world.submit(call)).ok_or(HostEnd::Closed)??;
             }
             Err(message) => {
-                let thrown = ToolException { tool: name, message };
+                let thrown = ToolException::new(name, message);
                 self.ended.push_back(Completion { id, outcome: Err(thrown) });
             }
         }

@@ -33,7 +33,7 @@ impl World for TestWorld {
             "echo" => RawValue::from_string(format!("[{id},{arguments}]")).map_err(|_| HostClosed),
             _ => Err(HostClosed),
         };
-        let thrown = |_| ToolException { tool: name.clone(), message: "it is broken".to_owned() };
+        let thrown = |_| ToolException::new(&*name, "it is broken");
         Ok(Some(Completion { id, outcome: outcome.map_err(thrown) }))
     }
 

@@ -477,7 +477,7 @@ mod tests {
             answer,
             origin: None,
         };
-        let failed = Err(ToolError("no".to_owned()));
+        let failed = Err(ToolError::new("no"));
         let past = HashMap::from([
             (0, past("a_done", true, Some(Ok("1".to_owned())))),
             (1, past("b_failed", true, Some(failed))),
@@ -528,7 +528,7 @@ mod tests {
         };
         let second = recorder(&journal).resumes(HashMap::from([(0, past)]), Vec::new(), false);
         second.is_unknown(0, "mail_send");
-        let thrown = ToolException { tool: "mail_send".to_owned(), message: "unknown".to_owned() };
+        let thrown = ToolException::new("mail_send", "unknown");
         let at = std::time::Duration::ZERO;
         second.happened(&RunEvent::Completed { id: 0, at, outcome: &Err(thrown) });
         assert_eq!(sent(&journal), [true]);

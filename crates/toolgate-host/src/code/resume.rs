@@ -256,7 +256,7 @@ fn past_state(call: &PastCallRow) -> PastCallState {
         answer: call
             .outcome
             .clone()
-            .map(|outcome| outcome.map_err(|(_, message)| ToolError(message))),
+            .map(|outcome| outcome.map_err(|(_, stored)| ToolError::of_stored(stored))),
         origin: origin.map(|it| it.unwrap_or_else(|_| ResultOrigin::unknown(&call.name))),
     }
 }
@@ -279,7 +279,10 @@ fn past_call(call: PastCallRow) -> Option<JournaledCall> {
     let outcome = match call.outcome {
         None => None,
         Some(Ok(value)) => Some(Ok(RawValue::from_string(value).ok()?)),
-        Some(Err((tool, message))) => Some(Err(ToolException { tool, message })),
+        Some(Err((tool, stored))) => {
+            let ToolError { message, content } = ToolError::of_stored(stored);
+            Some(Err(ToolException { tool, message, content }))
+        }
     };
     let binds = match &outcome {
         None => call.sent,

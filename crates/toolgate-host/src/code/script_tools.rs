@@ -84,7 +84,7 @@ pub struct WaitingCall {
 /// Why a call has no value.
 enum ScriptCallError {
     /// An exception in the script.
-    Thrown(String),
+    Thrown(ToolError),
     /// The call waits for the answer to this question.
     Waiting(QuestionReference),
 }
@@ -151,8 +151,8 @@ impl Tools for ScriptTools {
             inner.report_progress(&name);
             match outcome {
                 Ok(value) => CallResponse::Ended(Ok(value)),
-                Err(ScriptCallError::Thrown(message)) => {
-                    CallResponse::Ended(Err(ToolException { tool: name, message }))
+                Err(ScriptCallError::Thrown(ToolError { message, content })) => {
+                    CallResponse::Ended(Err(ToolException { tool: name, message, content }))
                 }
                 Err(ScriptCallError::Waiting(question)) => {
                     inner.waiting.lock().push(WaitingCall { number: id, name, question });
@@ -165,7 +165,15 @@ impl Tools for ScriptTools {
 
     fn on_event(&self, event: &RunEvent<'_>) {
         let Some(journal) = &self.inner.context.journal else { return };
-        journal.happened(event);
+        match event {
+            RunEvent::Completed { id, at, outcome: Err(thrown) } => {
+                let ToolException { tool, message, content } = thrown;
+                let stored = ToolError::stored(message, content.as_deref());
+                let outcome = &Err(ToolException::new(tool, stored));
+                journal.happened(&RunEvent::Completed { id: *id, at: *at, outcome });
+            }
+            other => journal.happened(other),
+        }
         if let RunEvent::Repeated { id, place } = event
             && let Some(past) = journal.past(*id)
         {
@@ -264,7 +272,10 @@ impl ScriptToolsInner {
         }
         let answer = past.answer.as_ref().map(|answer| match answer {
             Ok(value) => serde_json::from_str(value).unwrap_or_else(|_| json!(value)),
-            Err(ToolError(message)) => json!(message),
+            Err(ToolError { message, content }) => content
+                .as_ref()
+                .and_then(|blocks| serde_json::from_str(blocks).ok())
+                .unwrap_or_else(|| json!(message)),
         });
         // Only a call that was sent has data of a server.
         if let Some(mut result) = answer.filter(|_| past.sent) {
@@ -506,18 +517,18 @@ fn called_name(name: &str, arguments: &str) -> String {
 impl From<ScriptReadError> for ScriptCallError {
     fn from(error: ScriptReadError) -> Self {
         match error {
-            ScriptReadError::Refused(why) => Self::Thrown(why),
+            ScriptReadError::Refused(why) => why.into(),
             ScriptReadError::Broker(BrokerError::Waiting { reference, .. }) => {
                 Self::Waiting(reference)
             }
-            ScriptReadError::Broker(error) => Self::Thrown(error.to_string()),
+            ScriptReadError::Broker(error) => error.to_string().into(),
         }
     }
 }
 
 impl From<ToolError> for ScriptCallError {
     fn from(error: ToolError) -> Self {
-        Self::Thrown(error.0)
+        Self::Thrown(error)
     }
 }
 
@@ -527,7 +538,7 @@ fn raw(value: &Value) -> Result<Box<RawValue>, ScriptCallError> {
 
 impl From<String> for ScriptCallError {
     fn from(message: String) -> Self {
-        Self::Thrown(message)
+        Self::Thrown(ToolError::new(message))
     }
 }
 

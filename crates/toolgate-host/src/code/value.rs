@@ -15,10 +15,65 @@ pub(super) enum Wrapping {
     Result,
 }
 
-/// The text of a result that is an error. A script gets it as an exception.
+/// A result that is an error. A script gets it as an exception.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub(super) struct ToolError(pub(super) String);
+#[error("{message}")]
+pub(super) struct ToolError {
+    /// The text of the error.
+    pub(super) message: String,
+    /// Its content blocks as a JSON array, if they are more than the text.
+    pub(super) content: Option<String>,
+}
+
+impl ToolError {
+    /// An error whose content is its message.
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), content: None }
+    }
+
+    /// The error of a result. Its blocks may have `most` bytes; above that only the text is left.
+    fn of_blocks(
+        mut blocks: Vec<Value>,
+        structured: Option<&Value>,
+        most: usize,
+        media: &Media,
+    ) -> Self {
+        let message = error_text(&blocks, structured);
+        let is_text = |block: &Value| {
+            block.as_object().is_some_and(|fields| fields.len() == 2)
+                && block.get("type").and_then(Value::as_str) == Some("text")
+                && block.get("text").and_then(Value::as_str) == Some(message.as_str())
+        };
+        if matches!(blocks.as_slice(), [] | [_]) && blocks.iter().all(is_text) {
+            return Self::new(message);
+        }
+        for block in &mut blocks {
+            media.put_away(block);
+        }
+        let content = Value::Array(blocks).to_string();
+        Self { message, content: (content.len() <= most).then_some(content) }
+    }
+
+    /// The text that the journal has of the error. JSON contains no NUL, so the last one separates
+    /// the content.
+    pub(super) fn stored(message: &str, content: Option<&str>) -> String {
+        match content {
+            None if !message.contains('\0') => message.to_owned(),
+            content => format!("{message}\0{}", content.unwrap_or("null")),
+        }
+    }
+
+    /// The error of the journal's text.
+    pub(super) fn of_stored(text: String) -> Self {
+        match text.rsplit_once('\0') {
+            Some((message, "null")) => Self::new(message),
+            Some((message, content)) if content.starts_with('[') => {
+                Self { message: message.to_owned(), content: Some(content.to_owned()) }
+            }
+            _ => Self::new(text),
+        }
+    }
+}
 
 /// The most characters of an error that a script gets.
 const ERROR_CHARACTERS: usize = 4_000;
@@ -39,7 +94,8 @@ pub(super) fn of_result(
         _ => Vec::new(),
     };
     if result.get("isError").and_then(Value::as_bool) == Some(true) {
-        return Err(ToolError(error_text(&blocks, result.get("structuredContent"))));
+        let structured = result.get("structuredContent");
+        return Err(ToolError::of_blocks(blocks, structured, most, media));
     }
     match result.get_mut("structuredContent").map(Value::take) {
         Some(Value::Object(mut fields)) if wrapping == Wrapping::Result && fields.len() == 1 => {
@@ -163,14 +219,46 @@ mod tests {
     fn an_error_says_what_the_tool_said() {
         let mut failed = text("no such user");
         failed["isError"] = json!(true);
-        assert_eq!(value(failed), Err(ToolError("no such user".to_owned())));
+        assert_eq!(value(failed), Err(ToolError::new("no such user")));
         let silent = json!({"isError": true});
-        assert_eq!(value(silent), Err(ToolError("the tool failed without saying why".to_owned())));
+        assert_eq!(value(silent), Err(ToolError::new("the tool failed without saying why")));
         let long = format!("begin{}end", "x".repeat(9_992));
         let long = json!({"isError": true, "content": [{"type": "text", "text": long}]});
-        let told = value(long).unwrap_err().0;
+        let told = value(long).unwrap_err().message;
         assert!(told.starts_with("begin") && told.ends_with("end"), "{told}");
         assert!(told.contains("x [… 6000 characters left out …] x"), "{told}");
         assert!(told.chars().count() < ERROR_CHARACTERS + 50);
+    }
+
+    #[test]
+    fn an_error_keeps_its_blocks() {
+        let blocks = json!([
+            {"type": "text", "text": "no"},
+            {"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"},
+            {"type": "text", "text": "why", "annotations": {"audience": ["user"]}},
+        ]);
+        let failed = json!({"isError": true, "content": blocks});
+        let error = value(failed.clone()).unwrap_err();
+        assert_eq!(error.message, "no\nwhy");
+        let mut shown = blocks;
+        shown[1]["data"] = json!("toolgate-media:1");
+        shown[1]["bytes"] = json!(6);
+        let content: Value = serde_json::from_str(error.content.as_deref().unwrap()).unwrap();
+        assert_eq!(content, shown);
+
+        let small = of_result(failed, Wrapping::None, 20, &Media::default()).unwrap_err();
+        assert_eq!(small, ToolError::new("no\nwhy"), "more than the limit");
+    }
+
+    #[test]
+    fn the_journal_keeps_an_error_as_it_is() {
+        for error in [
+            ToolError::new("no"),
+            ToolError::new("a\0[1]"),
+            ToolError { message: "a\0b".to_owned(), content: Some("[1]".to_owned()) },
+        ] {
+            let text = ToolError::stored(&error.message, error.content.as_deref());
+            assert_eq!(ToolError::of_stored(text), error);
+        }
     }
 }

@@ -3,6 +3,9 @@ import asyncio
 import warnings
 
 from asyncio.events import get_running_loop
+from json.decoder import JSONDecoder
+
+read_blocks = JSONDecoder().decode
 
 
 class ToolError(RuntimeError):
@@ -47,7 +50,15 @@ async def outcome_of(call):
     error = call.error
     if error is None:
         return call.value
-    raise ToolError(error["tool"] or call.name, error["message"], error.get("content"))
+    raise ToolError(error["tool"] or call.name, error["message"], blocks_of(error.get("content")))
+
+
+def blocks_of(text):
+    """The content of an error. Without it there is the message."""
+    try:
+        return text and read_blocks(text)
+    except RecursionError:
+        return None
 
 
 OUTCOME_CODE = outcome_of.__code__

@@ -160,7 +160,7 @@ proptest! {
         text in any::<String>(),
         value in json_text(),
     ) {
-        let thrown = ToolException { tool: text.clone(), message: text.clone() };
+        let thrown = ToolException { tool: text.clone(), message: text.clone(), content: Some(text.clone()) };
         let frames = [
             ToWorker::Start(RunStart {
                 code: text.clone(),

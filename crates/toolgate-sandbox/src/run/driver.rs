@@ -398,8 +398,7 @@ impl<'a> RunDriver<'a> {
             match self.call_table.begin(&call.name, arguments, self.calls.len(), self.limits) {
                 Ok(entry) => entry,
                 Err(refusal) => {
-                    let thrown =
-                        ToolException { tool: call.name.clone(), message: refusal.to_string() };
+                    let thrown = ToolException::new(&*call.name, refusal.to_string());
                     if matches!(past, ReplayedCall::New) {
                         self.note_call(&call);
                     }

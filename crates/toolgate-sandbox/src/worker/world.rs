@@ -84,7 +84,7 @@ impl PipeWorld {
 impl World for PipeWorld {
     fn submit(&mut self, call: EngineCall) -> Result<(), HostClosed> {
         if let Some(refusal) = self.refusal(&call.arguments) {
-            let thrown = ToolException { tool: call.name, message: refusal.to_string() };
+            let thrown = ToolException::new(call.name, refusal.to_string());
             self.refused.push_back(Completion { id: call.id, outcome: Err(thrown) });
             return Ok(());
         }

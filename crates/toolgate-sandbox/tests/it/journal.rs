@@ -55,10 +55,7 @@ impl Tools for JournalRecorder {
             let late = 30_u64.saturating_sub(5 * u64::try_from(number).unwrap());
             tokio::time::sleep(Duration::from_millis(late)).await;
             if name == "fail" {
-                return CallResponse::Ended(Err(ToolException {
-                    tool: name,
-                    message: format!("no {number}"),
-                }));
+                return CallResponse::Ended(Err(ToolException::new(name, format!("no {number}"))));
             }
             let arguments = arguments.get();
             CallResponse::Ended(Ok(raw(&format!("{{\"number\":{number},\"of\":{arguments}}}"))))

@@ -112,7 +112,11 @@ impl Tools for TestTools {
             let arguments_text = arguments.get();
             CallResponse::Ended(match name.as_str() {
                 "echo" => Ok(arguments),
-                "fail" => Err(ToolException { tool: name, message: String::from("it is broken") }),
+                "fail" => {
+                    let given: serde_json::Value = serde_json::from_str(arguments_text).unwrap();
+                    let content = given.get("content").map(ToString::to_string);
+                    Err(ToolException { content, ..ToolException::new(name, "it is broken") })
+                }
                 "big" => {
                     let arguments: serde_json::Value =
                         serde_json::from_str(arguments_text).unwrap();
@@ -126,12 +130,9 @@ impl Tools for TestTools {
                 "never" => {
                     cancel.cancelled().await;
                     cancelled.fetch_add(1, Ordering::Relaxed);
-                    Err(ToolException { tool: name, message: String::from("cancelled") })
+                    Err(ToolException::new(name, "cancelled"))
                 }
-                _ => Err(ToolException {
-                    tool: name,
-                    message: String::from("there is no such tool"),
-                }),
+                _ => Err(ToolException::new(name, "there is no such tool")),
             })
         })
     }

@@ -56,10 +56,7 @@ impl Tools for SlowPerson {
             }
             if name == "never" {
                 cancel.cancelled().await;
-                return CallResponse::Ended(Err(ToolException {
-                    tool: name,
-                    message: "cancelled".to_owned(),
-                }));
+                return CallResponse::Ended(Err(ToolException::new(name, "cancelled")));
             }
             let hold = clock.hold();
             start.lock().take();

@@ -6,6 +6,7 @@ pub(super) mod builtins;
 mod calls;
 mod constants;
 mod coroutines;
+mod entry;
 mod reader;
 mod shape;
 mod translate;
@@ -50,6 +51,25 @@ pub(super) fn check(
         }
     };
     let interpreter = Interpreter::with(globals);
+    if let Some(meant) = entry::meant(&parsed.syntax().body, text, interpreter)
+        && let Ok(parsed) = parse_script(&meant)
+    {
+        let mut checked = check_parsed(&meant, &parsed, globals, modules, lookup, report);
+        checked.source.get_or_insert(meant);
+        return Some(checked);
+    }
+    Some(check_parsed(text, &parsed, globals, modules, lookup, report))
+}
+
+fn check_parsed(
+    text: &str,
+    parsed: &Parsed<ModModule>,
+    globals: &[&str],
+    modules: &[&str],
+    lookup: &mut dyn Lookup,
+    report: &mut FindingCollector<'_>,
+) -> LanguageCheck {
+    let interpreter = Interpreter::with(globals);
     let mut script = ScriptReader::read(&parsed.syntax().body, globals);
     let hidings = script.hidings();
     script.names.mentions.extend(hidings.iter().map(|hiding| hiding.name.clone()));
@@ -71,14 +91,14 @@ pub(super) fn check(
     coroutines::check(&script, &tools, report);
     let body = &parsed.syntax().body;
     let analysis = flow::analyse(translate::translate(body, interpreter), &tools, text);
-    Some(LanguageCheck {
+    LanguageCheck {
         module: ModuleShape::of(body),
         source: flow::PlaceMark::apply(&analysis.marks, text),
         tools: tools.used(script.names.tool_names()),
         flow: analysis.flow,
         flow_steps: analysis.steps,
         places: analysis.marks.into_iter().map(|mark| mark.place).collect(),
-    })
+    }
 }
 
 /// What runs a script.

@@ -494,3 +494,82 @@ fn an_indentation_error_is_no_typescript() {
     let other = found_by_whole(&order(), "const x = await zoo_get_order({ id: 5 });");
     assert!(other[0].contains("it reads as TypeScript"), "{other:?}");
 }
+
+/// The source that runs.
+fn source(script: &str) -> String {
+    let checked = Fake::new().check(Language::Python, script);
+    assert!(!checked.has_errors(), "{script}\n{:#?}", checked.findings);
+    checked.source
+}
+
+#[test]
+fn a_script_that_only_defines_a_function_calls_it() {
+    for (script, call) in [
+        ("async def main():\n    return 1", "await main()"),
+        ("def main():\n    return 1", "main()"),
+        (
+            "\"\"\"Doc.\"\"\"\nimport re\nX = re.compile('a')\nasync def main() -> int:\n    return 1\n",
+            "await main()",
+        ),
+        (
+            "N: int = 1\nclass A: pass\ndef helper(x):\n    return x\nasync def main(n=N):\n    return helper(n)",
+            "await main()",
+        ),
+        ("async def count_notes():\n    return 1", "await count_notes()"),
+        ("def run():\n    return 1\ndef other():\n    return 2", "run()"),
+    ] {
+        assert_eq!(source(script), format!("{script}\n{call}\n"), "{script}");
+    }
+    for script in [
+        "import asyncio\nasync def main():\n    return 1\nasyncio.run(main())",
+        "import asyncio\nasync def main():\n    return 1\nif __name__ == '__main__':\n    asyncio.run(main())",
+        "async def main():\n    return 1\nawait main()",
+        "async def main():\n    return 1\nprint(1)",
+        "def main(x):\n    return x",
+        "def f():\n    return 1\ndef g():\n    return 2",
+        "def main():\n    return main()",
+        "def main():\n    return 1\nx = main()",
+        "X = 1",
+    ] {
+        assert_eq!(source(script), script, "{script}");
+    }
+    let checked = check(
+        Language::Python,
+        "async def main(tools):\n    pass",
+        &["tools"],
+        &[],
+        &mut Fake::new(),
+    );
+    assert!(checked.source.ends_with("await main(tools)\n"), "{}", checked.source);
+}
+
+#[test]
+fn a_last_line_for_its_effects_has_no_value() {
+    for script in [
+        "x = [1]\n[print(i) for i in x]",
+        "x = [1]\n{print(i) for i in x}",
+        "x = [1]\nlist(map(print, x))",
+        "x = [1]\nlist(map(lambda i: print(i), x))",
+        "x = [1]\nlist(print(i) for i in x)",
+        "x = []\n[x.append(i) for i in [1]]",
+        "def show(i):\n    print(i)\n[show(i) for i in [1]]",
+        "import asyncio\nasync def show(i):\n    print(i)\nawait asyncio.gather(*[show(i) for i in [1]])",
+        "import asyncio\nasync def show(i):\n    return\nawait asyncio.gather(show(1), show(2))",
+        "print(1), print(2)",
+    ] {
+        assert_eq!(source(script), format!("{script}\nNone\n"), "{script}");
+    }
+    for script in [
+        "print(1)",
+        "x = [1]\n[i for i in x]",
+        "x = [1]\n[str(i) for i in x]",
+        "def f(i):\n    return i\n[f(i) for i in [1]]",
+        "def f(i):\n    yield i\n[f(i) for i in [1]]",
+        "x = [1]\nlist(map(str, x))",
+        "x = [{}]\n[i.get('a') for i in x]",
+        "[None, None]",
+        "()",
+    ] {
+        assert_eq!(source(script), script, "{script}");
+    }
+}

@@ -395,8 +395,6 @@ fn a_last_value_that_is_not_returned() {
         "const x = await notes_list({});\nJSON.stringify(x)",
         "const x = await notes_list({});\nx ? x.items : []",
         "const x = 1;\n({ x })",
-        "async function main() { return await notes_list({}); }\nawait main();",
-        "(async () => { return (() => 1)(); })();",
     ] {
         assert!(is_warned(source), "{source}");
     }
@@ -461,7 +459,32 @@ fn a_script_that_is_a_function_is_called() {
         ("(async () => {\n  return 1;\n})", "return((async () => {\n  return 1;\n}))()"),
         ("async function () { return 1; };", "return(async function () { return 1; })();"),
         ("() => 1", "return(() => 1)()"),
+        // The tools are what functions get in other systems, under several names.
         ("async (tools) => await tools.x()", "return(async (tools) => await tools.x())(tools)"),
+        ("async ({ tools }) => tools.x()", "return(async ({ tools }) => tools.x())({tools})"),
+        ("({ tools: t, x }) => t.y(x)", "return(({ tools: t, x }) => t.y(x))({tools,x:tools.x})"),
+        ("({ tools } = {}) => 1", "return(({ tools } = {}) => 1)({tools})"),
+        ("(n = 1, tools) => n", "return((n = 1, tools) => n)(undefined,tools)"),
+        ("(ctx) => ctx.tools.x()", "return((ctx) => ctx.tools.x())({tools})"),
+        ("(t, { a }) => t.x()", "return((t, { a }) => t.x())(tools)"),
+        ("async function (t) { t.x() }", "return(async function (t) { t.x() })(tools)"),
+        ("async function ({ tools }) {}", "return(async function ({ tools }) {})({tools})"),
+        (
+            "async function run(codemode) { return codemode.x(); }",
+            "async function run(codemode) { return codemode.x(); };return run(tools);",
+        ),
+        (
+            "async function main({ tools }) { return tools.x(); }",
+            "async function main({ tools }) { return tools.x(); };return main({tools});",
+        ),
+        (
+            "export default async function ({ tools }) { return 1; }",
+            "var $main=     async function ({ tools }) { return 1; };return $main({tools});",
+        ),
+        (
+            "export default async (api) => api.x();",
+            "var $main=     async (api) => api.x();;return $main(tools);",
+        ),
         (
             "async function main() { return 1; }",
             "async function main() { return 1; };return main();",
@@ -491,18 +514,26 @@ fn a_script_that_is_a_function_is_called() {
         ("export const run = async () => 1", "       const run = async () => 1;return run();"),
         (
             "function f() { return 1 }\nexport { f as default };",
-            "function f() { return 1 }\n;                       ;return typeof f===\"function\"?f():f;",
+            "function f() { return 1 }\n;                       ;return typeof f===\"function\"?f(tools):f;",
         ),
         // These are scripts already: a function that nothing calls may be meant to stay so.
         (
             "const r = await notes_list({}); const clear = () => notes_clear();",
             "const r = await _0        ({}); const clear = () => notes_clear();",
         ),
+        // What the call returns that the script ends with is meant, too.
         (
             "async function main() { return 1; }\nawait main();",
-            "async function main() { return 1; }\nawait main();",
+            "async function main() { return 1; }\nreturn await main();",
         ),
-        ("(async () => 1)();", "(async () => 1)();"),
+        ("const f = async () => 1;\nf();", "const f = async () => 1;\nreturn f();"),
+        ("(async () => 1)();", "return (async () => 1)();"),
+        ("await (async () => 1)();", "return await (async () => 1)();"),
+        ("function f() {}\nf().catch(() => 1);", "function f() {}\nreturn f().catch(() => 1);"),
+        (
+            "function f() {}\nawait notes_clear();\nf();",
+            "function f() {}\nawait _0         ();\nf();",
+        ),
         ("const f = () => 1; return f();", "const f = () => 1; return f();"),
         ("function f(x) { return x; }", "function f(x) { return x; }"),
         (

@@ -1,9 +1,12 @@
 //! Scripts that only define a function, or export one: the function is called, and what it returns
 //! is the value of the script.
 
+use std::borrow::Cow;
+
 use oxc_ast::ast::{
-    BindingIdentifier, Declaration, ExportDefaultDeclarationKind, Expression, FormalParameters,
-    Function, Program, Statement, VariableDeclaration,
+    BindingIdentifier, BindingPattern, Declaration, ExportDefaultDeclarationKind, Expression,
+    FormalParameter, FormalParameters, Function, ObjectPattern, Program, Statement,
+    VariableDeclaration,
 };
 use oxc_semantic::SemanticBuilder;
 use oxc_span::{GetSpan, Span};
@@ -27,11 +30,15 @@ pub(super) fn meant(program: &Program<'_>, text: &str) -> Option<MeantScript> {
     if let Some(function) = only_function(program) {
         return Some(called_in_place(function, text));
     }
+    if let Some(call) = only_call(program) {
+        return Some(returned(call, text));
+    }
     let mut edited = text.to_owned();
     let append = if let Some(export) = default_export(program) {
         edit_default(&mut edited, &export)?
     } else {
-        format!(";return {}();", entry(program)?)
+        let (name, arguments) = entry(program)?;
+        format!(";return {name}({arguments});")
     };
     // The edit of an export keeps the length of the text before it.
     let at = last + (edited.len() - text.len());
@@ -43,14 +50,17 @@ pub(super) fn meant(program: &Program<'_>, text: &str) -> Option<MeantScript> {
 pub(super) fn nameless(text: &str) -> Option<MeantScript> {
     let body = text.trim();
     let rest = body.strip_prefix("async").map_or(body, str::trim_start);
-    let parameters = rest.strip_prefix("function")?.trim_start();
-    if !parameters.starts_with('(') {
-        return None;
-    }
+    let parameters = rest.strip_prefix("function")?.trim_start().strip_prefix('(')?.trim_start();
+    let word = parameters.split(|c: char| !is_of_name(c)).next().unwrap_or_default();
+    let given = match parameters.chars().next() {
+        Some('{') => "{tools}".to_owned(),
+        _ if word.is_empty() => String::new(),
+        _ => named_argument(word, text).to_owned(),
+    };
     let start = text.len() - text.trim_start().len();
     let end = start + body.trim_end_matches(';').len();
     let inner = &text[start..end];
-    let text = format!("{}{BEFORE}{inner})(){}", &text[..start], &text[end..]);
+    let text = format!("{}{BEFORE}{inner})({given}){}", &text[..start], &text[end..]);
     Some(MeantScript { text, inserted: Some((start, BEFORE.len())) })
 }
 
@@ -70,13 +80,123 @@ fn only_function<'p, 'a>(program: &'p Program<'a>) -> Option<&'p Expression<'a>>
 fn called_in_place(function: &Expression<'_>, text: &str) -> MeantScript {
     let Span { start, end, .. } = function.span();
     let (start, end) = (start as usize, end as usize);
-    let given = parameters(function).map_or("", |parameters| {
-        let first = parameters.items.first().and_then(|it| it.pattern.get_identifier_name());
-        if first.is_some_and(|name| name == "tools") { "tools" } else { "" }
-    });
+    let given = parameters(function).map(|given| arguments(given, text)).unwrap_or_default();
     let inner = &text[start..end];
     let text = format!("{}{BEFORE}{inner})({given}){}", &text[..start], &text[end..]);
     MeantScript { text, inserted: Some((start, BEFORE.len())) }
+}
+
+/// The call of a function with which a script ends that only defines functions otherwise: what it
+/// returns is the value of the script.
+fn only_call<'p, 'a>(program: &'p Program<'a>) -> Option<&'p Expression<'a>> {
+    let (last, others) = program.body.split_last()?;
+    let Statement::ExpressionStatement(last) = last else { return None };
+    let call = match last.expression.get_inner_expression() {
+        Expression::AwaitExpression(awaited) => awaited.argument.get_inner_expression(),
+        other => other,
+    };
+    let Expression::CallExpression(call) = call else { return None };
+    let mut callee = call.callee.get_inner_expression();
+    while let Expression::StaticMemberExpression(member) = callee
+        && ["then", "catch", "finally"].contains(&member.property.name.as_str())
+        && let Expression::CallExpression(call) = member.object.get_inner_expression()
+    {
+        callee = call.callee.get_inner_expression();
+    }
+    let is_own = match callee {
+        Expression::Identifier(name) => others.iter().any(|statement| {
+            let found = Definition::of_statement(statement);
+            found.is_some_and(|function| function.id.name == name.name)
+        }),
+        function => others.iter().all(is_type) && is_function(function),
+    };
+    let is_definition = |statement: &Statement<'_>| {
+        Definition::of_statement(statement).is_some() || is_quiet(statement, program.source_text)
+    };
+    (is_own && others.iter().all(is_definition)).then_some(&last.expression)
+}
+
+fn returned(value: &Expression<'_>, text: &str) -> MeantScript {
+    const RETURN: &str = "return ";
+    let start = value.span().start as usize;
+    // A comment or a bracket may stand before it.
+    let mut text = text.to_owned();
+    text.insert_str(start, RETURN);
+    MeantScript { text, inserted: Some((start, RETURN.len())) }
+}
+
+/// What a function gets that is called with the tools.
+fn arguments(parameters: &FormalParameters<'_>, text: &str) -> String {
+    let mut given: Vec<String> = Vec::new();
+    for (index, parameter) in parameters.items.iter().enumerate() {
+        let is_free = index == 0 && parameter.initializer.is_none() && !parameter.optional;
+        given.push(match &parameter.pattern {
+            BindingPattern::ObjectPattern(pattern) if is_free || takes_tools(parameter) => {
+                destructured(pattern)
+            }
+            BindingPattern::BindingIdentifier(name) if is_free || takes_tools(parameter) => {
+                named_argument(&name.name, text).to_owned()
+            }
+            _ => "undefined".to_owned(),
+        });
+    }
+    while given.last().is_some_and(|last| last == "undefined") {
+        given.pop();
+    }
+    given.join(",")
+}
+
+/// Names under which scripts of other systems get the tools.
+const TOOLS_NAMES: &[&str] = &["tools", "codemode"];
+/// Names of an object that has the tools.
+const CONTEXT_NAMES: &[&str] = &["api", "context", "ctx", "env", "mcp"];
+
+/// Whether a parameter is meant for the tools.
+fn takes_tools(parameter: &FormalParameter<'_>) -> bool {
+    match &parameter.pattern {
+        BindingPattern::BindingIdentifier(name) => {
+            let name = name.name.as_str();
+            TOOLS_NAMES.contains(&name) || CONTEXT_NAMES.contains(&name) || name == "console"
+        }
+        BindingPattern::ObjectPattern(pattern) => {
+            keys(pattern).any(|key| key.is_some_and(|key| TOOLS_NAMES.contains(&key.as_ref())))
+        }
+        _ => false,
+    }
+}
+
+/// What is given to a parameter with this name.
+fn named_argument(name: &str, text: &str) -> &'static str {
+    let has_tools = |name: &str| text.contains(&format!("{name}.tools"));
+    match name {
+        "console" => "console",
+        name if !TOOLS_NAMES.contains(&name) && has_tools(name) => "{tools}",
+        _ => "tools",
+    }
+}
+
+/// An object with what the pattern takes.
+fn destructured(pattern: &ObjectPattern<'_>) -> String {
+    let members: Vec<String> = keys(pattern)
+        .flatten()
+        .map(|key| match key.as_ref() {
+            "console" => "console".to_owned(),
+            "tools" => "tools".to_owned(),
+            key if TOOLS_NAMES.contains(&key) => format!("{key}:tools"),
+            key if key.chars().all(is_of_name) => format!("{key}:tools.{key}"),
+            _ => String::new(),
+        })
+        .filter(|member| !member.is_empty())
+        .collect();
+    format!("{{{}}}", members.join(","))
+}
+
+fn keys<'p>(pattern: &'p ObjectPattern<'_>) -> impl Iterator<Item = Option<Cow<'p, str>>> {
+    pattern.properties.iter().map(|property| property.key.static_name())
+}
+
+fn is_of_name(character: char) -> bool {
+    character.is_alphanumeric() || matches!(character, '_' | '$')
 }
 
 fn parameters<'p, 'a>(function: &'p Expression<'a>) -> Option<&'p FormalParameters<'a>> {
@@ -127,6 +247,8 @@ struct DefaultExport<'p> {
     value: Span,
     name: Option<&'p str>,
     kind: ExportKind,
+    /// What a function gets.
+    arguments: String,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -139,12 +261,15 @@ enum ExportKind {
 }
 
 fn default_export<'p>(program: &'p Program<'_>) -> Option<DefaultExport<'p>> {
+    let arguments = |given: &FormalParameters<'_>| arguments(given, program.source_text);
     program.body.iter().find_map(|statement| match statement {
         Statement::ExportDefaultDeclaration(export) => {
             let value = export.declaration.span();
+            let mut given = String::new();
             let (name, kind) = match &export.declaration {
                 ExportDefaultDeclarationKind::FunctionDeclaration(function) => {
                     function.body.as_ref()?;
+                    given = arguments(&function.params);
                     (function.id.as_ref().map(|id| id.name.as_str()), ExportKind::Function)
                 }
                 ExportDefaultDeclarationKind::ClassDeclaration(class) => {
@@ -152,17 +277,21 @@ fn default_export<'p>(program: &'p Program<'_>) -> Option<DefaultExport<'p>> {
                 }
                 ExportDefaultDeclarationKind::TSInterfaceDeclaration(_) => return None,
                 other => match other.as_expression()? {
-                    function if is_function(function) => (None, ExportKind::Function),
+                    function if is_function(function) => {
+                        given = parameters(function).map(arguments).unwrap_or_default();
+                        (None, ExportKind::Function)
+                    }
                     _ => (None, ExportKind::Value),
                 },
             };
-            Some(DefaultExport { statement: export.span, value, name, kind })
+            Some(DefaultExport { statement: export.span, value, name, kind, arguments: given })
         }
         Statement::TSExportAssignment(export) => Some(DefaultExport {
             statement: export.span,
             value: export.expression.span(),
             name: None,
             kind: ExportKind::Value,
+            arguments: String::new(),
         }),
         Statement::ExportNamedDeclaration(export) => {
             let default = export.specifiers.iter().find(|it| it.exported.name() == "default")?;
@@ -176,6 +305,7 @@ fn default_export<'p>(program: &'p Program<'_>) -> Option<DefaultExport<'p>> {
                 value: export.span,
                 name,
                 kind: ExportKind::Name,
+                arguments: "tools".to_owned(),
             })
         }
         _ => None,
@@ -201,48 +331,25 @@ fn edit_default(text: &mut String, export: &DefaultExport<'_>) -> Option<String>
         text.replace_range(start..value, &format!("{lines}{declared:<width$}"));
     }
     Some(match export.kind {
-        ExportKind::Function => format!(";return {name}();"),
+        ExportKind::Function => format!(";return {name}({});", export.arguments),
         ExportKind::Class => ";".to_owned(),
         ExportKind::Value | ExportKind::Name => {
-            format!(";return typeof {name}===\"function\"?{name}():{name};")
+            let given = &export.arguments;
+            format!(";return typeof {name}===\"function\"?{name}({given}):{name};")
         }
     })
 }
 
 /// The function that a script of definitions is meant to call: an exported one, or the only one, or
 /// one with a name like `main`. Nothing in the script refers to it.
-fn entry<'p, 'a>(program: &'p Program<'a>) -> Option<&'p str> {
-    let mut functions: Vec<Definition<'p, 'a>> = Vec::new();
+fn entry<'p>(program: &'p Program<'_>) -> Option<(&'p str, String)> {
+    let mut functions: Vec<Definition<'p, '_>> = Vec::new();
     let mut has_others = false;
     for statement in &program.body {
-        let before = functions.len();
-        match statement {
-            Statement::FunctionDeclaration(function) => {
-                functions.extend(Definition::of(function, false));
-            }
-            Statement::VariableDeclaration(variable) => {
-                functions.extend(Definition::of_variable(variable, false));
-            }
-            Statement::ExportDeclaration(export) => match &export.declaration {
-                Declaration::FunctionDeclaration(function) => {
-                    functions.extend(Definition::of(function, true));
-                }
-                Declaration::VariableDeclaration(variable) => {
-                    functions.extend(Definition::of_variable(variable, true));
-                }
-                _ => {}
-            },
-            _ => {}
+        match Definition::of_statement(statement) {
+            Some(function) => functions.push(function),
+            None => has_others |= !is_quiet(statement, program.source_text),
         }
-        has_others |= functions.len() == before
-            && !is_type(statement)
-            && !is_constant(statement, program.source_text)
-            && !matches!(
-                statement,
-                Statement::ClassDeclaration(_)
-                    | Statement::TSEnumDeclaration(_)
-                    | Statement::ExportNamedDeclaration(_)
-            );
     }
     // Most scripts have statements.
     if has_others || functions.is_empty() {
@@ -252,7 +359,7 @@ fn entry<'p, 'a>(program: &'p Program<'a>) -> Option<&'p str> {
     let scoping = built.semantic.scoping();
     functions.retain(|function| {
         let symbol = function.id.symbol_id.get();
-        !function.needs_arguments && symbol.is_some_and(|it| scoping.symbol_is_unused(it))
+        !function.needs_arguments() && symbol.is_some_and(|it| scoping.symbol_is_unused(it))
     });
     let is_entry = |name: &str| ENTRY_NAMES.contains(&name);
     let named = functions.iter().find(|function| is_entry(&function.id.name));
@@ -263,33 +370,58 @@ fn entry<'p, 'a>(program: &'p Program<'a>) -> Option<&'p str> {
         (None, [], [only]) => only,
         _ => return None,
     };
-    Some(chosen.id.name.as_str())
+    let given = arguments(chosen.parameters, program.source_text);
+    Some((chosen.id.name.as_str(), given))
+}
+
+/// Whether a statement only declares something.
+fn is_quiet(statement: &Statement<'_>, text: &str) -> bool {
+    is_type(statement)
+        || is_constant(statement, text)
+        || matches!(
+            statement,
+            Statement::ClassDeclaration(_)
+                | Statement::TSEnumDeclaration(_)
+                | Statement::ExportNamedDeclaration(_)
+        )
 }
 
 struct Definition<'p, 'a> {
     id: &'p BindingIdentifier<'a>,
     is_exported: bool,
-    needs_arguments: bool,
+    parameters: &'p FormalParameters<'a>,
 }
 
 impl<'p, 'a> Definition<'p, 'a> {
+    fn of_statement(statement: &'p Statement<'a>) -> Option<Self> {
+        match statement {
+            Statement::FunctionDeclaration(function) => Self::of(function, false),
+            Statement::VariableDeclaration(variable) => Self::of_variable(variable, false),
+            Statement::ExportDeclaration(export) => match &export.declaration {
+                Declaration::FunctionDeclaration(function) => Self::of(function, true),
+                Declaration::VariableDeclaration(variable) => Self::of_variable(variable, true),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     fn of(function: &'p Function<'a>, is_exported: bool) -> Option<Self> {
         let id = function.id.as_ref().filter(|_| function.body.is_some() && !function.generator)?;
-        Some(Self { id, is_exported, needs_arguments: needs_arguments(&function.params) })
+        Some(Self { id, is_exported, parameters: &function.params })
     }
 
     fn of_variable(variable: &'p VariableDeclaration<'a>, is_exported: bool) -> Option<Self> {
         let [only] = variable.declarations.as_slice() else { return None };
         let function = only.init.as_ref().filter(|init| is_function(init))?;
         let id = only.id.get_binding_identifier()?;
-        Some(Self {
-            id,
-            is_exported,
-            needs_arguments: parameters(function).is_some_and(needs_arguments),
+        Some(Self { id, is_exported, parameters: parameters(function)? })
+    }
+
+    /// Whether the function takes something other than the tools.
+    fn needs_arguments(&self) -> bool {
+        self.parameters.items.iter().any(|parameter| {
+            parameter.initializer.is_none() && !parameter.optional && !takes_tools(parameter)
         })
     }
-}
-
-fn needs_arguments(parameters: &FormalParameters<'_>) -> bool {
-    parameters.items.iter().any(|parameter| parameter.initializer.is_none() && !parameter.optional)
 }

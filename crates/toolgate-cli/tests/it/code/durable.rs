@@ -1,7 +1,7 @@
 //! Runs that are looked at, and go on.
 
 use serde_json::{Value, json};
-use toolgate_testkit::RawClient;
+use toolgate_testkit::{Fixture, RawClient};
 
 use super::{python, run, workplace};
 use crate::{
@@ -247,4 +247,45 @@ async fn runs_are_listed_and_shown() {
     ");
     let refused = workplace.run(&["runs", "repeat", id, "0"]).await;
     assert_eq!(refused.code, Some(2), "{refused:?}");
+}
+
+/// A caught error has the blocks that the server sent, also in a resumed run.
+#[tokio::test]
+async fn the_content_of_an_error_is_that_of_the_server() {
+    let image = json!({ "type": "image", "data": "aGVsbG8=", "mimeType": "image/png" });
+    let content =
+        json!([{ "type": "text", "text": "no" }, image, { "type": "text", "text": "why" }]);
+    let desk = Fixture::new("desk")
+        .with_tool(json!({ "name": "fail", "inputSchema": { "type": "object" } }))
+        .with_answer("fail", json!({ "isError": true, "content": content }));
+    let wanted = "3 no image toolgate-media:1 why desk_fail no/why";
+    let typescript = "let shown = '';\n\
+         try { await desk_fail({}); } catch (e) {\n\
+           const [a, b, c] = e.content;\n\
+           shown = [e.content.length, a.text, b.type, b.data, c.text, e.tool, e.message.replace('\\n', '/')].join(' ');\n\
+         }\n";
+    let python_code = "shown = ''\n\
+         try:\n    await desk_fail()\nexcept ToolError as e:\n    a, b, c = e.content\n    \
+         shown = ' '.join([str(len(e.content)), a['text'], b['type'], b['data'], c['text'], e.tool, e.message.replace('\\n', '/')])\n";
+    for (engine, is_python) in [("monty", false), ("monty", true), ("auto", true)] {
+        let workplace = Workplace::new(&json!({
+            "mcpServers": { "desk": entry(&desk) }, "codeMode": { "python": engine },
+        }));
+        let mut client = workplace.connect(&[]).await;
+        let failed = if is_python {
+            python(&mut client, &format!("{python_code}raise ValueError(shown)")).await
+        } else {
+            run(&mut client, &format!("{typescript}throw new Error(shown);")).await
+        };
+        assert!(text(&failed).contains(wanted), "{engine}: {failed}");
+        let corrected = if is_python {
+            format!("{python_code}shown")
+        } else {
+            format!("{typescript}return shown;")
+        };
+        let resumed = resume(&mut client, id_of(&failed), Some(&corrected)).await;
+        assert!(text(&resumed).starts_with(&format!("{wanted}\n")), "{engine}: {resumed}");
+        let shown = workplace.run(&["runs", "show", id_of(&failed), "--json"]).await.json();
+        assert_eq!(shown["timeline"][0]["error"], "no\nwhy", "{shown}");
+    }
 }

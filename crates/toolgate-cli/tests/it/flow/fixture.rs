@@ -8,7 +8,7 @@ use toolgate_host::{CodeSettings, HostSettings, ServerSetup, ToolHost};
 use toolgate_policy::{
     FlowMode, Label, LabelSet, Mode, PolicySettings, ServerPolicy, ToolPolicySettings,
 };
-use toolgate_sandbox::PoolSettings;
+use toolgate_sandbox::{PoolSettings, PythonChoice, PythonEngine};
 use toolgate_testkit::Fixture;
 use toolgate_upstream::{Endpoint, ServerSpec, StdioEndpoint};
 
@@ -71,8 +71,13 @@ pub(super) fn names(which: impl Fn(&LabelledTool) -> bool) -> BTreeSet<String> {
     tools().into_iter().filter(which).map(|tool| tool.name).collect()
 }
 
-/// A host where nobody can be asked: what needs an approval is refused.
+/// A host where nobody can be asked: what needs an approval is refused. Python scripts run in the
+/// machine's own Python, which must be there.
 pub(super) async fn host(flow: FlowMode, branches: bool) -> ToolHost {
+    host_with(flow, branches, PythonChoice::Auto).await
+}
+
+pub(super) async fn host_with(flow: FlowMode, branches: bool, python: PythonChoice) -> ToolHost {
     let mut policy = PolicySettings { flow, branches, ..PolicySettings::of_mode(Mode::Allow) };
     let mut fixtures: BTreeMap<String, Fixture> = BTreeMap::new();
     for tool in tools() {
@@ -87,10 +92,15 @@ pub(super) async fn host(flow: FlowMode, branches: bool) -> ToolHost {
         fixtures.insert(tool.server.clone(), fixture);
     }
     let setups = fixtures.values().map(setup).collect();
-    let code = CodeSettings::new(PoolSettings::new(program(), ["sandbox-worker"]));
+    let is_embedded = python == PythonChoice::Embedded;
+    let mut pool = PoolSettings::new(program(), ["sandbox-worker"]);
+    pool.python.choice = python;
+    let code = CodeSettings::new(pool);
     let settings = HostSettings { policy, code: Some(code), ..HostSettings::new(setups) };
     let host = ToolHost::start(settings);
     host.all_known().await;
+    let engine = host.code().python().await;
+    assert_eq!(matches!(engine, Some(PythonEngine::Machine(_))), !is_embedded, "{engine:?}");
     host
 }
 

@@ -6,10 +6,12 @@
   const hasInstance = shared.uncurry(Function.prototype[Symbol.hasInstance]);
   const isInstance = (value, constructor) => hasInstance(constructor, value);
 
+  const ofText = (text) => [{ type: "text", text }];
   class ToolError extends Error {
-    constructor(message, tool) {
+    constructor(message, tool, content) {
       super(message);
       hidden(this, "tool", tool);
+      hidden(this, "content", content ?? ofText(this.message));
     }
   }
   hidden(ToolError.prototype, "name", "ToolError");
@@ -75,9 +77,10 @@
 
   /** The error of a call, made where the call is made so that its stack shows the place. */
   shared.callError = (tool) => new ToolError(undefined, tool);
-  host.internal("failCall", (error, message, tool) => {
+  host.internal("failCall", (error, message, tool, content) => {
     hidden(error, "message", message);
     hidden(error, "tool", tool);
+    hidden(error, "content", content ?? ofText(message));
     return error;
   });
 

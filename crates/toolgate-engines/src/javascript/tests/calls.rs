@@ -63,6 +63,16 @@ fn any_tool_can_be_called_by_a_computed_name() {
 fn a_tools_error_is_an_exception() {
     assert_values(&[
         (
+            "try { await fail({}) } catch (e) { return e.content }",
+            r#"[{"type":"text","text":"the disk is full"}]"#,
+        ),
+        (
+            "const content = [{ type: 'text', text: 'a' }, { type: 'image', data: 'h' }, { n: 1 }];
+             try { await fail({ content }) } catch (e) { return [e.message, e.content, Object.keys(e)] }",
+            r#"["no",[{"type":"text","text":"a"},{"type":"image","data":"h"},{"n":1}],[]]"#,
+        ),
+        ("return new ToolError('x').content", r#"[{"type":"text","text":"x"}]"#),
+        (
             "try { await fail({}) } catch (e) { return [e instanceof ToolError, e instanceof Error, e.name, e.tool, e.message] }",
             r#"[true,true,"ToolError","fail","the disk is full"]"#,
         ),

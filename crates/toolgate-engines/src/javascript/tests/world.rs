@@ -155,9 +155,13 @@ impl World for FakeWorld {
 }
 
 fn answer(call: &EngineCall) -> Result<Box<RawValue>, ToolException> {
-    let thrown =
-        |message: &str| ToolException { tool: call.name.clone(), message: message.to_owned() };
+    let thrown = |message: &str| ToolException::new(&*call.name, message);
     match call.name.as_str() {
+        "fail" if call.arguments.get().contains("content") => {
+            let given: serde_json::Value =
+                serde_json::from_str(call.arguments.get()).expect("arguments are JSON");
+            Err(ToolException { content: Some(given["content"].to_string()), ..thrown("no") })
+        }
         "echo" | "last" => Ok(call.arguments.clone()),
         "fail" => Err(thrown("the disk is full")),
         // The JSON in the argument's string, untouched.

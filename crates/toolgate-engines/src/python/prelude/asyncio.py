@@ -171,10 +171,6 @@ def _tg_make_asyncio(native, deque, isinstance=isinstance, list=list, len=len, t
             await keep(task._join())
         return tasks, []
 
-    def as_completed(awaitables, timeout=None):
-        tasks = [item if isinstance(item, Task) else Task(item) for item in awaitables]
-        return [task._join() for task in tasks]
-
     async def to_thread(function, *arguments, **named):
         value = function(*arguments, **named)
         if type(value).__name__ == "coroutine":
@@ -211,67 +207,6 @@ def _tg_make_asyncio(native, deque, isinstance=isinstance, list=list, len=len, t
         async def __aexit__(self, kind, error, trace):
             self.release()
 
-    class Event:
-        def __init__(self):
-            self._set = False
-            self._waiters = []
-
-        def is_set(self):
-            return self._set
-
-        def set(self):
-            self._set = True
-            for number in self._waiters:
-                _tg_host_settle(number)
-            self._waiters = []
-
-        def clear(self):
-            self._set = False
-
-        async def wait(self):
-            if not self._set:
-                number, future = new_future()
-                self._waiters.append(number)
-                await future
-            return True
-
-    class Queue:
-        def __init__(self, maxsize=0):
-            self._items = deque()
-            self._waiters = deque()
-
-        def qsize(self):
-            return len(self._items)
-
-        def empty(self):
-            return not self._items
-
-        async def put(self, item):
-            self.put_nowait(item)
-
-        def put_nowait(self, item):
-            self._items.append(item)
-            if self._waiters:
-                _tg_host_settle(self._waiters.popleft())
-
-        async def get(self):
-            while not self._items:
-                number, future = new_future()
-                self._waiters.append(number)
-                await future
-            return self._items.popleft()
-
-        def get_nowait(self):
-            if not self._items:
-                raise RuntimeError("the queue is empty")
-            return self._items.popleft()
-
-        def task_done(self):
-            pass
-
-        async def join(self):
-            pass
-
     class TaskGroup:
         def __init__(self):
             self._tasks = []
@@ -290,8 +225,11 @@ def _tg_make_asyncio(native, deque, isinstance=isinstance, list=list, len=len, t
                 await self._tasks[done]._join()
                 done += 1
 
-    def timeout(delay=None):
-        _tg_refuse("asyncio.timeout() is not available here: use asyncio.wait_for(awaitable, seconds)")
+    def absent(name, instead):
+        def refuse(*arguments, **named):
+            _tg_refuse(f"asyncio.{name}() is not available here: use {instead}")
+
+        return refuse
 
     class Loop:
         def run_until_complete(self, awaitable):
@@ -319,9 +257,11 @@ def _tg_make_asyncio(native, deque, isinstance=isinstance, list=list, len=len, t
 
     return _tg_module("asyncio", {
         "_await": awaited, "gather": gather, "run": run, "create_task": make_task, "ensure_future": make_task,
-        "sleep": sleep, "wait_for": wait_for, "wait": wait_all, "as_completed": as_completed,
+        "sleep": sleep, "wait_for": wait_for, "wait": wait_all,
+        "as_completed": absent("as_completed", "asyncio.gather()"),
         "to_thread": to_thread, "shield": shield, "Semaphore": Semaphore, "BoundedSemaphore": Semaphore,
-        "Lock": Semaphore, "Event": Event, "Queue": Queue, "TaskGroup": TaskGroup, "timeout": timeout,
+        "Lock": Semaphore, "TaskGroup": TaskGroup, "timeout": absent("timeout", "asyncio.wait_for(awaitable, seconds)"),
+        "Event": absent("Event", "what a coroutine returns"), "Queue": absent("Queue", "a list, and asyncio.gather() with a Semaphore"),
         "get_event_loop": get_event_loop, "get_running_loop": get_event_loop, "new_event_loop": get_event_loop,
         "set_event_loop": shield, "iscoroutine": iscoroutine, "isfuture": iscoroutine, "Task": Task, "Future": Task,
         "TimeoutError": TimeoutError, "CancelledError": KeyboardInterrupt,

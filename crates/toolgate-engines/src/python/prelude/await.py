@@ -20,7 +20,8 @@ def _tg_check_all(values, isinstance=isinstance, Failure=_tg_Failure):
 
 
 def _tg_failed(failure):
-    return RuntimeError(failure.args[0].replace("\x00", ": ", 1))
+    tool, _, rest = failure.args[0].partition("\x00")
+    return RuntimeError(tool + ": " + rest.partition("\x00")[2])
 
 
 def _tg_kept(error):

@@ -25,21 +25,6 @@ def format(value, specification="", str=str):
     return f"{value:{specification}}" if specification else str(value)
 
 
-def ascii(value, repr=repr, ord=ord):
-    parts = []
-    for character in repr(value):
-        code = ord(character)
-        if code < 128:
-            parts.append(character)
-        elif code < 256:
-            parts.append(f"\\x{code:02x}")
-        elif code < 65536:
-            parts.append(f"\\u{code:04x}")
-        else:
-            parts.append(f"\\U{code:08x}")
-    return "".join(parts)
-
-
 def exit(code=None):
     _tg_exit(code)
 

@@ -185,6 +185,15 @@ def _tg_make_classes(native_isinstance, native_getattr, setattr=setattr, hasattr
             return raised[int(text.split("\x00")[1])]
         return error
 
+    def looked_at(error):
+        # Monty keeps the text of a key, which may be that of a text or of a number.
+        if native_isinstance(error, KeyError) and error.args and doubtful(str(error.args[0])):
+            _tg_refuse("the key of a KeyError that may be no text: look with `in` or get() before, or catch it without `as`")
+        return unwrap(error)
+
+    def doubtful(text):
+        return text in ("None", "True", "False") or text[:1] in "(-0123456789" and text[-1:] in ")0123456789"
+
     def caught(error, kinds):
         return is_of(unwrap(error), kinds)
 
@@ -195,10 +204,11 @@ def _tg_make_classes(native_isinstance, native_getattr, setattr=setattr, hasattr
         return _tg_type(error), error
 
     def failed(failure):
-        tool, _, message = failure.args[0].partition("\x00")
-        return wrap(ToolError(tool, message))
+        tool, _, rest = failure.args[0].partition("\x00")
+        content, _, message = rest.partition("\x00")
+        return wrap(ToolError(tool, message, _tg_blocks(content) if content else None))
 
-    return is_of, is_under, finish, get, wrap, unwrap, caught, exception_init, exception_text, seen, failed
+    return is_of, is_under, finish, get, wrap, looked_at, caught, exception_init, exception_text, seen, failed
 
 
 isinstance, issubclass, _tg_class, getattr, _tg_raise, _tg_caught, _tg_is, _tg_exception_init, _tg_exception_text, _tg_seen, _tg_failed = _tg_make_classes(_tg_native_isinstance, _tg_native_getattr)
@@ -214,6 +224,11 @@ class ToolError:
 
 
 _tg_class(ToolError, "ToolError", RuntimeError, ["__init__"], [], [], [], [], "")
+
+
+def _tg_blocks(text):
+    import json
+    return json.loads(text)
 
 
 def _tg_nothing(*arguments, **named):

@@ -34,27 +34,6 @@ def _tg_del(collection, key, isinstance=isinstance, tuple=tuple, str=str, type=t
         collection.pop(key)
 
 
-def _tg_splice(values, start, stop, replacement, step=None, len=len, list=list, range=range, set=set, slice=slice):
-    replacement = list(replacement)
-    if step is not None:
-        gone = set(list(range(len(values)))[slice(start, stop, step)])
-        changed = [values[index] for index in range(len(values)) if index not in gone]
-    else:
-        start = 0 if start is None else (start + len(values) if start < 0 else start)
-        start = start if start > 0 else 0
-        stop = len(values) if stop is None else (stop + len(values) if stop < 0 else stop)
-        if start == 0 and not replacement and 0 < stop < len(values):
-            # Scripts take parts from the beginning in a loop, and copying would be slow.
-            values.reverse()
-            for _ in range(stop):
-                values.pop()
-            values.reverse()
-            return
-        changed = values[:start] + replacement + values[stop if stop > start else start:]
-    values.clear()
-    values.extend(changed)
-
-
 _tg_wrapped = {}
 
 

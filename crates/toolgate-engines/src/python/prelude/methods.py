@@ -1,4 +1,4 @@
-def _tg_make_methods(datetime, date, time, timedelta, timezone, category, isinstance=isinstance, int=int, float=float, str=str, set=set, bin=bin, abs=abs, hasattr=hasattr, len=len, ord=ord, iter=iter, round=round, list=list, chr=chr):
+def _tg_make_methods(datetime, date, time, timedelta, timezone, isinstance=isinstance, int=int, float=float, str=str, set=set, bin=bin, abs=abs, hasattr=hasattr, len=len, ord=ord, iter=iter, round=round, list=list, chr=chr):
     epoch = datetime(1970, 1, 1)
 
     def delta(days=0, seconds=0, microseconds=0, milliseconds=0, minutes=0, hours=0, weeks=0):
@@ -46,15 +46,6 @@ def _tg_make_methods(datetime, date, time, timedelta, timezone, category, isinst
         shifted = moment.replace(tzinfo=None) - offset_of(source) + offset_of(zone)
         return shifted.replace(tzinfo=zone)
 
-    def to_ordinal(day):
-        if not isinstance(day, (date, datetime)):
-            return day.toordinal()
-        return (date(day.year, day.month, day.day) - date(1, 1, 1)).days + 1
-
-    def from_ordinal(kind, number):
-        day = date(1, 1, 1) + timedelta(days=number - 1)
-        return datetime(day.year, day.month, day.day) if is_kind(kind, datetime) else day
-
     def iso_calendar(day):
         if not isinstance(day, (date, datetime)):
             return day.isocalendar()
@@ -64,24 +55,8 @@ def _tg_make_methods(datetime, date, time, timedelta, timezone, category, isinst
         week = ((thursday - date(thursday.year, 1, 1)).days) // 7 + 1
         return _tg_iso_date(thursday.year, week, weekday)
 
-    def from_iso_calendar(kind, year, week, day):
-        fourth = date(year, 1, 4)
-        result = fourth + timedelta(days=(week - 1) * 7 + day - fourth.isoweekday())
-        return datetime(result.year, result.month, result.day) if is_kind(kind, datetime) else result
-
-    def c_time(moment):
-        return moment.strftime("%a %b %d %H:%M:%S %Y")
-
-    def time_tuple(moment):
-        year_day = (date(moment.year, moment.month, moment.day) - date(moment.year, 1, 1)).days + 1
-        clock = (moment.hour, moment.minute, moment.second) if isinstance(moment, datetime) else (0, 0, 0)
-        return (moment.year, moment.month, moment.day) + clock + (moment.weekday(), year_day, -1)
-
     def bit_length(number):
         return number.bit_length() if not isinstance(number, int) else (0 if number == 0 else len(bin(abs(number))) - 2)
-
-    def bit_count(number):
-        return bin(abs(number)).count("1")
 
     def is_integer(number):
         if isinstance(number, float):
@@ -102,12 +77,6 @@ def _tg_make_methods(datetime, date, time, timedelta, timezone, category, isinst
                 parts.append(chr(value) if isinstance(value, int) else value)
         return "".join(parts)
 
-    def is_printable(text):
-        for character in text:
-            if character != " " and category(character) in ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"):
-                return False
-        return True
-
     def folded(character):
         if "\u13a0" <= character <= "\u13fd" or "\uab70" <= character <= "\uabbf":
             return character.upper()
@@ -121,9 +90,6 @@ def _tg_make_methods(datetime, date, time, timedelta, timezone, category, isinst
         if isinstance(text, str) and [mark for mark in "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029" if mark in text]:
             _tg_refuse("splitlines() of a text with form feeds or the like: use split('\\n')")
         return text.splitlines(keepends)
-
-    def format_map(text, mapping):
-        return text.format(**mapping)
 
     def from_iterable(kind, collections):
         return iter([value for collection in collections for value in collection])
@@ -144,17 +110,10 @@ def _tg_make_methods(datetime, date, time, timedelta, timezone, category, isinst
                 if item not in kept:
                     own.discard(item)
 
-    def symmetric_difference_update(own, other):
-        for item in set(other):
-            if item in own:
-                own.discard(item)
-            else:
-                own.add(item)
-
-    return [from_timestamp, from_timestamp_utc, now_utc, combined, as_timezone, to_ordinal, from_ordinal, iso_calendar, from_iso_calendar, c_time, time_tuple, bit_length, bit_count, is_integer, translate, is_printable, case_fold, split_lines, format_map, difference_update, intersection_update, symmetric_difference_update, from_iterable, delta]
+    return [from_timestamp, from_timestamp_utc, now_utc, combined, as_timezone, iso_calendar, bit_length, is_integer, translate, case_fold, split_lines, difference_update, intersection_update, from_iterable, delta]
 
 
-import collections as _tg_native_collections, datetime as _tg_native_datetime, unicodedata as _tg_native_unicodedata
+import collections as _tg_native_collections, datetime as _tg_native_datetime
 
 _tg_iso_date = _tg_native_collections.namedtuple("IsoCalendarDate", "year week weekday")
-_tg_fromtimestamp, _tg_utcfromtimestamp, _tg_utcnow, _tg_combine, _tg_astimezone, _tg_toordinal, _tg_fromordinal, _tg_isocalendar, _tg_fromisocalendar, _tg_ctime, _tg_timetuple, _tg_bit_length, _tg_bit_count, _tg_is_integer, _tg_translate, _tg_isprintable, _tg_casefold, _tg_splitlines, _tg_format_map, _tg_difference_update, _tg_intersection_update, _tg_symmetric_difference_update, _tg_from_iterable, _tg_timedelta = _tg_make_methods(_tg_native_datetime.datetime, _tg_native_datetime.date, _tg_native_datetime.time, _tg_native_datetime.timedelta, _tg_native_datetime.timezone, _tg_native_unicodedata.category)
+_tg_fromtimestamp, _tg_utcfromtimestamp, _tg_utcnow, _tg_combine, _tg_astimezone, _tg_isocalendar, _tg_bit_length, _tg_is_integer, _tg_translate, _tg_casefold, _tg_splitlines, _tg_difference_update, _tg_intersection_update, _tg_from_iterable, _tg_timedelta = _tg_make_methods(_tg_native_datetime.datetime, _tg_native_datetime.date, _tg_native_datetime.time, _tg_native_datetime.timedelta, _tg_native_datetime.timezone)

@@ -9,11 +9,9 @@ use crate::python::prelude;
 /// Methods that the prelude implements as functions of their receiver.
 #[rustfmt::skip]
 pub(super) const METHODS: &[&str] = &[
-    "astimezone", "bit_count", "bit_length", "casefold", "combine", "ctime", "difference_update",
-    "format_map",
-    "from_iterable", "fromisocalendar", "fromordinal", "fromtimestamp", "intersection_update",
-    "is_integer", "isocalendar", "isprintable", "splitlines", "symmetric_difference_update", "timetuple",
-    "toordinal", "translate", "utcfromtimestamp", "utcnow",
+    "astimezone", "bit_length", "casefold", "combine", "difference_update", "from_iterable",
+    "fromtimestamp", "intersection_update", "is_integer", "isocalendar", "splitlines", "translate",
+    "utcfromtimestamp", "utcnow",
 ];
 
 /// Functions that iterate over their argument.

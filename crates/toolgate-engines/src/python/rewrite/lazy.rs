@@ -1,43 +1,22 @@
-//! Detects generators that a script does not run to their end.
+//! Detects generators, which run to their end at once here.
 //!
-//! Here a generator runs to its end before its first value is used. If that would do something that
-//! the script would not have done, such as a tool call, the script is refused before it runs.
+//! A generator expression, `map` and `filter` compute all of their values where they stand. If a script
+//! could see that, because computing a value has an effect, the script is refused before it runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ruff_python_ast::{Expr, Stmt, StmtFor, StmtFunctionDef, StmtReturn, visitor::Visitor};
-use ruff_text_size::{Ranged, TextRange, TextSize};
+use ruff_python_ast::{Expr, ExprCall, Stmt, StmtFunctionDef, visitor::Visitor};
+use ruff_text_size::{Ranged, TextSize};
 
-use super::{
-    DEPTH_LIMIT, Node, Rewriter, ScriptScope, Walk, bindings::Bindings, refused::Refusal, walk,
-};
+use super::{Node, Walk, refused::Refusal, walk};
 use crate::python::names::BUILTINS;
 
-/// Functions that may not use all items of their argument.
-const TAKING_SOME: &[&str] = &["all", "anext", "any", "islice", "next", "takewhile"];
-
-/// Where a script stops using a generator that does more than compute.
-pub(super) fn left_early(body: &[Stmt]) -> Option<Refusal> {
-    let mut functions = Functions::default();
-    walk(body, |node| match node {
-        Node::Statement(statement) => {
-            functions.read(statement);
-            true
-        }
-        _ => false,
-    });
-    let generators = Generators { acting: functions.acting(), functions };
-    let mut left = None;
-    walk(body, |node| {
-        left = left.or_else(|| generators.left_at(node));
-        left.is_none()
-    });
-    left.map(|at| Refusal {
-        at,
-        what: "leaving a generator early".to_owned(),
-        hint: "collect with a plain loop and stop there: generators run to their end first here",
-    })
-}
+/// Functions and methods that use all values of their argument at once.
+#[rustfmt::skip]
+const USING_UP: &[&str] = &[
+    "Counter", "deque", "dict", "extend", "frozenset", "fsum", "join", "list", "max", "mean",
+    "median", "min", "set", "sorted", "sum", "tuple", "update",
+];
 
 /// Methods that change their object.
 #[rustfmt::skip]
@@ -46,76 +25,142 @@ const CHANGING: &[&str] = &[
     "setdefault", "update", "write",
 ];
 
-/// What a generator does that a script could see between its values: it prints, or changes what
-/// does not belong to it.
-pub(super) fn effect_in(function: &StmtFunctionDef, bindings: &Bindings) -> Option<Refusal> {
-    if !yields(&function.body) {
-        return None;
-    }
-    let mut own: BTreeSet<&str> = BTreeSet::new();
-    walk(&function.body, |node| {
-        if let Node::Expression(Expr::Name(name)) = node
-            && name.ctx.is_store()
-        {
-            own.insert(name.id.as_str());
+const HINT: &str = "write a list, or a plain loop: generators, map and filter compute all of their values first here";
+
+/// Where a script could see that a generator has run to its end.
+pub(super) fn seen(body: &[Stmt]) -> Option<Refusal> {
+    let mut functions = Functions::default();
+    let mut changed: BTreeSet<&str> = BTreeSet::new();
+    walk(body, |node| {
+        match node {
+            Node::Statement(statement) => functions.read(statement),
+            Node::Expression(Expr::Call(call)) => changed.extend(changed_name(call)),
+            _ => {}
         }
         true
     });
+    let acting = functions.acting();
+    let acts = |expression: &Expr, called: Option<&str>| {
+        let mut effects = Effects::default();
+        effects.calls.extend(called.map(str::to_owned));
+        Walk { visit: |node| effects.read(node), depth: 0 }.visit_expr(expression);
+        functions.act(&effects) || effects.calls.iter().any(|name| acting.contains(name))
+    };
+    let mut used_up: BTreeSet<TextSize> = BTreeSet::new();
     let mut found = None;
-    walk(&function.body, |node| {
-        let is_effect = match node {
-            Node::Statement(Stmt::Global(_) | Stmt::Nonlocal(_)) => true,
-            Node::Expression(Expr::Call(call)) => match &*call.func {
-                Expr::Name(name) => name.id == "print" && bindings.is_built_in("print"),
-                Expr::Attribute(attribute) => {
-                    CHANGING.contains(&attribute.attr.as_str())
-                        && attribute
-                            .value
-                            .as_name_expr()
-                            .is_some_and(|name| !own.contains(name.id.as_str()))
+    walk(body, |node| {
+        match node {
+            Node::Expression(Expr::Starred(starred)) => {
+                used_up.insert(starred.value.start());
+            }
+            Node::Expression(Expr::Call(call)) if USING_UP.contains(&last_name(call)) => {
+                used_up.extend(call.arguments.args.iter().map(Ranged::start));
+            }
+            // What it goes through may change before it is used.
+            Node::Statement(Stmt::Assign(assignment)) => {
+                let of_changed = |expression: &Expr| {
+                    expression.as_name_expr().is_some_and(|name| changed.contains(name.id.as_str()))
+                };
+                let value = &assignment.value;
+                if Lazy::of(value).is_some_and(|lazy| lazy.sources.into_iter().any(of_changed)) {
+                    found = found.take().or_else(|| {
+                        Some(Refusal::new(&**value, "a generator over a list that changes", HINT))
+                    });
                 }
-                _ => false,
-            },
-            _ => false,
-        };
-        if is_effect && found.is_none() {
-            found = Some(match node {
-                Node::Statement(statement) => statement.start(),
-                Node::Expression(expression) => expression.start(),
-                Node::Parameter(parameter) => parameter.start(),
-            });
+            }
+            _ => {}
+        }
+        if let Node::Expression(expression) = node
+            && let Some(lazy) = Lazy::of(expression)
+            && !used_up.contains(&expression.start())
+            && lazy.computed.into_iter().any(|each| acts(each, lazy.function))
+        {
+            let what = "a generator, map or filter that does more than compute";
+            found = found.take().or_else(|| Some(Refusal::new(expression, what, HINT)));
         }
         found.is_none()
     });
-    found.map(|at| Refusal {
-        at,
-        what: "a generator that prints or changes a variable outside of it".to_owned(),
-        hint: "write a plain loop: generators run to their end before their first value is used here",
-    })
+    found
 }
 
-/// The functions of a script, by name.
-#[derive(Debug, Default)]
-struct Functions {
-    /// The functions that they call by name, and whether they wait.
-    effects: BTreeMap<String, Effects>,
-    generators: BTreeSet<String>,
-    /// Variables that contain the result of a function.
-    results: BTreeMap<String, String>,
+/// An expression that Python evaluates later.
+struct Lazy<'a> {
+    /// What it goes through, and what it computes for each value.
+    sources: Vec<&'a Expr>,
+    computed: Vec<&'a Expr>,
+    /// The name of the function of `map` or `filter`.
+    function: Option<&'a str>,
 }
 
+impl<'a> Lazy<'a> {
+    fn of(expression: &'a Expr) -> Option<Self> {
+        match expression {
+            Expr::Generator(generator) => {
+                let conditions = generator.generators.iter().flat_map(|each| &each.ifs);
+                let inner = generator.generators.iter().skip(1).map(|each| &each.iter);
+                Some(Self {
+                    sources: generator.generators.iter().map(|each| &each.iter).collect(),
+                    computed: conditions.chain(inner).chain([&*generator.elt]).collect(),
+                    function: None,
+                })
+            }
+            Expr::Call(call) => {
+                let name = call.func.as_name_expr()?.id.as_str();
+                let (function, sources) = call.arguments.args.split_first()?;
+                ["map", "filter"].contains(&name).then(|| Self {
+                    sources: sources.iter().collect(),
+                    computed: vec![function],
+                    function: function.as_name_expr().map(|name| name.id.as_str()),
+                })
+            }
+            _ => None,
+        }
+    }
+}
+
+fn last_name(call: &ExprCall) -> &str {
+    match &*call.func {
+        Expr::Name(name) => name.id.as_str(),
+        Expr::Attribute(attribute) => attribute.attr.as_str(),
+        _ => "",
+    }
+}
+
+/// The variable whose value a call changes.
+fn changed_name(call: &ExprCall) -> Option<&str> {
+    let attribute = call.func.as_attribute_expr()?;
+    let name = attribute.value.as_name_expr()?;
+    CHANGING.contains(&attribute.attr.as_str()).then_some(name.id.as_str())
+}
+
+/// What a function does.
 #[derive(Debug, Default)]
 struct Effects {
-    waits: bool,
+    /// It waits, or sets variables of others.
+    acts: bool,
+    /// The functions that it calls, or passes on, by name.
     calls: BTreeSet<String>,
+    /// The variables that it changes, and those that are its own.
+    changes: BTreeSet<String>,
+    own: BTreeSet<String>,
 }
 
 impl Effects {
     fn read(&mut self, node: Node<'_>) -> bool {
         match node {
-            Node::Expression(Expr::Await(_)) => self.waits = true,
+            Node::Expression(Expr::Await(_))
+            | Node::Statement(Stmt::Global(_) | Stmt::Nonlocal(_)) => {
+                self.acts = true;
+            }
             Node::Expression(Expr::Call(call)) => {
+                self.changes.extend(changed_name(call).map(str::to_owned));
                 self.calls.extend(call.func.as_name_expr().map(|name| name.id.to_string()));
+            }
+            Node::Expression(Expr::Name(name)) if name.ctx.is_store() => {
+                self.own.insert(name.id.to_string());
+            }
+            Node::Parameter(parameter) => {
+                self.own.insert(parameter.name.to_string());
             }
             _ => {}
         }
@@ -123,15 +168,27 @@ impl Effects {
     }
 }
 
+/// The functions of a script, by name.
+#[derive(Debug, Default)]
+struct Functions(BTreeMap<String, Effects>);
+
 impl Functions {
+    /// Whether effects are seen outside of a function, apart from those of functions that it calls.
+    fn act(&self, effects: &Effects) -> bool {
+        let is_unknown = |name: &String| {
+            !self.0.contains_key(name) && (name == "print" || !BUILTINS.contains(&name.as_str()))
+        };
+        effects.acts
+            || effects.changes.iter().any(|name| !effects.own.contains(name))
+            || effects.calls.iter().any(is_unknown)
+    }
+
     /// The functions with an effect, directly or through functions that they call.
     fn acting(&self) -> BTreeSet<String> {
-        let is_known = |name: &String| self.effects.contains_key(name);
-        let is_pure = |name: &String| name != "print" && BUILTINS.contains(&name.as_str());
         let mut callers: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         let mut found: Vec<&str> = Vec::new();
-        for (name, effects) in &self.effects {
-            if effects.waits || effects.calls.iter().any(|c| !is_known(c) && !is_pure(c)) {
+        for (name, effects) in &self.0 {
+            if self.act(effects) {
                 found.push(name);
             }
             for called in &effects.calls {
@@ -147,29 +204,13 @@ impl Functions {
         acting
     }
 
-    fn function(&mut self, function: &StmtFunctionDef) {
-        let mut effects = Effects::default();
-        walk(&function.body, |node| effects.read(node));
-        if yields(&function.body) {
-            self.generators.insert(function.name.to_string());
-        }
-        self.add(&function.name, effects);
-    }
-
-    fn assigned(&mut self, name: &str, value: &Expr) {
-        if let Some(function) = called(value) {
-            self.results.insert(name.to_owned(), function.to_owned());
-        }
-        if let Expr::Lambda(lambda) = value {
-            let mut effects = Effects::default();
-            Walk { visit: |node| effects.read(node), depth: 0 }.visit_expr(&lambda.body);
-            self.add(name, effects);
-        }
-    }
-
     fn read(&mut self, statement: &Stmt) {
         match statement {
-            Stmt::FunctionDef(function) => self.function(function),
+            Stmt::FunctionDef(function) => {
+                let mut effects = Effects { acts: function.is_async, ..Effects::default() };
+                walk(std::slice::from_ref(statement), |node| effects.read(node));
+                self.add(&function.name, effects);
+            }
             // A class is called like a function, and its methods contain its effects.
             Stmt::ClassDef(class) => self.add(&class.name, Effects::default()),
             // Imported functions only compute, except those that wait.
@@ -177,13 +218,16 @@ impl Functions {
                 if !matches!(import.module.as_deref(), Some("asyncio" | "time")) =>
             {
                 for alias in &import.names {
-                    let name = alias.asname.as_ref().unwrap_or(&alias.name);
-                    self.add(name, Effects::default());
+                    self.add(alias.asname.as_ref().unwrap_or(&alias.name), Effects::default());
                 }
             }
             Stmt::Assign(assignment) => {
-                if let [Expr::Name(name)] = assignment.targets.as_slice() {
-                    self.assigned(name.id.as_str(), &assignment.value);
+                if let ([Expr::Name(name)], Expr::Lambda(lambda)) =
+                    (assignment.targets.as_slice(), &*assignment.value)
+                {
+                    let mut effects = Effects::default();
+                    Walk { visit: |node| effects.read(node), depth: 0 }.visit_expr(&lambda.body);
+                    self.add(name.id.as_str(), effects);
                 }
             }
             _ => {}
@@ -192,93 +236,18 @@ impl Functions {
 
     /// Adds a function. Two functions with one name are merged.
     fn add(&mut self, name: &str, mut effects: Effects) {
-        let known = self.effects.entry(name.to_owned()).or_default();
-        known.waits |= effects.waits;
+        let known = self.0.entry(name.to_owned()).or_default();
+        known.acts |= effects.acts;
         known.calls.append(&mut effects.calls);
+        known.changes.append(&mut effects.changes);
+        known.own.append(&mut effects.own);
     }
 }
 
-/// The generators of a script.
-struct Generators {
-    functions: Functions,
-    acting: BTreeSet<String>,
-}
-
-impl Generators {
-    /// The position of a node that may not use all values of a generator with an effect.
-    fn left_at(&self, node: Node<'_>) -> Option<TextSize> {
-        match node {
-            Node::Statement(Stmt::For(each)) if self.is_refused(each) => Some(each.start()),
-            Node::Expression(expression @ Expr::Call(call))
-                if called(expression).is_some_and(|name| TAKING_SOME.contains(&name)) =>
-            {
-                let acts = |argument| self.generator(argument) == Some(true);
-                call.arguments.args.iter().any(acts).then(|| expression.start())
-            }
-            _ => None,
-        }
-    }
-
-    /// Whether an expression is a generator of the script, and whether that has an effect.
-    fn generator(&self, expression: &Expr) -> Option<bool> {
-        let function = match expression {
-            Expr::Name(name) => self.functions.results.get(name.id.as_str()).map(String::as_str),
-            _ => called(expression),
-        };
-        let function = function.filter(|name| self.functions.generators.contains(*name))?;
-        Some(self.acting.contains(function))
-    }
-
-    fn is_refused(&self, each: &StmtFor) -> bool {
-        let acts = match self.generator(&each.iter) {
-            Some(acts) => acts,
-            // Methods and iterators of the script's classes. A list of tasks is no generator.
-            None => each.is_async && !matches!(called(&each.iter), Some("as_completed")),
-        };
-        acts && leaves(&each.body, 0, DEPTH_LIMIT)
-    }
-}
-
-/// The last part of the name of the called function.
-fn called(expression: &Expr) -> Option<&str> {
-    match &*expression.as_call_expr()?.func {
-        Expr::Name(name) => Some(name.id.as_str()),
-        Expr::Attribute(attribute) => Some(attribute.attr.as_str()),
-        _ => None,
-    }
-}
-
-/// Whether the body of a loop ends the loop. `loops` is the number of inner loops around.
-fn leaves(body: &[Stmt], loops: usize, depth: usize) -> bool {
-    let Some(depth) = depth.checked_sub(1) else { return false };
-    let inside = |body: &[Stmt], loops| leaves(body, loops, depth);
-    body.iter().any(|statement| match statement {
-        Stmt::Break(_) => loops == 0,
-        Stmt::Return(_) => true,
-        Stmt::If(choice) => {
-            inside(&choice.body, loops)
-                || choice.elif_else_clauses.iter().any(|clause| inside(&clause.body, loops))
-        }
-        Stmt::For(each) => inside(&each.body, loops + 1) || inside(&each.orelse, loops),
-        Stmt::While(each) => inside(&each.body, loops + 1) || inside(&each.orelse, loops),
-        Stmt::With(with) => inside(&with.body, loops),
-        Stmt::Match(matched) => matched.cases.iter().any(|case| inside(&case.body, loops)),
-        Stmt::Try(tried) => {
-            inside(&tried.body, loops)
-                || inside(&tried.orelse, loops)
-                || inside(&tried.finalbody, loops)
-                || tried.handlers.iter().any(|handler| {
-                    handler.as_except_handler().is_some_and(|h| inside(&h.body, loops))
-                })
-        }
-        _ => false,
-    })
-}
-
-/// Whether a body yields, without the functions inside it.
-pub(super) fn yields(body: &[Stmt]) -> bool {
+/// Whether a function yields, without the functions inside it.
+pub(super) fn yields(function: &StmtFunctionDef) -> bool {
     let mut found = false;
-    walk(body, |node| {
+    walk(&function.body, |node| {
         found |= matches!(node, Node::Expression(Expr::Yield(_) | Expr::YieldFrom(_)));
         let is_inner = matches!(
             node,
@@ -288,62 +257,4 @@ pub(super) fn yields(body: &[Stmt]) -> bool {
         !found && !is_inner
     });
     found
-}
-
-impl<'a> Rewriter<'a> {
-    /// Rewrites the body of a function. A generator collects its values in a list.
-    pub(super) fn function_body(&mut self, function: &'a StmtFunctionDef) {
-        let is_generator = yields(&function.body);
-        if is_generator {
-            self.need("<iterating>");
-            self.prepend(&function.body, "_tg_yielded = []");
-        }
-        self.scopes.push(if is_generator { ScriptScope::Generator } else { ScriptScope::Plain });
-        self.enter(&function.name, &function.body);
-        self.visit_body(&function.body);
-        self.leave(&function.body);
-        self.scopes.pop();
-        if is_generator {
-            // An asynchronous generator is a coroutine here, which `async for` awaits.
-            self.append(&function.body, "return iter(_tg_yielded)");
-        }
-    }
-
-    /// Rewrites `yield` as a statement. As a part of an expression it is not supported.
-    pub(super) fn yield_statement(&mut self, expression: &'a Expr) -> bool {
-        match expression {
-            Expr::Yield(yielded) => match yielded.value.as_deref() {
-                Some(value) => {
-                    // Only the keyword, because the rest may be in brackets.
-                    let keyword = TextRange::at(expression.start(), TextSize::of("yield"));
-                    self.edits.replace(keyword, "_tg_yield(_tg_yielded, (");
-                    self.visit_expr(value);
-                    self.edits.close(expression, "))");
-                }
-                None => self.edits.replace(expression.range(), "_tg_yield(_tg_yielded, None)"),
-            },
-            Expr::YieldFrom(yielded) => {
-                let text = self.text(expression);
-                let end = text.find("from").map_or(0, |from| from + "from".len());
-                let end = TextSize::try_from(end).unwrap_or_default();
-                let keyword = TextRange::at(expression.start(), end);
-                self.edits.replace(keyword, "_tg_yield_from(_tg_yielded, (");
-                self.visit_expr(&yielded.value);
-                self.edits.close(expression, "))");
-            }
-            _ => return false,
-        }
-        true
-    }
-
-    /// Rewrites `return`, which ends a generator with the values that it has collected.
-    pub(super) fn return_statement(&mut self, statement: &'a StmtReturn) {
-        if self.is_traced() {
-            self.traced_return(statement);
-        } else if self.scopes.last() == Some(&ScriptScope::Generator) {
-            self.edits.replace(statement.range(), "return iter(_tg_yielded)");
-        } else if let Some(value) = &statement.value {
-            self.visit_expr(value);
-        }
-    }
 }

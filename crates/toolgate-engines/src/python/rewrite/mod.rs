@@ -12,7 +12,6 @@ mod edits;
 mod expressions;
 mod imports;
 mod lazy;
-mod matching;
 mod refused;
 mod statements;
 mod trace;
@@ -80,7 +79,7 @@ pub(super) fn rewrite(source: &str) -> Result<Rewritten, ScriptFailure> {
         classes,
         bindings,
         depth: 0,
-        scopes: Vec::new(),
+        functions: 0,
         plain_generators: BTreeSet::new(),
         callee: None,
         names: 0,
@@ -128,8 +127,8 @@ struct Rewriter<'a> {
     tracer: trace::Tracer,
     /// The current depth.
     depth: usize,
-    /// The functions around the current position.
-    scopes: Vec<ScriptScope>,
+    /// The number of functions around the current position.
+    functions: usize,
     /// Generator expressions that are used up in place, so that a list works as well.
     plain_generators: BTreeSet<TextSize>,
     /// The callee of the current call, as opposed to a function that is passed on.
@@ -138,15 +137,6 @@ struct Rewriter<'a> {
     names: usize,
     /// Whether the script has tasks, which Monty does not treat as awaitables.
     tasks: bool,
-}
-
-/// The kind of a function whose body is walked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ScriptScope {
-    /// A function that returns its own value.
-    Plain,
-    /// A function that collects the values that it yields.
-    Generator,
 }
 
 impl Rewriter<'_> {
@@ -269,19 +259,8 @@ impl<'a> Visitor<'a> for Rewriter<'a> {
     }
 
     fn visit_comprehension(&mut self, comprehension: &'a Comprehension) {
-        if comprehension.is_async {
-            let keyword = TextRange::new(comprehension.start(), comprehension.target.start());
-            self.edits.replace(keyword, "for ");
-            self.need("<iterating>");
-            self.visit_expr(&comprehension.target);
-            self.wrap(&comprehension.iter, "await _tg_aiter(", ")");
-            for condition in &comprehension.ifs {
-                self.visit_expr(condition);
-            }
-        } else {
-            walk_comprehension(self, comprehension);
-            self.members_of(&comprehension.iter);
-        }
+        walk_comprehension(self, comprehension);
+        self.members_of(&comprehension.iter);
     }
 
     // Annotations are never evaluated, so they need no changes.

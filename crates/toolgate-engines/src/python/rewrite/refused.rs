@@ -1,7 +1,7 @@
 //! Features that would give another answer than `CPython`, without an error. A script that uses one
 //! is refused before it runs.
 
-use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef, StmtFunctionDef};
+use ruff_python_ast::{Comprehension, Expr, ExprCall, Number, Stmt, StmtClassDef, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextSize};
 
 use super::{Node, bindings::Bindings, classes::Classes, edits, lazy, walk};
@@ -10,7 +10,7 @@ use crate::engine::{FailureKind, ScriptFailure};
 /// The special methods that are called.
 #[rustfmt::skip]
 const SPECIAL_METHODS: &[&str] = &[
-    "__aenter__", "__aexit__", "__aiter__", "__anext__", "__contains__", "__enter__", "__eq__",
+    "__aenter__", "__aexit__", "__contains__", "__enter__", "__eq__",
     "__exit__", "__hash__", "__index__", "__init__", "__iter__", "__next__", "__post_init__",
     "__repr__", "__str__",
 ];
@@ -51,16 +51,80 @@ impl Refusal {
 
 /// The first such feature of a script.
 pub(super) fn find(body: &[Stmt], classes: &Classes, bindings: &Bindings) -> Option<Refusal> {
-    let mut found = lazy::left_early(body);
+    let mut found = lazy::seen(body);
     walk(body, |node| {
         found = found.take().or_else(|| match node {
             Node::Statement(statement) => of_statement(statement, classes, bindings),
-            Node::Expression(Expr::Call(call)) => never_raised(&call.func, bindings),
-            _ => None,
+            Node::Expression(expression) => of_expression(expression, bindings),
+            Node::Parameter(_) => None,
         });
         found.is_none()
     });
     found
+}
+
+fn of_expression(expression: &Expr, bindings: &Bindings) -> Option<Refusal> {
+    match expression {
+        Expr::Call(call) => never_raised(&call.func, bindings),
+        Expr::Dict(dict) => {
+            let keys: Vec<&Expr> = dict.iter_keys().flatten().collect();
+            equal_keys(&keys).map(|key| {
+                Refusal::new(
+                    key,
+                    "equal keys of different types, such as 1 and True",
+                    "write all keys with one type",
+                )
+            })
+        }
+        Expr::ListComp(list) => async_in(expression, &list.generators),
+        Expr::SetComp(set) => async_in(expression, &set.generators),
+        Expr::DictComp(dict) => async_in(expression, &dict.generators),
+        Expr::Generator(generator) => async_in(expression, &generator.generators),
+        _ => None,
+    }
+}
+
+fn async_in(expression: &Expr, generators: &[Comprehension]) -> Option<Refusal> {
+    generators.iter().any(|each| each.is_async).then(|| async_loop(expression))
+}
+
+fn async_loop(node: &impl Ranged) -> Refusal {
+    Refusal::new(node, "`async for`", "await a list of all values, and write a plain `for`")
+}
+
+/// A key that equals an earlier one of another type. Python keeps the first one of them.
+fn equal_keys<'a>(keys: &[&'a Expr]) -> Option<&'a Expr> {
+    let numbers: Vec<(&Expr, f64, u8)> = keys
+        .iter()
+        .filter_map(|key| match key {
+            Expr::BooleanLiteral(literal) => Some((*key, f64::from(u8::from(literal.value)), 0)),
+            Expr::NumberLiteral(literal) => match &literal.value {
+                Number::Int(int) => Some((*key, f64::from(int.as_u8()?), 1)),
+                Number::Float(float) => Some((*key, *float, 2)),
+                Number::Complex { .. } => None,
+            },
+            _ => None,
+        })
+        .collect();
+    let is_equal = |(_, value, kind): &(&Expr, f64, u8), (_, other, others): &(&Expr, f64, u8)| {
+        kind != others && value.to_bits() == other.to_bits()
+    };
+    let found = numbers
+        .iter()
+        .enumerate()
+        .find(|(index, key)| numbers.iter().take(*index).any(|earlier| is_equal(earlier, key)));
+    found.map(|(_, (key, ..))| *key)
+}
+
+fn of_slice(target: &Expr) -> Option<Refusal> {
+    let is_slice = target.as_subscript_expr().is_some_and(|it| it.slice.is_slice_expr());
+    is_slice.then(|| {
+        Refusal::new(
+            target,
+            "changing a part of a list",
+            "make a new list: values = values[:1] + [new] + values[2:]",
+        )
+    })
 }
 
 fn of_statement(statement: &Stmt, classes: &Classes, bindings: &Bindings) -> Option<Refusal> {
@@ -76,13 +140,20 @@ fn of_statement(statement: &Stmt, classes: &Classes, bindings: &Bindings) -> Opt
                 "`del` of an attribute",
                 "set the attribute to None, or keep it in a dictionary",
             )),
-            _ => None,
+            _ => of_slice(target),
         }),
         Stmt::ClassDef(class) => of_class(class, classes),
-        Stmt::FunctionDef(function) => lazy::effect_in(function, bindings),
-        Stmt::Assign(assignment) => {
-            assignment.targets.iter().find_map(|target| inherited(target, classes))
-        }
+        Stmt::FunctionDef(function) if lazy::yields(function) => Some(Refusal::new(
+            &function.name,
+            "a generator function (`yield`)",
+            "collect the values in a list and return it; in __iter__ return iter(values)",
+        )),
+        Stmt::Match(matched) => Some(Refusal::new(matched, "`match`", "write if and elif")),
+        Stmt::For(each) if each.is_async => Some(async_loop(each)),
+        Stmt::Assign(assignment) => assignment
+            .targets
+            .iter()
+            .find_map(|target| inherited(target, classes).or_else(|| of_slice(target))),
         Stmt::AugAssign(assignment) => inherited(&assignment.target, classes),
         Stmt::Raise(raise) => raise.exc.as_deref().and_then(|kind| never_raised(kind, bindings)),
         _ => None,

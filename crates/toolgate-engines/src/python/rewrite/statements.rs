@@ -1,8 +1,8 @@
 //! Statements that Monty lacks.
 
 use ruff_python_ast::{
-    ExceptHandler, Expr, ExprSlice, Operator, Stmt, StmtAssign, StmtAugAssign, StmtFor,
-    StmtFunctionDef, StmtRaise, StmtTry, StmtWith,
+    ExceptHandler, Expr, Operator, Stmt, StmtAssign, StmtAugAssign, StmtFunctionDef, StmtRaise,
+    StmtTry, StmtWith,
     visitor::{Visitor, walk_stmt},
 };
 use ruff_text_size::{Ranged, TextRange, TextSize};
@@ -23,23 +23,16 @@ impl<'a> Rewriter<'a> {
             Stmt::Assign(assignment) => self.plain_assignment(statement, assignment),
             Stmt::AugAssign(assignment) => self.assignment(assignment),
             Stmt::With(with) if with.is_async => self.async_with(statement, with),
-            Stmt::For(each) if each.is_async => self.async_for(each),
             Stmt::FunctionDef(function) => self.function(function),
             Stmt::ClassDef(class) => self.class(statement, class),
-            Stmt::Return(returned) => self.return_statement(returned),
+            Stmt::Return(returned) if self.is_traced() => self.traced_return(returned),
             Stmt::Raise(raise) => self.raise(raise),
             Stmt::Try(tried) if !tried.is_star => self.tried(tried),
-            Stmt::Match(matched) => self.matched(statement, matched),
             Stmt::Assert(assertion) => {
                 self.visit_expr(&assertion.test);
                 if let Some(message) = assertion.msg.as_deref() {
                     self.need("<core>");
                     self.wrap(message, "_tg_text(", ")");
-                }
-            }
-            Stmt::Expr(expression) => {
-                if !self.yield_statement(&expression.value) {
-                    self.visit_expr(&expression.value);
                 }
             }
             Stmt::For(each) => {
@@ -83,7 +76,11 @@ impl<'a> Rewriter<'a> {
             self.edits.replace(parameters.range(), "");
         }
         self.visit_parameters(&function.parameters);
-        self.function_body(function);
+        self.functions += 1;
+        self.enter(&function.name, &function.body);
+        self.visit_body(&function.body);
+        self.leave(&function.body);
+        self.functions -= 1;
     }
 
     /// `del a, b[c]`.
@@ -95,16 +92,7 @@ impl<'a> Rewriter<'a> {
                 Expr::Subscript(subscript) => {
                     let (value, index) =
                         (self.text(&*subscript.value), self.text(&*subscript.slice));
-                    match &*subscript.slice {
-                        Expr::Slice(slice) => {
-                            let step = slice.step.as_deref().map(|step| self.text(step).to_owned());
-                            let head = self.splice_head(&subscript.value, slice);
-                            format!("{head}[], {})", step.as_deref().unwrap_or("None"))
-                        }
-                        // Several slices at once are invalid for lists and dictionaries.
-                        Expr::Tuple(tuple) if tuple.elts.iter().any(Expr::is_slice_expr) => return,
-                        _ => format!("_tg_del({value}, ({index}))"),
-                    }
+                    format!("_tg_del({value}, ({index}))")
                 }
                 // Monty reports brackets around several targets with their position.
                 _ => return,
@@ -113,15 +101,12 @@ impl<'a> Rewriter<'a> {
         self.edits.replace(statement.range(), parts.join("; "));
     }
 
-    /// `a[i], b.c = d` and `a[i:j] = b`, which Monty lacks.
+    /// `a[i], b.c = d`, which Monty lacks.
     fn plain_assignment(&mut self, statement: &'a Stmt, assignment: &'a StmtAssign) {
         let [target] = assignment.targets.as_slice() else { return walk_stmt(self, statement) };
         let items = match target {
             Expr::Tuple(tuple) => tuple.elts.as_slice(),
             Expr::List(list) => list.elts.as_slice(),
-            Expr::Subscript(subscript) if subscript.slice.is_slice_expr() => {
-                return self.splice(statement, target, &assignment.value);
-            }
             _ => return walk_stmt(self, statement),
         };
         if !items.iter().any(|item| item.is_subscript_expr() || item.is_attribute_expr()) {
@@ -138,33 +123,6 @@ impl<'a> Rewriter<'a> {
         }
         self.visit_expr(&assignment.value);
         self.edits.insert(statement.end(), later);
-    }
-
-    fn splice(&mut self, statement: &'a Stmt, target: &'a Expr, value: &'a Expr) {
-        let Some((list, slice)) = target
-            .as_subscript_expr()
-            .and_then(|subscript| Some((&*subscript.value, subscript.slice.as_slice_expr()?)))
-        else {
-            return;
-        };
-        if slice.step.is_some() {
-            return walk_stmt(self, statement);
-        }
-        self.need("<core>");
-        let Some(sign) = self.operator(target, value, "=") else { return };
-        let head = self.splice_head(list, slice);
-        self.edits.replace(TextRange::new(statement.start(), sign.end()), format!("{head}("));
-        self.visit_expr(value);
-        self.edits.close(statement, "))");
-    }
-
-    /// The call that replaces a part of a list, up to the new items.
-    fn splice_head(&self, list: &Expr, slice: &ExprSlice) -> String {
-        let bound = |bound: &Option<Box<Expr>>| {
-            bound.as_ref().map_or("None", |bound| self.text(&**bound)).to_owned()
-        };
-        let (lower, upper) = (bound(&slice.lower), bound(&slice.upper));
-        format!("_tg_splice({}, {lower}, {upper}, ", self.text(list))
     }
 
     /// `a |= b` for dictionaries, which Monty's operator lacks.
@@ -227,16 +185,6 @@ impl<'a> Rewriter<'a> {
                 ),
             );
         }
-    }
-
-    /// `async for a in b:`, where `b` is a collection at that point.
-    fn async_for(&mut self, each: &'a StmtFor) {
-        self.need("<iterating>");
-        self.edits.replace(TextRange::new(each.start(), each.target.start()), "for ");
-        self.visit_expr(&each.target);
-        self.wrap(&each.iter, "await _tg_aiter(", ")");
-        self.turns(&each.body, Some(each));
-        self.visit_body(&each.orelse);
     }
 }
 

@@ -12,7 +12,7 @@ use ruff_python_ast::{
 };
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-use super::{Changed, Node, Rewriter, ScriptScope, walk};
+use super::{Changed, Node, Rewriter, walk};
 use crate::engine::ScriptPosition;
 
 /// The variable with the number of the statement that runs.
@@ -118,7 +118,6 @@ impl<'a> Rewriter<'a> {
             Stmt::With(with) => with.items.last().map_or(statement.end(), Ranged::end),
             Stmt::FunctionDef(function) => function.parameters.end(),
             Stmt::ClassDef(class) => class.name.end(),
-            Stmt::Match(matched) => matched.subject.end(),
             _ => statement.end(),
         };
         let number = self.number(statement, end);
@@ -209,21 +208,15 @@ impl<'a> Rewriter<'a> {
     /// `return`, after which the statement of the caller continues.
     pub(super) fn traced_return(&mut self, statement: &'a StmtReturn) {
         let keyword = TextRange::at(statement.start(), TextSize::of("return"));
-        match (self.scopes.last(), &statement.value) {
-            (None, Some(value)) => self.visit_expr(value),
-            (Some(ScriptScope::Generator), _) => {
-                let text = format!("{AT} = _tg_in; return iter(_tg_yielded)");
-                self.edits.replace(statement.range(), text);
-            }
-            (Some(ScriptScope::Plain), Some(value)) => {
+        match (self.functions, &statement.value) {
+            (0, Some(value)) => self.visit_expr(value),
+            (_, Some(value)) => {
                 self.edits.replace(keyword, "_tg_out = (");
                 self.visit_expr(value);
                 self.edits.close(statement, format!("); {AT} = _tg_in; return _tg_out"));
             }
-            (Some(ScriptScope::Plain), None) => {
-                self.edits.replace(keyword, format!("{AT} = _tg_in; return"));
-            }
-            (None, None) => {}
+            (0, None) => {}
+            (_, None) => self.edits.replace(keyword, format!("{AT} = _tg_in; return")),
         }
     }
 
@@ -264,7 +257,6 @@ fn is_compound(statement: &Stmt) -> bool {
             | Stmt::For(_)
             | Stmt::While(_)
             | Stmt::With(_)
-            | Stmt::Match(_)
             | Stmt::FunctionDef(_)
             | Stmt::ClassDef(_)
     )

@@ -35,10 +35,7 @@ const LINEAR: &[(u64, &str)] = &[
     (4_000, "import re\nre.subn('a', 'b', 'ab' * n)[1]"),
     (200, "text = '%s-%d ' * n\ntext % (*[1, 2] * n,)"),
     (1_800, "text = 'a%%b' * n\ntext % ()"),
-    (
-        300,
-        "import html\nlen(html.unescape('&lt;a&gt; b &amp; c ' * n)) + len(html.escape('<a>' * n))",
-    ),
+    (300, "import html\nlen(html.escape('<a>' * n))"),
     (
         200,
         "from urllib.parse import quote, unquote, parse_qsl\nlen(parse_qsl('a=1%20&' * n)) + len(unquote(quote('a b' * n)))",
@@ -73,15 +70,9 @@ const LINEAR: &[(u64, &str)] = &[
         700,
         "'Ab\\u00e9' .casefold() and len(('Ab\\u00e9' * n).casefold()) + len(('ab' * n).translate({97: 'x'}))",
     ),
-    (1_500, "def g(k):\n    for i in range(k):\n        yield i\nsum(g(n))"),
-    (2_500, "xs = list(range(n))\ndel xs[::2]\nxs[1:3] = [0] * n\nlen(xs)"),
     (
         200,
         "class E(Exception): pass\nk = 0\nfor i in range(n):\n    try:\n        raise E('x')\n    except E as e:\n        k += 1",
-    ),
-    (
-        500,
-        "import asyncio\nq = asyncio.Queue()\nasync def put():\n    for i in range(n):\n        await q.put(i)\nasync def get():\n    return [await q.get() for _ in range(n)]\nawait asyncio.gather(put(), get())",
     ),
     (
         120,
@@ -96,7 +87,6 @@ const LINEAR: &[(u64, &str)] = &[
         200,
         "import asyncio\nasync def f(i):\n    await asyncio.sleep(i / 1000)\nlen(await asyncio.gather(*[f(i) for i in range(n)]))",
     ),
-    (200, "xs = list(range(n))\nwhile xs:\n    del xs[:10]\nfor i in range(n * 10): pass"),
     (
         600,
         "import asyncio\nlen(await asyncio.gather(*[fail(i) for i in range(n)], return_exceptions=True))",

@@ -203,10 +203,8 @@ fn answer(
     let value = match name {
         "echo" => return Some(Ok(text.to_owned())),
         "fail" => {
-            return Some(Err(ToolException {
-                tool: "fail".to_owned(),
-                message: "it broke".to_owned(),
-            }));
+            let content = arguments.get("content").map(ToString::to_string);
+            return Some(Err(ToolException { content, ..ToolException::new("fail", "it broke") }));
         }
         "deep" => {
             let levels = usize::try_from(arguments["levels"].as_u64()?).ok()?;

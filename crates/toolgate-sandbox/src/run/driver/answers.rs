@@ -108,7 +108,7 @@ impl RunDriver<'_> {
                         message.push_str(&kept);
                     }
                     let state = CallState::Undelivered(message.clone());
-                    (state, bytes, Err(ToolException { tool: name, message }))
+                    (state, bytes, Err(ToolException::new(name, message)))
                 } else {
                     (CallState::Completed, bytes, Ok(value))
                 }

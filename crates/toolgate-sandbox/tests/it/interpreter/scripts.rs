@@ -97,6 +97,13 @@ async fn a_failed_call_is_a_tool_error_by_name() {
         [{"type": "text", "text": "it is broken"}], "ToolError", true
     ]);
     assert_eq!(value_of(&run_python(&pool, code).await), expected);
+    let blocks = "[{'type': 'text', 'text': 'a'}, {'type': 'image', 'data': 'h'}]";
+    let code = format!(
+        "blocks = {blocks}\ntry:\n    await fail(content=blocks)\nexcept ToolError as e:\n    caught = e\n\
+         [caught.content == blocks, caught.message]"
+    );
+    let report = run_python(&pool, &code).await;
+    assert_eq!(value_of(&report), json!([true, "it is broken"]));
     let report = run_python(&pool, "x = 1\nawait fail()").await;
     assert_eq!(failure(&report).message, "ToolError: fail: it is broken");
     assert_eq!(failure(&report).stack[0].position.line, 2);
