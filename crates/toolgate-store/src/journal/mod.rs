@@ -161,13 +161,16 @@ impl Journal {
         self.files.write_deferred(&mut self.files.connection.lock());
     }
 
-    /// Fails if an earlier entry of the run could not be written.
+    /// Fails if an earlier entry of the run could not be written. The end of the run is written
+    /// nevertheless, so that it does not count as running.
     fn check_failed(&self, entry: &RunEntry<'_>) -> Result<(), JournalError> {
-        let Some(why) = self.files.deferred.failure(entry.run()) else { return Ok(()) };
-        if entry.is_end() {
-            self.files.deferred.forget(entry.run());
+        let deferred = &self.files.deferred;
+        match deferred.failure(entry.run()) {
+            Some(_) if entry.is_end() => deferred.forget(entry.run()),
+            Some(why) => return Err(JournalError::new(&self.files.path, why)),
+            None => {}
         }
-        Err(JournalError::new(&self.files.path, why))
+        Ok(())
     }
 
     /// Returns when everything written before is on the disk. Concurrent callers share one sync.

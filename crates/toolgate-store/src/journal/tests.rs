@@ -473,9 +473,11 @@ fn a_run_whose_entries_cannot_be_written_learns_of_it() {
     assert!(journal.write_soon(next).unwrap_err().to_string().contains("readonly"));
     assert!(journal.write_soon(RunEntry::time("r2", 2)).is_ok(), "another run");
     assert!(journal.end_run("r1", RunState::Failed, "", None).is_err());
+    assert!(!other.is_running("r1").unwrap(), "though its end could not be written");
     read_only("OFF");
-    journal.flush();
-    assert_eq!(other.history("r1").unwrap().unwrap().events, []);
+    journal.begin_run(&run("r3")).unwrap();
+    let history = other.history("r1").unwrap().unwrap();
+    assert_eq!((history.events, history.state), (Vec::new(), RunState::Failed));
 }
 
 #[test]
