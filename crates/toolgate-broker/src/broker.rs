@@ -453,6 +453,15 @@ impl Broker {
         if self.is_closed(tool, &context.session.caller().facts) {
             return Err(self.unknown(tool.name.as_str(), context));
         }
+        self.validate(tool, arguments).await
+    }
+
+    /// Whether arguments fit the schema of a tool, as far as it is checked. Nothing is sent or recorded.
+    pub async fn accepts(&self, tool: &Tool, arguments: Value) -> bool {
+        self.validate(tool, arguments).await.is_ok()
+    }
+
+    async fn validate(&self, tool: &Tool, arguments: Value) -> Result<Value, BrokerError> {
         if !self.validates(&tool.id) {
             return Ok(arguments);
         }

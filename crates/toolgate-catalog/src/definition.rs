@@ -210,6 +210,14 @@ impl Definition {
         self.prompt_text().chars().count()
     }
 
+    /// The characters of name, description and parameters as JSON, without what holds them together. Some
+    /// clients count in this way.
+    pub fn plain_characters(&self) -> usize {
+        let schema = self.input_schema().to_string();
+        let texts: [&str; 3] = [self.name(), self.description(), schema.as_str()];
+        texts.iter().map(|text| text.chars().count()).sum()
+    }
+
     /// Takes a count that was made earlier, for the same content.
     pub fn remember_tokens(&self, tokens: u32) {
         // An earlier count is the same.

@@ -60,9 +60,9 @@ pub struct ExposureSettings {
     pub context_window: u64,
     /// The share of it that definitions may take, in percent.
     pub threshold_percent: f64,
-    /// How many characters of definitions are allowed; not checked where unset.
+    /// How many characters of names, descriptions and parameters are allowed; not checked where unset.
     pub character_threshold: Option<u64>,
-    /// How many tools are allowed; not checked where unset.
+    /// The number of tools from which on they are deferred; not checked where unset.
     pub tool_threshold: Option<u64>,
     /// The unit of the cost.
     pub unit: CostUnit,
@@ -84,6 +84,8 @@ struct Totals {
     tokens: u64,
     /// Counted only if a setting requires it.
     characters: Option<u64>,
+    /// What [`ExposureSettings::character_threshold`] limits, counted only if it is set.
+    plain_characters: Option<u64>,
 }
 
 /// The decision.
@@ -179,21 +181,25 @@ impl ExposureSettings {
             CostUnit::Characters => allowance.saturating_mul(CHARACTERS_A_TOKEN),
         }
     }
-
-    fn counts_characters(&self) -> bool {
-        self.character_threshold.is_some() || self.unit == CostUnit::Characters
-    }
 }
 
 impl Totals {
-    fn of<'a>(tools: impl IntoIterator<Item = &'a Tool>, own: OwnCost, characters: bool) -> Self {
-        let characters = characters.then_some(own.characters);
-        let mut totals = Self { tools: 0, tokens: own.tokens, characters };
+    fn of<'a>(
+        tools: impl IntoIterator<Item = &'a Tool>,
+        own: OwnCost,
+        settings: &ExposureSettings,
+    ) -> Self {
+        let characters = (settings.unit == CostUnit::Characters).then_some(own.characters);
+        let plain_characters = settings.character_threshold.map(|_| 0);
+        let mut totals = Self { tools: 0, tokens: own.tokens, characters, plain_characters };
         for tool in tools {
             totals.tools += 1;
             totals.tokens += u64::from(tool.definition.tokens());
             if let Some(sum) = &mut totals.characters {
                 *sum += tool.definition.characters() as u64;
+            }
+            if let Some(sum) = &mut totals.plain_characters {
+                *sum += tool.definition.plain_characters() as u64;
             }
         }
         totals
@@ -214,7 +220,7 @@ pub fn decide(
             Reason::Requested(settings.mode)
         }
         RequestedMode::Auto => {
-            let totals = Totals::of(catalog.tools(), own, settings.counts_characters());
+            let totals = Totals::of(catalog.tools(), own, settings);
             reason(&totals, settings, unknown_servers)
         }
     };
@@ -242,13 +248,14 @@ fn reason(totals: &Totals, settings: &ExposureSettings, unknown_servers: usize) 
         let (percent, window) = (settings.threshold_percent, settings.context_window);
         return Reason::ContextShare { cost, allowed, unit, percent, window };
     }
-    if let (Some(characters), Some(allowed)) = (totals.characters, settings.character_threshold)
+    if let (Some(characters), Some(allowed)) =
+        (totals.plain_characters, settings.character_threshold)
         && characters > allowed
     {
         return Reason::Characters { characters, allowed };
     }
     if let Some(allowed) = settings.tool_threshold
-        && totals.tools > allowed
+        && totals.tools >= allowed
     {
         return Reason::ToolCount { tools: totals.tools, allowed };
     }
@@ -310,7 +317,7 @@ impl fmt::Display for Reason {
                 grouped(*allowed)
             ),
             Self::ToolCount { tools, allowed } => {
-                write!(formatter, "{tools} tools are more than the {allowed} of toolThreshold")
+                write!(formatter, "there are {tools} tools, and toolThreshold is {allowed}")
             }
             Self::Unknown { servers } => write!(
                 formatter,
@@ -397,9 +404,30 @@ mod tests {
         assert_eq!(with(OwnCost { tokens: 13, characters: 0 }).kind, ExposureKind::Direct);
         let more = with(OwnCost { tokens: 14, characters: 0 });
         insta::assert_snapshot!(more.reason, @"101 tokens are more than 100, which is 5 % of a context of 2,000 tokens");
-        let settings = ExposureSettings { character_threshold: Some(400), ..settings };
-        let many = decide(&catalog, &settings, OwnCost { tokens: 0, characters: 300 }, 0);
-        assert!(matches!(many.reason, Reason::Characters { .. }), "{}", many.reason);
+    }
+
+    #[test]
+    fn characters_are_counted_as_other_clients_do_and_tools_up_to_the_threshold() {
+        let catalog = catalog(vec![CatalogServer::named("s")], 3);
+        // The name, the description and `{"type":"object"}`, three times.
+        let characters = 3 * (6 + 51 + 17);
+        for (threshold, kind) in
+            [(characters, ExposureKind::Direct), (characters - 1, ExposureKind::Stable)]
+        {
+            let settings =
+                ExposureSettings { character_threshold: Some(threshold), ..Default::default() };
+            let own = OwnCost { tokens: 0, characters: 10_000 };
+            assert_eq!(decide(&catalog, &settings, own, 0).kind, kind, "{threshold}");
+        }
+        for (threshold, kind) in [(4, ExposureKind::Direct), (3, ExposureKind::Stable)] {
+            let settings =
+                ExposureSettings { tool_threshold: Some(threshold), ..Default::default() };
+            assert_eq!(
+                decide(&catalog, &settings, OwnCost::default(), 0).kind,
+                kind,
+                "{threshold}"
+            );
+        }
     }
 
     #[test]
@@ -425,10 +453,10 @@ mod tests {
             exposure.reason.to_string()
         })
         .collect();
-        insta::assert_snapshot!(reasons.join("\n"), @r"
+        insta::assert_snapshot!(reasons.join("\n"), @"
         580 tokens are more than 50, which is 5 % of a context of 1,000 tokens
-        2,350 characters are more than the 100 of tokenThreshold
-        20 tools are more than the 15 of toolThreshold
+        1,490 characters are more than the 100 of tokenThreshold
+        there are 20 tools, and toolThreshold is 15
         2,350 characters are more than 2,000, which is 5 % of a context of 10,000 tokens
         asked for: deferred
         ");

@@ -2,9 +2,14 @@
 
 mod chat;
 mod contents;
+#[cfg(test)]
+mod pages;
 mod policy;
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -31,9 +36,8 @@ pub(crate) use policy::{
     version,
     disable_help_subcommand = true,
     max_term_width = 100,
-    after_help = "Start with `toolgate demo`, which needs no configuration. `toolgate tokens --config FILE` \
-                  shows what your servers cost. `toolgate serve --stdio --config FILE` is the command \
-                  for your agent."
+    after_help = "Start with `toolgate demo`, which needs no configuration. `toolgate tokens FILE` shows what \
+                  your servers cost. `toolgate serve --stdio --config FILE` is the command for your agent."
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -61,6 +65,28 @@ pub(crate) struct Globals {
     /// Log more to stderr; -vv for details, -vvv for everything
     #[arg(long, short, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
+}
+
+impl Globals {
+    /// The same with the file that a command names itself.
+    pub(crate) fn with_file(&self, file: Option<&Path>) -> Self {
+        let config = file.map(Path::to_owned).or_else(|| self.config.clone());
+        Self { config, ..self.clone() }
+    }
+}
+
+impl Command {
+    /// The configuration file after the name of the command.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        match self {
+            Self::Serve(Serve { file, .. })
+            | Self::Status(Status { file, .. })
+            | Self::Tokens(Tokens { file, .. })
+            | Self::Doctor(Doctor { file, .. })
+            | Self::Config(ConfigCommand::Check { file, .. }) => file.as_deref(),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -138,8 +164,11 @@ pub(crate) enum Command {
     /// Check the configuration, or print its JSON Schema
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Show how this system confines scripts
-    Doctor(Output),
+    /// Check everything: the configuration, each server, logins, scripts, the disk
+    ///
+    /// Each line that is not well says what to do. The exit code is 0 if all is well or there are only
+    /// warnings, 1 if something does not work, and 2 if nothing can be used.
+    Doctor(Doctor),
     /// Show what runs the scripts of each language, and why; add or remove a language
     ///
     /// Without a configuration it shows what holds by default.
@@ -149,7 +178,7 @@ pub(crate) enum Command {
     /// With --config, `hybrid` and `embedding` use the encoder of that file.
     Eval(Eval),
     /// Try everything on built-in servers: the cost, a search, a call, a script
-    Demo(Output),
+    Demo(Demo),
     /// Print a completion script for a shell
     ///
     /// For example: `toolgate completions bash > ~/.local/share/bash-completion/completions/toolgate`.
@@ -173,6 +202,9 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
+    /// Read this configuration file, as with --config
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
     /// Serve on stdin and stdout (the default)
     #[arg(long, conflicts_with = "http")]
     pub(crate) stdio: bool,
@@ -188,18 +220,13 @@ pub(crate) struct Serve {
 }
 
 /// The modes, with their names on the command line.
-const MODES: [(ExposureMode, &str, &str); 6] = [
+const MODES: [(ExposureMode, &str, &str); 5] = [
     (
         ExposureMode::Auto,
         "auto",
-        "Like deferred if the definitions exceed a threshold, else like direct",
+        "Like direct until the definitions exceed a threshold, then like stable, or as the configuration says",
     ),
     (ExposureMode::Direct, "direct", "List every tool"),
-    (
-        ExposureMode::Deferred,
-        "deferred",
-        "List the meta-tools, as stable or dynamic: the configuration decides",
-    ),
     (ExposureMode::Stable, "stable", "List the meta-tools; the list never changes"),
     (
         ExposureMode::Dynamic,
@@ -211,8 +238,16 @@ const MODES: [(ExposureMode, &str, &str); 6] = [
 
 /// Reads a mode.
 fn mode() -> impl TypedValueParser<Value = ExposureMode> {
+    let old = PossibleValue::new("deferred").hide(true);
     let values = MODES.map(|(_, name, help)| PossibleValue::new(name).help(help));
-    PossibleValuesParser::new(values).try_map(|chosen| {
+    PossibleValuesParser::new(values.into_iter().chain([old])).try_map(|chosen| {
+        if chosen == "deferred" {
+            let instead = ExposureMode::INSTEAD_OF_DEFERRED;
+            crate::print::note(format!(
+                "warning: `--mode deferred` is an older word\n  hint: {instead}"
+            ));
+            return Ok(ExposureMode::Deferred);
+        }
         let mode = MODES.iter().find(|(_, name, _)| *name == chosen);
         mode.map(|(mode, ..)| *mode).ok_or("unknown mode")
     })
@@ -220,6 +255,12 @@ fn mode() -> impl TypedValueParser<Value = ExposureMode> {
 
 #[derive(Debug, Args)]
 pub(crate) struct Status {
+    /// Read this configuration file, as with --config
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// Show it again every two seconds, until Ctrl-C; the servers stay connected
+    #[arg(long, short, conflicts_with_all = ["live", "reset", "json"])]
+    pub(crate) watch: bool,
     /// List the tools of each server, and whether they are loaded or deferred
     #[arg(long)]
     pub(crate) tools: bool,
@@ -238,12 +279,18 @@ pub(crate) struct Status {
 
 #[derive(Debug, Args)]
 pub(crate) struct Tokens {
+    /// Read this configuration file, as with --config
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
     /// Count in this unit
     #[arg(long, value_name = "UNIT", default_value = "tokens")]
     pub(crate) unit: Unit,
     /// Count a text instead: a file, or `-` for stdin
     #[arg(long, value_name = "FILE")]
     pub(crate) text: Option<PathBuf>,
+    /// Show what a session lists in this mode of `toolgate serve`
+    #[arg(long, value_name = "MODE", value_parser = mode())]
+    pub(crate) mode: Option<ExposureMode>,
     #[command(flatten)]
     pub(crate) output: Output,
 }
@@ -282,6 +329,27 @@ pub(crate) enum TokenCommand {
         /// The name of the token
         name: String,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Write what was measured as pictures to this folder: effect-light.svg and effect-dark.svg
+    #[arg(long, value_name = "FOLDER", hide = true, conflicts_with = "json")]
+    pub(crate) picture: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Read this configuration file, as with --config
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// Start no server
+    #[arg(long)]
+    pub(crate) offline: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 #[derive(Debug, Args)]
@@ -489,6 +557,9 @@ pub(crate) struct Logs {
     /// Show the last N lines
     #[arg(long, short = 'n', value_name = "N", default_value_t = 100)]
     pub(crate) lines: usize,
+    /// Show new lines as they are written, until Ctrl-C
+    #[arg(long, short, conflicts_with = "json")]
+    pub(crate) follow: bool,
     #[command(flatten)]
     pub(crate) output: Output,
 }
@@ -533,6 +604,9 @@ pub(crate) struct Which {
 pub(crate) enum ConfigCommand {
     /// Check the configuration without starting a server
     Check {
+        /// Read this configuration file, as with --config
+        #[arg(value_name = "FILE")]
+        file: Option<PathBuf>,
         #[command(flatten)]
         output: Output,
     },

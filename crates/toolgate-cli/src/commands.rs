@@ -47,7 +47,7 @@ use toolgate::setup::ExposureMode;
 use toolgate_host::{CallFailure, Connect, HostSettings, ToolHost, ToolSession, VectorProgress};
 use toolgate_policy::definitions::shown as one_line;
 use toolgate_search::StrategyName;
-use toolgate_upstream::{CallOptions, Progress};
+use toolgate_upstream::{CallOptions, Progress, StateKind};
 
 use crate::{
     cli::{Cli, Command, Globals},
@@ -78,7 +78,7 @@ fn read_text(file: &Path, hint: &'static str) -> Result<String, Failure> {
 
 pub(crate) async fn run(cli: Cli) -> CommandResult {
     crate::folders::check()?;
-    let globals = &cli.globals;
+    let globals = &cli.globals.with_file(cli.command.file());
     match cli.command {
         Command::Serve(arguments) => serve::run(globals, &arguments).await,
         Command::Status(arguments) => status::run(globals, &arguments).await,
@@ -93,8 +93,8 @@ pub(crate) async fn run(cli: Cli) -> CommandResult {
         Command::Policy(arguments) => policy::run(globals, &arguments).await,
         Command::Definitions(arguments) => definitions::run(globals, &arguments).await,
         Command::Grants(arguments) => grants::run(&arguments),
-        Command::Audit(arguments) => audit::run(&arguments),
-        Command::Doctor(output) => doctor::run(globals, output).await,
+        Command::Audit(arguments) => audit::run(globals, &arguments),
+        Command::Doctor(arguments) => doctor::run(globals, &arguments).await,
         Command::Engines(arguments) => engines::run(globals, &arguments).await,
         Command::Login(arguments) => login::run(globals, &arguments).await,
         Command::Logout { name } => logout::run(globals, &name).await,
@@ -102,12 +102,12 @@ pub(crate) async fn run(cli: Cli) -> CommandResult {
         Command::Disable { name } => enable::disable(globals, &name),
         Command::Approve(arguments) => approve::run(globals, &arguments),
         Command::Skills(arguments) => skills::run(globals, &arguments),
-        Command::Logs(arguments) => logs::run(globals, &arguments),
+        Command::Logs(arguments) => logs::run(globals, &arguments).await,
         Command::Trust(arguments) => trust::run(&arguments),
         Command::Usage(arguments) => usage::run(globals, &arguments),
         Command::Config(command) => config::run(globals, &command),
         Command::Eval(arguments) => eval::run(globals, &arguments).await,
-        Command::Demo(output) => demo::run(output).await,
+        Command::Demo(arguments) => demo::run(&arguments).await,
         Command::Completions { shell } => Ok(install::completions(shell)),
         Command::Man { folder } => install::man(folder.as_deref()),
         // `main` handles it before anything else is started.
@@ -124,12 +124,21 @@ fn start(globals: &Globals, mode: Option<ExposureMode>) -> Result<(Loaded, ToolH
     Ok((loaded, host))
 }
 
+/// What a command needs of the servers.
+enum Needed<'a> {
+    /// The tools of all servers, or of one.
+    Tools(Option<&'a str>),
+    /// The tools with these names.
+    Names(&'a [String]),
+}
+
 /// [`start`] for a command that makes one request. Servers in the cache are connected when they are
-/// called; the others are waited for, unless all `names` are known without them. A name that is not in
-/// the cache may be new: then all servers are connected. A `strategy` replaces the configured one.
+/// called. Those that are not in the cache are waited for if they are needed. A name that is not in the
+/// cache may be new: then the servers are connected that it may belong to. A `strategy` replaces the
+/// configured one.
 async fn start_when_needed(
     globals: &Globals,
-    names: &[String],
+    needed: Needed<'_>,
     strategy: Option<StrategyName>,
 ) -> Result<(Loaded, ToolHost), Failure> {
     let loaded = load::load(globals)?;
@@ -139,22 +148,40 @@ async fn start_when_needed(
         settings.strategy = strategy;
         check_subagent(&settings)?;
     }
-    if !names.is_empty() {
+    if matches!(needed, Needed::Names(_)) {
         // These commands do not search, so they need no encoder.
         settings.encoder = None;
     }
     let host = ToolHost::start(settings);
     host.recalled().await;
-    let known = |name: &String| host.catalog().read().resolve(name).is_some();
-    if names.is_empty() || !names.iter().all(known) {
-        let bar = print::progress(host.settings().servers.len() as u64, "connecting");
-        host.all_known().await;
-        bar.finish_and_clear();
-        if !names.iter().all(known) {
-            settle(&host).await;
+    let bar = print::progress(host.settings().servers.len() as u64, "connecting");
+    match needed {
+        Needed::Tools(None) => host.all_known().await,
+        Needed::Tools(Some(server)) => {
+            if let Err(failure) = check_server(&host, server) {
+                host.shutdown().await;
+                return Err(failure);
+            }
+            host.known(server).await;
+        }
+        Needed::Names(names) => {
+            for name in names {
+                host.look_for(name).await;
+            }
         }
     }
+    bar.finish_and_clear();
     Ok((loaded, host))
+}
+
+/// Refuses a server that does not exist, and suggests similar names.
+fn check_server(host: &ToolHost, name: &str) -> Result<(), Failure> {
+    let catalog = host.catalog().read();
+    if catalog.server(name).is_some() {
+        return Ok(());
+    }
+    let known = catalog.servers().map(|entry| entry.name.as_str());
+    Err(Failure::usage(format!("there is no server `{name}`")).meaning(name, known))
 }
 
 /// Connects to all servers and waits for them, with a progress bar.
@@ -169,6 +196,20 @@ async fn settle(host: &ToolHost) {
         bar.inc(1);
     }
     bar.finish_and_clear();
+}
+
+/// [`settle`] for a limited time. Returns the servers that have not answered by then, and that nothing
+/// is known of.
+async fn settle_within(host: &ToolHost, limit: Duration) -> Vec<String> {
+    let _ = tokio::time::timeout(limit, settle(host)).await;
+    let settings = host.settings();
+    let names = settings.servers.iter().map(|setup| setup.spec.name.as_str());
+    let is_late = |name: &&str| {
+        let is_connecting =
+            host.servers().state(name).is_some_and(|state| state.kind == StateKind::Connecting);
+        is_connecting && host.catalog().read().tools_of(name).is_empty()
+    };
+    names.filter(is_late).map(str::to_owned).collect()
 }
 
 /// Waits until all tools have a vector of the configured encoder, with a progress bar. An encoder

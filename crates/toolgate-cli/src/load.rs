@@ -26,7 +26,7 @@ use toolgate_telemetry::Telemetry;
 use crate::{
     cli::Globals,
     failure::Failure,
-    folders, lineage, print,
+    folders, lineage, own_entry, print,
     trust::{self, FolderFile},
 };
 
@@ -248,6 +248,7 @@ fn parse(
     let mut read = parse_file(text, format, &shown, Some(place), variables, read_env_file)?;
     let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     read.place_limits(&place.to_string_lossy());
+    own_entry::leave_out(&mut read);
     Ok(read)
 }
 

@@ -42,6 +42,11 @@ impl LoginOverview {
             renewable: state.renewable,
         }
     }
+
+    /// Whether somebody has to log in again.
+    pub(crate) fn is_over(&self) -> bool {
+        self.seconds_left == Some(0) && !self.renewable || !self.wanted_scopes.is_empty()
+    }
 }
 
 impl fmt::Display for LoginOverview {

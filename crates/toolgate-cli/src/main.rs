@@ -9,6 +9,7 @@ mod folders;
 mod lineage;
 mod load;
 mod logins;
+mod own_entry;
 mod person;
 mod print;
 mod table;

@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use clap::builder::styling::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use toolgate_policy::definitions::spelled_out;
@@ -28,6 +29,47 @@ fn write(text: &str) {
         note(format!("error: cannot write the output: {error}"));
         std::process::exit(1);
     }
+}
+
+/// The colour of a word, where the terminal has colours.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Mark {
+    Good,
+    Warning,
+    Bad,
+}
+
+impl Mark {
+    fn style(self) -> Style {
+        let color = match self {
+            Self::Good => AnsiColor::Green,
+            Self::Warning => AnsiColor::Yellow,
+            Self::Bad => AnsiColor::Red,
+        };
+        color.on_default()
+    }
+}
+
+/// Prints a line of data that begins with a word in a colour. `NO_COLOR`, `CLICOLOR` and
+/// `CLICOLOR_FORCE` are respected.
+pub(crate) fn marked(mark: Mark, word: &str, rest: impl Display) {
+    let style = mark.style();
+    write(&format!("{style}{word}{style:#}{}", spelled_out(&rest.to_string())));
+}
+
+/// Clears the screen of a terminal.
+pub(crate) fn clear() {
+    // A closed pipe is noticed by what follows.
+    let _ = write!(anstream::stdout(), "\u{1b}[2J\u{1b}[H");
+}
+
+/// Prints a table of data, with its first line in bold.
+pub(crate) fn table(text: &str) {
+    let text = spelled_out(text);
+    let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
+    let bold = Style::new().bold();
+    let break_ = if rest.is_empty() { "" } else { "\n" };
+    write(&format!("{bold}{first}{bold:#}{break_}{rest}"));
 }
 
 /// Prints data for a program. Control characters are escaped as in JSON.
@@ -91,8 +133,16 @@ pub(crate) fn list<T: Serialize>(
 
 /// Prints a remark for the person, beside the data.
 pub(crate) fn note(text: impl Display) {
+    let text = text.to_string();
+    let text = spelled_out(&text);
+    let prefixes = [("error:", Mark::Bad), ("warning:", Mark::Warning)];
+    let styled = prefixes.into_iter().find_map(|(word, mark)| {
+        let rest = text.strip_prefix(word)?;
+        let style = mark.style();
+        Some(format!("{style}{word}{style:#}{rest}"))
+    });
     // A closed stderr cannot be reported.
-    let _ = writeln!(anstream::stderr(), "{}", spelled_out(&text.to_string()));
+    let _ = writeln!(anstream::stderr(), "{}", styled.as_deref().unwrap_or(&text));
 }
 
 /// Stderr for the log. What servers say may be in it, so that it is spelt out there too.

@@ -17,7 +17,7 @@ use crate::namespace::{self, NamespaceConfig};
 use crate::position::printable;
 use crate::rule;
 use crate::scope::{FileReader, Location, Scope};
-use crate::section::{Definitions, Section, custom, map_schema, section};
+use crate::section::{Definitions, Section, custom, map_schema, section, strings_schema};
 use crate::server::{self, ServerConfig, ServerSettings};
 use crate::services::{self, AuditConfig, RegistryConfig, TelemetryConfig};
 use crate::tool_search::{self, ToolSearchConfig};
@@ -43,6 +43,9 @@ section! {
         "$schema" => |_| json!({ "type": "string" });
         /// The servers, by name.
         "mcpServers" => |definitions| bounded::<ServerSettings>(definitions, MAX_SERVERS);
+        /// Makes every server lazy except those named here; `[]` makes all of them lazy. The key `lazy` of a
+        /// server overrides it.
+        "lazyExcept" => strings_schema;
         /// Named subsets of servers. `toolgate serve --http` serves each at `/mcp/NAME`.
         "namespaces" => |definitions| bounded::<NamespaceConfig>(definitions, namespace::MOST);
         /// Who may call what. Without this key, toolgate asks before it calls tools that declare
@@ -146,6 +149,8 @@ struct ServerList {
     /// Whether there is a misspelt key for servers.
     is_misspelt: bool,
     is_full: bool,
+    /// The servers that are not lazy, if all others are.
+    lazy_except: Option<HashSet<String>>,
 }
 
 /// Reads the settings of a file.
@@ -155,6 +160,10 @@ pub(crate) fn read(root: &Object<'_>, format: Format, mut file: FileReader<'_>) 
     let mut list = ServerList::default();
     // The rules that deny every call where the policy cannot be read.
     let mut denials = Vec::new();
+    let lazy_except = root.get("lazyExcept").and_then(|member| scope.strings(member));
+    list.lazy_except = lazy_except
+        .as_ref()
+        .map(|named| named.iter().map(|(name, _)| (*name).to_owned()).collect());
     for member in &root.members {
         match (&*member.key, &member.node.value) {
             (_, Value::Null) => {}
@@ -175,6 +184,12 @@ pub(crate) fn read(root: &Object<'_>, format: Format, mut file: FileReader<'_>) 
                     denials.push(denial(scope, member));
                 }
             }
+        }
+    }
+    for (name, at) in lazy_except.into_iter().flatten() {
+        if !list.names.contains(name) {
+            let predicate = "names no server of this file; it is ignored";
+            scope.complain(ProblemSeverity::Warning, &at, predicate, "");
         }
     }
     let mut configuration = Configuration::default();
@@ -244,13 +259,27 @@ impl ServerList {
                     continue;
                 }
                 self.names.insert(member.key.to_string());
-                let server = server::read(scope, member, is_gemini);
+                let mut server = server::read(scope, member, is_gemini);
+                self.make_lazy(&mut server, member);
                 if let Some(policy) = server.settings.policy(scope.file, &at) {
                     self.policies.insert(server.name.as_str().into(), policy);
                 }
                 self.servers.push(server);
             }
         });
+    }
+
+    /// Makes a server lazy that says nothing about it, if `lazyExcept` does not name it.
+    fn make_lazy(&self, server: &mut ServerConfig, member: &Member<'_>) {
+        let Value::Object(entry) = &member.node.value else { return };
+        let is_named = |named: &HashSet<String>| named.contains(&server.name);
+        if self.lazy_except.as_ref().is_none_or(is_named) || entry.get("lazy").is_some() {
+            return;
+        }
+        server.settings.lazy = true;
+        if entry.get("idleTimeoutSeconds").is_none() {
+            server.settings.idle_timeout = Some(ServerSettings::LAZY_IDLE_TIMEOUT);
+        }
     }
 
     /// Why a server of this name cannot be added.

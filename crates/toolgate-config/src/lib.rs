@@ -70,7 +70,7 @@ pub use gateway::{GatewayConfig, OauthConfig};
 pub use namespace::{ExposureMode, NamespaceConfig};
 pub use problem::{ConfigError, Problem, ProblemSeverity, SourcePosition};
 pub use secret::Secret;
-pub use server::{LoginConfig, ServerConfig, ServerSettings, ToolConfig};
+pub use server::{LoginConfig, ServerConfig, ServerPlace, ServerSettings, ToolConfig};
 pub use services::{AuditConfig, RegistryConfig, TelemetryConfig};
 pub use tool_search::{ChatProviderName, EmbeddingsConfig, SubagentConfig, ToolSearchConfig};
 pub use toolgate_policy::Presence;

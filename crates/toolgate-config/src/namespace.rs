@@ -1,12 +1,13 @@
 //! The `namespaces` key: sets of servers that are served apart.
 
+use serde_json::json;
 use toolgate_catalog::{DeferredStyle, RequestedMode};
 use toolgate_policy::PolicySettings;
 
 use crate::document::Member;
 use crate::scope::Scope;
 use crate::section::{
-    Choice as _, Definitions, Flag, Section as _, Word, Wrong, choices, section, strings_schema,
+    Definitions, Flag, Section as _, Word, Wrong, choices, section, strings_schema,
 };
 use crate::{Configuration, ProblemSeverity, ToolSearchConfig, policy, tool_search};
 
@@ -34,7 +35,7 @@ section! {
         /// What a session lists: every tool (`direct`), the meta-tools with a fixed list (`stable`)
         /// or a growing list (`dynamic`), or the meta-tools without `call_tool` (`code`). The
         /// default comes from `toolSearch`.
-        "mode" => |_| ExposureMode::schema();
+        "mode" => |_| json!({ "type": "string", "enum": ["auto", "direct", "stable", "dynamic", "code"] });
     } {
         /// Whether toolgate leaves its servers out at `/mcp`.
         "exclusive" => exclusive: bool = false, Flag(Wrong::Becomes(true));
@@ -64,6 +65,19 @@ choices! {
 }
 
 impl ExposureMode {
+    /// The words, for a message.
+    pub(crate) const NAMES: &'static str = "`auto`, `direct`, `stable`, `dynamic` or `code`";
+    /// What to write instead of `deferred`, an older word.
+    pub const INSTEAD_OF_DEFERRED: &'static str =
+        "write `stable`, or `dynamic` for a list that grows";
+
+    /// Tells of the older word, which is still read.
+    pub(crate) fn hint_of_old_word(self, scope: &mut Scope<'_, '_>, member: &Member<'_>) {
+        if self == Self::Deferred {
+            scope.warn(member, "has an older word for the mode", Self::INSTEAD_OF_DEFERRED);
+        }
+    }
+
     /// Writes the mode into the settings that it stands for.
     pub fn apply(self, search: &mut ToolSearchConfig) {
         (search.enabled, search.deferred) = match self {
@@ -155,6 +169,9 @@ fn read_one(
             namespace.tool_search = tool_search::read(scope, member, namespace.tool_search);
         }
         if let Some(mode) = scope.setting("mode", &Word::<ExposureMode>(Wrong::Ignored)) {
+            if let Some(member) = scope.object.get("mode") {
+                mode.hint_of_old_word(scope, member);
+            }
             mode.apply(&mut namespace.tool_search);
         }
         if let Some(member) = scope.object.written("policy") {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
@@ -19,7 +20,7 @@ use crate::section::{
     text, text_schema, values_schema, whole,
 };
 use crate::transport::{self, Transport};
-use crate::{Problem, ProblemSeverity, Secret};
+use crate::{Problem, ProblemSeverity, Secret, SourcePosition};
 
 /// One server of the file.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +32,46 @@ pub struct ServerConfig {
     pub transport: Result<Transport, Problem>,
     /// Everything else.
     pub settings: ServerSettings,
+    /// Where it is in the file, for problems that are found later.
+    pub place: ServerPlace,
+}
+
+/// Where a server is in the file.
+///
+/// All places are equal: a server that was moved in the file is still the same.
+#[derive(Debug, Clone)]
+pub struct ServerPlace {
+    source: Arc<str>,
+    path: String,
+    position: SourcePosition,
+}
+
+impl ServerPlace {
+    /// A problem of the server. `predicate` follows its path.
+    pub fn problem(&self, severity: ProblemSeverity, predicate: &str, hint: &str) -> Problem {
+        let Self { source, path, position } = self;
+        Problem {
+            severity,
+            source: Arc::clone(source),
+            path: path.clone(),
+            position: *position,
+            message: format!("`{path}` {predicate}"),
+            hint: (!hint.is_empty()).then(|| hint.to_owned()),
+        }
+    }
+}
+
+impl PartialEq for ServerPlace {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl From<Problem> for ServerPlace {
+    fn from(problem: Problem) -> Self {
+        let Problem { source, path, position, .. } = problem;
+        Self { source, path, position }
+    }
 }
 
 section! {
@@ -249,12 +290,14 @@ pub(crate) fn read(
 ) -> ServerConfig {
     let (name, mut settings) = (member.key.to_string(), ServerSettings::default());
     let at = scope.at.value(member);
+    let key = Location { offset: member.key_offset, ..at.clone() };
+    let place = scope.file.problem(ProblemSeverity::Warning, &key, "", "").into();
     let Value::Object(object) = &member.node.value else {
         let kind = member.node.value.kind();
         let predicate = format!("must be an object with a `command` or a `url`, but is {kind}");
         let problem = scope.file.problem(ProblemSeverity::Error, &at, &predicate, "");
         scope.file.push(problem.clone());
-        return ServerConfig { name, transport: Err(problem), settings };
+        return ServerConfig { name, transport: Err(problem), settings, place };
     };
     let mut scope = Scope::new(object, at, scope.file);
     scope.report_replaced();
@@ -270,7 +313,7 @@ pub(crate) fn read(
         // work.
         (None, None) => Err(scope.file.problem(ProblemSeverity::Error, &at, "cannot be read", "")),
     };
-    ServerConfig { name, transport, settings }
+    ServerConfig { name, transport, settings, place }
 }
 
 /// Reads the settings of toolgate and those of other clients that mean the same. A setting that only

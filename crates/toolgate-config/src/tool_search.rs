@@ -11,16 +11,18 @@ use url::Url;
 use crate::document::{Member, Value};
 use crate::scope::Scope;
 use crate::section::{
-    Definitions, Flag, Plain, Section, Setting, Word, Wrong, choices, custom, integer, number,
-    seconds, section, text, text_schema, whole,
+    Choice as _, Definitions, Flag, Plain, Section, Setting, Word, Wrong, choices, custom, integer,
+    number, seconds, section, text, text_schema, whole,
 };
-use crate::{ProblemSeverity, Secret};
+use crate::{ExposureMode, ProblemSeverity, Secret};
 
 section! {
     /// When toolgate defers tools, and how search finds them: the `toolSearch` key.
     pub struct ToolSearchConfig as "ToolSearch" {
-        /// Whether tools are deferred: `"auto"` defers if any threshold is exceeded, `true` always,
-        /// `false` never. `"code"` defers all tools, and lists `run_code` instead of `call_tool`.
+        /// What a session lists: every tool (`"direct"`), the meta-tools in a list that never changes
+        /// (`"stable"`) or grows (`"dynamic"`), or the meta-tools without `call_tool` (`"code"`). `"auto"`
+        /// is `direct` until a threshold is passed, then as `deferred` says. `false` means `direct`. `true`
+        /// means that tools are deferred: beyond `tokenThreshold` or `toolThreshold` if there is one, else always.
         "enabled" => enabled: RequestedMode = RequestedMode::Auto, Enabled;
         /// How a session calls deferred tools. `"stable"`: through `call_tool`; the list of tools
         /// never changes. `"dynamic"`: by name; a search adds the tools that it finds to the list.
@@ -30,11 +32,10 @@ section! {
         /// toolgate defers tools if their definitions take more than this share of the context
         /// window, in percent.
         "thresholdPercent" => threshold_percent: f64 = 5.0, number(0.0, 100.0);
-        /// toolgate defers tools if their definitions have more than this number of characters. The
-        /// default is no limit.
+        /// toolgate defers tools if their names, descriptions and parameters (as JSON) together have more
+        /// than this number of characters. The default is no limit.
         "tokenThreshold" => token_threshold: Option<u64> = None, whole::<u64>(0, 1_000_000_000);
-        /// toolgate defers tools if there are more than this number of tools. The default is no
-        /// limit.
+        /// toolgate defers tools if there are this number of tools or more. The default is no limit.
         "toolThreshold" => tool_threshold: Option<u64> = None, whole::<u64>(0, 1_000_000);
         /// How many tools a search returns, if the query sets no other limit.
         "maxResults" => max_results: usize = 5, integer(1, 100);
@@ -166,18 +167,24 @@ impl Setting for Enabled {
         match &member.node.value {
             Value::Boolean(true) => Some(RequestedMode::Deferred),
             Value::Boolean(false) => Some(RequestedMode::Direct),
-            Value::String(word) if word == "auto" => Some(RequestedMode::Auto),
-            Value::String(word) if word == "code" => Some(RequestedMode::Code),
-            _ => {
-                let expected = "\"auto\", true, false or \"code\"";
-                scope.unfit(ProblemSeverity::Warning, &scope.at.value(member), expected, "");
-                None
-            }
+            value => match ExposureMode::from_value(value) {
+                Some(mode) => {
+                    mode.hint_of_old_word(scope, member);
+                    let mut read = ToolSearchConfig::default();
+                    mode.apply(&mut read);
+                    Some(read.enabled)
+                }
+                None => {
+                    let expected = format!("{}, true or false", ExposureMode::NAMES);
+                    scope.unfit(ProblemSeverity::Warning, &scope.at.value(member), &expected, "");
+                    None
+                }
+            },
         }
     }
 
     fn schema(&self, _: &mut Definitions) -> Json {
-        json!({ "enum": ["auto", true, false, "code"] })
+        json!({ "enum": ["auto", "direct", "stable", "dynamic", "code", true, false] })
     }
 
     fn written(&self, value: &RequestedMode) -> Json {
@@ -199,6 +206,7 @@ pub(crate) fn read(
     let hint = "to always defer tools, write `\"toolSearch\": { \"enabled\": true }`";
     scope.section(member, ProblemSeverity::Warning, "; it is ignored", hint, |scope| {
         settings.read_keys(scope);
+        settings.read_mode(scope);
         if settings.strategy == StrategyName::Subagent
             && settings.subagent.is_none()
             && scope.object.get("subagent").is_none()
@@ -209,6 +217,29 @@ pub(crate) fn read(
         scope.report_unknown::<ToolSearchConfig>();
     });
     settings
+}
+
+impl ToolSearchConfig {
+    /// The parts of `enabled` that depend on other keys.
+    fn read_mode(&mut self, scope: &Scope<'_, '_>) {
+        let Some(enabled) = scope.object.get("enabled") else { return };
+        match &enabled.node.value {
+            // As other clients mean it: a threshold decides, and nothing else does.
+            Value::Boolean(true) if self.token_threshold.or(self.tool_threshold).is_some() => {
+                self.enabled = RequestedMode::Auto;
+                if scope.object.get("thresholdPercent").is_none() {
+                    self.threshold_percent = 100.0;
+                }
+            }
+            value => {
+                if let Some(mode @ (ExposureMode::Stable | ExposureMode::Dynamic)) =
+                    ExposureMode::from_value(value)
+                {
+                    mode.apply(self);
+                }
+            }
+        }
+    }
 }
 
 /// Reads the model. A mistake costs the model, with an error: search goes on without it.

@@ -211,7 +211,7 @@ fn read_stdio(
     // A whole command line in `command` is a frequent mistake; it would be looked up as one program.
     let first_word = command.split_whitespace().next().unwrap_or(&command);
     if args.is_empty() && first_word != command && !first_word.contains(['/', '\\']) {
-        let hint = "write what follows the program as a list under `args`";
+        let hint = "split into args: write what follows the program as a list under `args`";
         scope.warn(member, "has spaces, but is taken as the name of one program", hint);
     }
     Some(Transport::Stdio { command, args, env, cwd })

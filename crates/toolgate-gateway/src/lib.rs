@@ -18,7 +18,7 @@ mod session;
 mod stdio;
 
 pub use access::{AccessControl, CredentialRequirement, IssuerError, IssuerSettings};
-pub use aggregate::AggregateFactory;
+pub use aggregate::{AggregateFactory, instructions_in};
 pub use channel::ClientChannel;
 pub use era::{Era, ServerInfo};
 pub use http::{HttpLimits, HttpSettings, NamespaceRoute, RouteTable, serve_http};

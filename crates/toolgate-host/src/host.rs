@@ -9,7 +9,10 @@ use parking_lot::{Mutex, RwLock};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 use toolgate_broker::{Broker, Caller, EndpointFingerprints, SessionContext, SharedCatalog};
-use toolgate_catalog::{Exposure, ServerName, decide};
+use toolgate_catalog::{
+    CatalogServer, DeferredStyle, Exposure, ExposureKind, ExposureSettings, OwnCost, RequestedMode,
+    ServerName, decide,
+};
 use toolgate_search::SearchIndex;
 use toolgate_store::Journal;
 use toolgate_upstream::{
@@ -228,6 +231,25 @@ impl ToolHost {
         decide(&visible, &self.settings().exposure, own, unknown)
     }
 
+    /// A session that starts now in this mode, to see what it would list. Nobody uses it.
+    pub async fn predicted_session(&self, mode: ExposureKind) -> ToolSession {
+        let session = ToolSession::within(
+            self.clone(),
+            Arc::new(SessionContext::new(Caller::model("a model"))),
+        );
+        session.begin().await;
+        let (mode, deferred) = match mode {
+            ExposureKind::Direct => (RequestedMode::Direct, DeferredStyle::Stable),
+            ExposureKind::Stable => (RequestedMode::Deferred, DeferredStyle::Stable),
+            ExposureKind::Dynamic => (RequestedMode::Deferred, DeferredStyle::Dynamic),
+            ExposureKind::Code => (RequestedMode::Code, DeferredStyle::Stable),
+        };
+        let exposure = ExposureSettings { mode, deferred, ..self.settings().exposure.clone() };
+        let decided = decide(&self.catalog().read(), &exposure, OwnCost::default(), 0);
+        session.decide(decided);
+        session
+    }
+
     /// The options for the meta-tools of a session that starts now, with deferred tools.
     pub(crate) fn meta_tool_options(&self) -> MetaToolOptions {
         let settings = self.settings();
@@ -276,6 +298,33 @@ impl ToolHost {
             self.servers().wake(server.as_str());
         }
         for server in unknown {
+            self.servers().settled(server.as_str()).await;
+        }
+    }
+
+    /// Waits until a server has listed its tools or failed. A server in the cache is not waited for.
+    pub async fn known(&self, server: &str) {
+        self.recalled().await;
+        if !self.inner.live_catalog.is_known(&server.into()) {
+            self.connect(server).await;
+        }
+    }
+
+    /// Connects to the servers that a tool of this name may belong to, if the tool is not known.
+    pub async fn look_for(&self, name: &str) {
+        self.recalled().await;
+        let owners: Vec<ServerName> = {
+            let catalog = self.catalog().read();
+            if catalog.resolve(name).is_some() {
+                return;
+            }
+            let owners = catalog.servers().filter(|entry| self.may_own(entry, name));
+            owners.map(|entry| entry.name.clone()).collect()
+        };
+        for server in &owners {
+            self.servers().wake(server.as_str());
+        }
+        for server in &owners {
             self.servers().settled(server.as_str()).await;
         }
     }
@@ -329,10 +378,18 @@ impl ToolHost {
         Some(capabilities.contains_key(kind.capability()))
     }
 
+    /// Whether a name may belong to a server: by its prefix, or because nothing is known of it.
+    fn may_own(&self, entry: &CatalogServer, name: &str) -> bool {
+        let has_no_prefix = entry.prefix.as_deref() == Some("");
+        entry.may_own(name) || has_no_prefix && !self.inner.live_catalog.is_known(&entry.name)
+    }
+
     /// Waits for the first lists, and connects the lazy servers that an unknown name may belong to, and
     /// those that hold it back by a cached definition: the server may have another one now.
     pub(crate) async fn connect_owners(&self, name: &str) {
-        self.first_lists().await;
+        if self.catalog().read().servers().any(|entry| self.may_own(entry, name)) {
+            self.first_lists().await;
+        }
         let owners: Vec<ServerName> = {
             let catalog = self.catalog().read();
             if catalog.resolve(name).is_some() {

@@ -107,6 +107,11 @@ impl ToolSession {
         }
     }
 
+    /// Sets the mode, if it is not decided yet.
+    pub(crate) fn decide(&self, exposure: Exposure) {
+        let _ = self.exposure.set(exposure);
+    }
+
     /// The host of the session.
     pub fn host(&self) -> &ToolHost {
         &self.host

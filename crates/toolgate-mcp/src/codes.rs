@@ -22,5 +22,7 @@ pub const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32022;
 /// A person has to visit a URL before the request can succeed (2025-11-25).
 pub const URL_ELICITATION_REQUIRED: i64 = -32042;
 
+/// toolgate's own: the toolgate that was started is the one that started it.
+pub const NESTED: i64 = -32011;
 /// toolgate's own: the policy denies the request, or an approval is missing.
 pub const NOT_ALLOWED: i64 = -32010;

@@ -18,6 +18,7 @@ pub mod client;
 pub mod codes;
 pub mod meta;
 pub mod methods;
+pub mod nesting;
 pub mod versions;
 
 pub use dialect::HttpDialect;

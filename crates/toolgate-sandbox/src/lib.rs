@@ -47,7 +47,7 @@ pub use crate::{
     journal::{JournalEvent, JournaledCall, RunEvent, RunJournalRecord},
     language::{ComponentProgram, ScriptLanguage},
     limits::{LimitReached, RunLimits},
-    pool::{Pool, PoolSettings, ProbeError, WorkerProgram},
+    pool::{Pool, PoolSettings, ProbeError, WORKER_VARIABLE, WorkerProgram},
     report::{CallRecord, CallState, RunOutcome, RunReport},
     system::allocator::WorkerAllocator,
     tools::{CallResponse, Tools},

@@ -16,7 +16,11 @@ pub(crate) fn attack(command: &str, rest: &str) -> String {
         "open" => std::fs::read_to_string(rest),
         "create" => std::fs::write(rest, "x").map(|()| String::new()),
         "list" => std::fs::read_dir(rest).map(|entries| format!("{} entries", entries.count())),
-        "environment" => Ok(format!("{} variables", std::env::vars_os().count())),
+        "environment" => {
+            let others =
+                |(name, _): &(std::ffi::OsString, _)| *name != *toolgate_sandbox::WORKER_VARIABLE;
+            Ok(format!("{} variables", std::env::vars_os().filter(others).count()))
+        }
         "descriptors" => Ok(format!("{} open", open_descriptors())),
         "zone" => Ok(std::fs::read_link("/etc/localtime")
             .map_or_else(|e| e.to_string(), |_| String::from("read"))),

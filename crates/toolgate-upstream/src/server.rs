@@ -72,8 +72,6 @@ pub(crate) struct Server {
     queue: Arc<CallQueue>,
     state: watch::Sender<SupervisedState>,
     demand: Demand,
-    /// The stage of the current attempt, for the message when it times out.
-    stage: Mutex<&'static str>,
     retry_now: Notify,
     pub(crate) stop: CancellationToken,
     /// Cancelled when the server was taken away. Locked while a list is passed on, so that none of
@@ -121,7 +119,6 @@ impl Server {
             queue: Arc::default(),
             state: watch::Sender::new(current),
             demand: Demand::new(),
-            stage: Mutex::new("start"),
             retry_now: Notify::new(),
             stop,
             retired: CancellationToken::new(),

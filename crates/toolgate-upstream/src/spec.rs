@@ -63,13 +63,8 @@ impl ServerSpec {
         client: &ConnectionClient,
         handler: Arc<dyn ConnectionHandler>,
     ) -> Result<RawConnection, ConnectFailure> {
-        let limit = self.limits.connect;
-        let opening =
-            RawConnection::open(self.settings("check that it is an MCP server"), client, handler);
-        tokio::time::timeout(limit, opening).await.unwrap_or_else(|_| {
-            let reason = format!("no answer to the handshake within {} s", limit.as_secs_f64());
-            Err(ConnectFailure::new(reason, "raise `connectTimeoutSeconds` of the server"))
-        })
+        let settings = self.settings("check that it is an MCP server");
+        RawConnection::open(settings, client, handler).await
     }
 
     pub(crate) fn settings<'a>(&'a self, see_output: &'a str) -> ConnectionSettings<'a> {

@@ -11,13 +11,14 @@ use thiserror::Error;
 use toolgate_catalog::ServerName;
 use toolgate_config::{ExposureMode, Format};
 use toolgate_host::{HostSettings, ServerSetup};
+use toolgate_mcp::nesting;
 use toolgate_store::Store;
 
 use crate::{
     AddedServer, Approval, ApprovalQuestion, FunctionTool, Host, SessionMode,
     approval::ApprovalCallback,
     function_server,
-    host_config::{HostConfig, HostConfigError, HostEnvironment},
+    host_config::{HostConfig, HostConfigError, HostEnvironment, configuration_name},
     role::{self, RoleProblem},
 };
 
@@ -73,6 +74,13 @@ pub enum StartError {
          again: call `toolgate::init()` first in `main`, before everything else"
     )]
     WorkerProcess,
+    /// A toolgate above this process has the same configuration, and has started this program as one of
+    /// its servers.
+    #[error(
+        "this program was started, directly or through others, by a toolgate with the same configuration: \
+         remove the server that starts it from that configuration"
+    )]
+    Nested,
     /// There is no Tokio runtime.
     #[error("a host runs on Tokio: call `start` within a Tokio runtime")]
     NoRuntime,
@@ -226,6 +234,9 @@ impl HostBuilder {
             path: None,
         });
         let is_empty = source.text.is_empty();
+        if source.path.as_deref().is_some_and(|path| nesting::is_above(&configuration_name(path))) {
+            return Err(StartError::Nested);
+        }
         let read = |config: Result<HostConfig, HostConfigError>| {
             config.map_err(|error| StartError::Configuration(error.to_string()))
         };

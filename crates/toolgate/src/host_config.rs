@@ -17,6 +17,7 @@ use toolgate_host::{
     AuditSettings, CallLimiter, CodeSettings, EncodeTools, EncoderSetup, ExtractModel,
     ExtractSettings, HostSettings, ServerDirectory, SubagentSettings,
 };
+use toolgate_mcp::nesting;
 use toolgate_models::chat::{ChatApi, ChatEndpoint, ChatSettings, ModelChooser};
 use toolgate_models::embeddings::{
     ApiKey, EndpointEncoder, EndpointError, EndpointSettings, FolderError, Prefixes, open_folder,
@@ -167,6 +168,9 @@ impl HostConfig {
         path: Option<PathBuf>,
         environment: HostEnvironment,
     ) -> Result<Self, HostConfigError> {
+        if let Some(path) = &path {
+            nesting::note_configuration(&configuration_name(path));
+        }
         let folders = configuration.skills.iter().map(|folder| resolve(path.as_deref(), folder));
         let skills = Arc::new(read_skills(&folders.collect::<Vec<_>>()));
         let new_tools = configuration.policy.new_tools;
@@ -363,6 +367,12 @@ impl HostConfig {
             || telemetry(self.configuration.telemetry.as_ref(), &self.environment.variables);
         self.telemetry.get_or_init(start).clone()
     }
+}
+
+/// The name by which a toolgate recognises its configuration in a toolgate below it.
+pub fn configuration_name(path: &Path) -> String {
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    Fingerprint::of(&serde_json::json!(path.to_string_lossy())).to_string()
 }
 
 /// How much of the audit log is stored.

@@ -167,7 +167,7 @@ pub mod setup {
     pub use crate::env_files::{env_file_path, parse_file, read_env_file};
     pub use crate::host_config::{
         EncoderSetupError, HostConfig, HostConfigError, HostEnvironment, StateFolderError,
-        Variables, audit_limits, code_settings,
+        Variables, audit_limits, code_settings, configuration_name,
     };
     pub use crate::pins::{PinFile, PinFileError, PinFileProblem};
     pub use crate::server::AuthorizerError;

@@ -70,6 +70,9 @@ pub fn init() {
 
 /// Refuses a process that has another role.
 pub(crate) fn check_role() -> Result<(), RoleProblem> {
+    if std::env::var_os(toolgate_sandbox::WORKER_VARIABLE).is_some() {
+        return Err(RoleProblem::OtherRole);
+    }
     match role().as_deref() {
         Some(WORKER | LAUNCHER) => Err(RoleProblem::OtherRole),
         _ => Ok(()),

@@ -29,7 +29,7 @@ impl Cli {
     }
 }
 
-fn command() -> Command {
+pub(super) fn command() -> Command {
     let command = Cli::command();
     let groups = groups(&command);
     command.help_template(format!(

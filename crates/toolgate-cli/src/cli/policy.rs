@@ -159,6 +159,9 @@ pub(crate) struct Audit {
     /// Show only lines with this verdict
     #[arg(long, value_name = "VERDICT", value_parser = ["allow", "ask", "deny"])]
     pub(crate) verdict: Option<String>,
+    /// Show only the last N of these lines
+    #[arg(long, short = 'n', value_name = "N", conflicts_with = "verify")]
+    pub(crate) lines: Option<usize>,
     /// Verify the chain of hashes, and show no lines
     #[arg(long)]
     pub(crate) verify: bool,

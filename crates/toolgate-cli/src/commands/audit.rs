@@ -1,6 +1,7 @@
 //! `toolgate audit`
 
 use std::{
+    collections::VecDeque,
     process::ExitCode,
     time::{Duration, SystemTime},
 };
@@ -9,31 +10,50 @@ use serde_json::json;
 use toolgate_store::{AuditExtent, AuditProblem, AuditRecord, utc};
 
 use crate::{
-    cli::Audit,
+    cli::{Audit, Globals},
     failure::{CommandResult, Failure},
     load, print,
 };
 
-pub(crate) fn run(arguments: &Audit) -> CommandResult {
+pub(crate) fn run(globals: &Globals, arguments: &Audit) -> CommandResult {
     let log = load::required_store()?.audit();
     let mut problems = Vec::<AuditProblem>::new();
     let since = arguments.since.map(start);
+    // With a limit, the last lines are known only at the end.
+    let mut last = VecDeque::new();
+    let mut is_empty = true;
     let extent = log
         .read(&mut |seen| match seen {
             Err(problem) => problems.push(problem),
             Ok((time, record)) => {
                 if !arguments.verify && fits(arguments, since, time, &record) {
-                    print::line(if arguments.output.json {
+                    is_empty = false;
+                    let line = if arguments.output.json {
                         let mut row = json!(record);
                         row["time"] = json!(time);
                         row.to_string()
                     } else {
                         shown(time, &record)
-                    });
+                    };
+                    match arguments.lines {
+                        None => print::line(line),
+                        Some(most) => {
+                            last.push_back(line);
+                            let excess = last.len().saturating_sub(most);
+                            last.drain(..excess);
+                        }
+                    }
                 }
             }
         })
         .map_err(|error| Failure::new(error.to_string()))?;
+    last.iter().for_each(print::line);
+    // Lines about a server that is gone can still be looked at.
+    if let (true, false, Some(server), Ok(loaded)) =
+        (is_empty, arguments.verify, &arguments.server, load::load(globals))
+    {
+        loaded.server(server)?;
+    }
     for problem in &problems {
         print::note(format!("error: {problem}"));
     }

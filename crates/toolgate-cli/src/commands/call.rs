@@ -6,7 +6,7 @@ use indicatif::ProgressBar;
 use serde_json::{Map, Value, json};
 use toolgate_host::ToolSession;
 
-use super::{failed_call, is_error, text_of};
+use super::{Needed, failed_call, is_error, text_of};
 use crate::{
     cli::{Call, Globals},
     failure::{CommandResult, Failure},
@@ -15,12 +15,15 @@ use crate::{
 
 pub(crate) async fn run(globals: &Globals, arguments: Call) -> CommandResult {
     let values = read_arguments(&arguments)?;
-    let (loaded, host) =
-        super::start_when_needed(globals, std::slice::from_ref(&arguments.name), None).await?;
-    // The cached definition may be out of date, and the call needs the server anyway.
-    let server = host.catalog().read().resolve(&arguments.name).map(|tool| tool.id.server.clone());
-    if let Some(server) = server {
-        host.connect(server.as_str()).await;
+    let needed = Needed::Names(std::slice::from_ref(&arguments.name));
+    let (loaded, host) = super::start_when_needed(globals, needed, None).await?;
+    let tool = host.catalog().read().resolve(&arguments.name).cloned();
+    // The cached definition may be out of date, and the call needs the server anyway. Arguments that do not
+    // even fit the cached one need no server.
+    if let Some(tool) = tool
+        && host.broker().accepts(&tool, Value::Object(values.clone())).await
+    {
+        host.connect(tool.id.server.as_str()).await;
     }
     let bar = print::progress(0, "calling");
     let session = host.session_of(terminal::session(&bar, loaded.presence_or_strictest()));

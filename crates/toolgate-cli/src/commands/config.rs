@@ -16,7 +16,7 @@ pub(crate) fn run(globals: &Globals, command: &ConfigCommand) -> CommandResult {
             print::json(&toolgate_config::json_schema())?;
             Ok(ExitCode::SUCCESS)
         }
-        ConfigCommand::Check { output } => {
+        ConfigCommand::Check { output, .. } => {
             let loaded = load::load_to_check(globals)?;
             let configuration = &loaded.configuration;
             let usable = configuration

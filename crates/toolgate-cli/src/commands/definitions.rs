@@ -1,6 +1,6 @@
 //! `toolgate definitions`
 
-use std::{fmt::Write as _, process::ExitCode};
+use std::{fmt::Write as _, process::ExitCode, time::Duration};
 
 use serde_json::{Value, json};
 use toolgate::setup::{HostConfigError, PinFile};
@@ -26,6 +26,9 @@ use crate::{
     person, print,
 };
 
+/// How long a list waits for servers.
+const LIST_TIMEOUT: Duration = Duration::from_secs(3);
+
 pub(crate) async fn run(globals: &Globals, arguments: &Definitions) -> CommandResult {
     let (loaded, host) = super::start(globals, None)?;
     if matches!(arguments.command, Some(DefinitionsCommand::Approve { .. })) {
@@ -35,7 +38,16 @@ pub(crate) async fn run(globals: &Globals, arguments: &Definitions) -> CommandRe
             host.servers().wake(setup.spec.name.as_str());
         }
     }
-    super::settle(&host).await;
+    if arguments.command.is_none() {
+        // A list need not be complete. What is approved must be.
+        let late = super::settle_within(&host, LIST_TIMEOUT).await;
+        if !late.is_empty() {
+            let names = late.join(", ");
+            print::note(format!("not looked at, because they have not answered yet: {names}"));
+        }
+    } else {
+        super::settle(&host).await;
+    }
     let entries = host.entries().await;
     let held = held::all(&host, &entries);
     let outcome = match &arguments.command {

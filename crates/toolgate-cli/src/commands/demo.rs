@@ -1,8 +1,14 @@
 //! `toolgate demo`
 
+mod picture;
 mod scripts;
 
-use std::{collections::BTreeMap, env, fmt::Write, io, process::ExitCode};
+use std::{
+    collections::BTreeMap,
+    env,
+    io::{self, IsTerminal as _},
+    process::ExitCode,
+};
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -10,18 +16,19 @@ use toolgate_catalog::{RequestedMode, TokenCounter};
 use toolgate_host::{HostSettings, ServerSetup, ToolHost, ToolSession};
 use toolgate_upstream::{Endpoint, ServerSpec, StdioEndpoint};
 
-use self::scripts::ScriptRun;
+use self::{picture::Bars, scripts::ScriptRun};
 use super::{meta_call, text_of, tokens};
 use crate::{
-    cli::{Output, Unit},
+    cli::{Demo, Unit},
     failure::{CommandResult, Failure},
     load, print,
     table::{grouped, percent, table},
 };
 
-/// How many lines of an answer are shown; all of it is counted.
-const SHOWN_LINES: usize = 8;
-const SHOWN_CHARACTERS: usize = 110;
+/// How many servers are shown one by one.
+const SHOWN_SERVERS: usize = 3;
+/// How much of a line is shown; all of it is counted.
+const SHOWN_CHARACTERS: usize = 74;
 
 /// One exchange of the demo's conversation.
 #[derive(Debug, Serialize)]
@@ -45,78 +52,124 @@ pub(crate) fn serve(name: &str) -> CommandResult {
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) async fn run(output: Output) -> CommandResult {
+pub(crate) async fn run(arguments: &Demo) -> CommandResult {
     let host = ToolHost::start(settings()?);
     super::settle(&host).await;
-    let outcome = present(&host, output.json).await;
+    let outcome = present(&host, arguments).await;
     host.shutdown().await;
     outcome?;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn present(host: &ToolHost, as_json: bool) -> Result<(), Failure> {
+async fn present(host: &ToolHost, arguments: &Demo) -> Result<(), Failure> {
+    let as_json = arguments.output.json;
     let costs = tokens::count(host, Unit::Tokens).await;
     if costs.tools() == 0 {
         return Err(Failure::new("the demo's servers did not start")
             .hint("run `toolgate demo-server logging` and type a line to see why"));
     }
-    if !as_json {
-        print::line(
-            "1. Ten demo servers, each a process of its own. The ordinary way puts all of this",
-        );
-        print::line("   into the model's context before its first word:\n");
-        print::line(indented(&costs.render()));
-        print::line(
-            "\n2. Through toolgate the model sees a few tools and finds the rest. Its task: open a",
-        );
-        print::line("   ticket for the error that the services log most often.\n");
-    }
-    let steps = converse(&host.session(), as_json).await?;
-    let (all, session) = costs.before_and_after();
+    let screens = Screens::new(as_json || arguments.picture.is_some());
+    screens.show(&format!(
+        "1. Ten demo servers, each a process of its own. Without toolgate the model gets\n   \
+         all of these definitions before its first word:\n\n{}\n",
+        indented(&costs.dearest(SHOWN_SERVERS))
+    ));
+    let steps = converse(&host.session()).await?;
+    let conversation: Vec<String> = steps.iter().map(|step| indented(&step.render())).collect();
+    screens.next(&format!(
+        "2. Through toolgate it gets a few tools, and finds the others. Its task: open a\n   \
+         ticket for the error that the services log most often.\n\n{}\n",
+        conversation.join("\n")
+    ));
+    let (before, after) = costs.before_and_after();
     let exchanged: u64 = steps.iter().map(|step| step.tokens).sum();
     let direct: u64 = steps.iter().filter(|step| step.also_directly).map(|step| step.tokens).sum();
-    let (before, after) = (all + direct, session + exchanged);
+    let all = before.definitions + before.instructions + direct;
+    let paid = after.definitions + after.instructions + exchanged;
     let scripts = scripts::run(&host.session()).await?;
     if as_json {
         return print::json(&json!({
             "servers": host.settings().servers.len(),
             "tools": costs.tools(),
-            "definitions": { "direct": all, "toolgate": session },
+            "definitions": { "direct": before.definitions, "toolgate": after.definitions },
+            "instructions": { "direct": before.instructions, "toolgate": after.instructions },
             "steps": steps,
             "exchanges": { "direct": direct, "toolgate": exchanged },
-            "total": { "direct": before, "toolgate": after },
+            "total": { "direct": all, "toolgate": paid },
             "scripts": scripts,
         }));
     }
-    print::line("3. What that cost the context, in tokens of o200k:\n");
+    if let Some(folder) = &arguments.picture {
+        let start = |cost: &tokens::SessionCost| cost.definitions + cost.instructions;
+        let mut bars = vec![
+            Bars::new(format!("{} tools at the start", costs.tools()), start(before), start(after)),
+            Bars::new("one task, with its conversation".to_owned(), all, paid),
+        ];
+        bars.extend(scripts.last().map(|script| {
+            let what = format!("{} calls in one script", script.calls);
+            Bars::new(what, script.direct_tokens, script.tokens)
+        }));
+        return picture::write(folder, &bars);
+    }
     let row = |what: &str, directly: u64, through: u64| {
         vec![what.to_owned(), grouped(directly), grouped(through)]
     };
+    let definitions = format!("definitions of {} tools", costs.tools());
     let rows = vec![
-        row(&format!("definitions of {} tools", costs.tools()), all, session),
+        row(&definitions, before.definitions, after.definitions),
+        row("instructions", before.instructions, after.instructions),
         row("the conversation above", direct, exchanged),
-        row("together", before, after),
+        row("together", all, paid),
     ];
     let columns = ["", ">directly", ">with toolgate"];
-    print::line(indented(&table(&columns, rows)));
-    print::line(format!(
-        "\n   {} of the context saved. Definitions stay out of it however many servers you add.\n",
-        percent(before.saturating_sub(after), before)
+    screens.show(&format!(
+        "3. What that cost the context, in tokens of o200k:\n\n{}\n\n   {} saved. However many servers \
+         you add, their definitions stay out.\n",
+        indented(&table(&columns, rows)),
+        percent(all.saturating_sub(paid), all)
     ));
-    present_scripts(&scripts);
-    print::line("\n   Next: toolgate tokens --config FILE shows the cost of your own servers.");
+    present_scripts(&screens, &scripts);
     Ok(())
 }
 
-fn present_scripts(scripts: &[ScriptRun]) {
-    print::line(
-        "4. For several calls the model writes a script. It runs in a sandbox, its calls go to the",
-    );
-    print::line("   servers, and only what it prints or returns comes back:\n");
-    for script in scripts {
-        let text = format!("{}\n> {}", script.code.trim_end(), script.answer);
-        let lines: Vec<String> = text.lines().map(cut).collect();
-        print::line(indented(&lines.join("\n")) + "\n");
+/// Shows the demo in parts. A person at a terminal reads one part at a time.
+struct Screens {
+    is_quiet: bool,
+    waits: bool,
+}
+
+impl Screens {
+    fn new(is_quiet: bool) -> Self {
+        let waits = !is_quiet && io::stdin().is_terminal() && io::stdout().is_terminal();
+        Self { is_quiet, waits }
+    }
+
+    fn show(&self, text: &str) {
+        if !self.is_quiet {
+            print::line(text);
+        }
+    }
+
+    /// Shows the next part, when the person has read the one before.
+    fn next(&self, text: &str) {
+        if self.waits {
+            print::note("   (Enter continues)");
+            let _ = io::stdin().read_line(&mut String::new());
+        }
+        self.show(text);
+    }
+}
+
+fn present_scripts(screens: &Screens, scripts: &[ScriptRun]) {
+    let mut text =
+        "4. For several calls the model writes a script. It runs in a sandbox, and only\n   \
+                    what it prints or returns comes back:\n\n"
+            .to_owned();
+    if let Some(script) = scripts.first() {
+        let answer = script.answer.lines().next().unwrap_or_default();
+        let shown = format!("{}\n> {answer}", script.code.trim_end());
+        let lines: Vec<String> = shown.lines().filter(|line| !line.is_empty()).map(cut).collect();
+        text += &indented(&lines.join("\n"));
     }
     let row = |script: &ScriptRun| {
         let what = format!("{} script, {} calls", script.language, script.calls);
@@ -125,18 +178,17 @@ fn present_scripts(scripts: &[ScriptRun]) {
         vec![what, grouped(script.direct_tokens), grouped(script.tokens), saved]
     };
     let columns = ["", ">call by call", ">as a script", ">saved"];
-    print::line(indented(&table(&columns, scripts.iter().map(row))));
+    let rows = indented(&table(&columns, scripts.iter().map(row)));
+    let next = "Next: `toolgate tokens FILE` shows the cost of your own servers.";
+    screens.next(&format!("{text}\n\n{rows}\n\n   {next}"));
 }
 
 /// What an agent would do, through the same meta-tools.
-async fn converse(session: &ToolSession, quiet: bool) -> Result<Vec<Step>, Failure> {
+async fn converse(session: &ToolSession) -> Result<Vec<Step>, Failure> {
     let mut steps = Vec::new();
     let mut ask = async |tool: &str, arguments: Value| {
         let request = format!("{tool}({arguments})");
         let step = exchange(session, request, tool, arguments).await?;
-        if !quiet {
-            print::line(indented(&step.render()) + "\n");
-        }
         let answer = step.answer.clone();
         steps.push(step);
         Ok::<String, Failure>(answer)
@@ -185,26 +237,25 @@ fn most_frequent(logs: &str) -> Option<String> {
 }
 
 impl Step {
+    /// The request, the first line of the answer, and the cost.
     fn render(&self) -> String {
-        let mut text = format!("> {}", cut(&self.request));
-        let lines: Vec<&str> = self.answer.lines().collect();
-        for line in lines.iter().take(SHOWN_LINES) {
-            let _ = write!(text, "\n  {}", cut(line));
-        }
-        if lines.len() > SHOWN_LINES {
-            let _ = write!(text, "\n  … {} more lines", lines.len() - SHOWN_LINES);
-        }
-        format!("{text}\n  ({} tokens)", grouped(self.tokens))
+        let first = self.answer.lines().next().unwrap_or_default();
+        let cost = format!("({} tokens)", grouped(self.tokens));
+        let width = SHOWN_CHARACTERS.saturating_sub(cost.len() + 3);
+        format!("> {}\n  {} {cost}", cut(&self.request), shortened(first, width))
     }
 }
 
 fn cut(line: &str) -> String {
-    let characters = line.chars().count();
-    if characters <= SHOWN_CHARACTERS {
+    shortened(line, SHOWN_CHARACTERS)
+}
+
+fn shortened(line: &str, most: usize) -> String {
+    if line.chars().count() <= most {
         return line.to_owned();
     }
-    let start: String = line.chars().take(SHOWN_CHARACTERS).collect();
-    format!("{start}… ({} more characters)", characters - SHOWN_CHARACTERS)
+    let start: String = line.chars().take(most.saturating_sub(1)).collect();
+    format!("{start}…")
 }
 
 fn indented(text: &str) -> String {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use super::meta_call;
+use super::{Needed, meta_call};
 use crate::{
     cli::{Globals, Inspect},
     failure::CommandResult,
@@ -12,7 +12,8 @@ use crate::{
 };
 
 pub(crate) async fn run(globals: &Globals, arguments: Inspect) -> CommandResult {
-    let (_, host) = super::start_when_needed(globals, &arguments.names, None).await?;
+    let (_, host) =
+        super::start_when_needed(globals, Needed::Names(&arguments.names), None).await?;
     let session = host.session();
     let mut tools = Vec::new();
     for name in &arguments.names {

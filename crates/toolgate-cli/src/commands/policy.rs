@@ -40,7 +40,7 @@ async fn check(
     let arguments: Value = serde_json::from_str(arguments.unwrap_or("{}"))
         .map_err(|error| Failure::usage(format!("the arguments are not JSON: {error}")))?;
     let names = [name.to_owned()];
-    let (_, host) = super::start_when_needed(globals, &names, None).await?;
+    let (_, host) = super::start_when_needed(globals, super::Needed::Names(&names), None).await?;
     let found = find(&host, name).ok_or_else(|| unknown(&host, name));
     host.shutdown().await;
     let (policy, server, hidden) = found?;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use super::{meta_call, text_of};
+use super::{Needed, meta_call, text_of};
 use crate::{
     cli::{Globals, Search},
     failure::CommandResult,
@@ -12,7 +12,8 @@ use crate::{
 };
 
 pub(crate) async fn run(globals: &Globals, arguments: Search) -> CommandResult {
-    let (_, host) = super::start_when_needed(globals, &[], arguments.strategy).await?;
+    let needed = Needed::Tools(arguments.server.as_deref());
+    let (_, host) = super::start_when_needed(globals, needed, arguments.strategy).await?;
     super::encode(&host).await;
     let session = host.session();
     let mut request = json!({

@@ -15,6 +15,7 @@ use toolgate_gateway::{
     AggregateFactory, HttpSettings, NamespaceRoute, PassthroughFactory, RouteTable, ServiceFactory,
 };
 use toolgate_host::{HostSettings, PassthroughGuard, ToolHost};
+use toolgate_mcp::nesting;
 
 use crate::{
     access,
@@ -22,7 +23,7 @@ use crate::{
     failure::{CommandResult, Failure},
     folders,
     load::{self, Loaded},
-    print,
+    own_entry, print,
 };
 
 mod changes;
@@ -36,6 +37,7 @@ const PASSTHROUGH_SESSIONS: usize = 64;
 
 pub(crate) async fn run(globals: &Globals, arguments: &Serve) -> CommandResult {
     let loaded = load::load(globals)?;
+    own_entry::refuse_below_itself(&loaded.path, arguments.http.is_none())?;
     load::report(&loaded);
     // First, so that no server is started if this fails.
     let listener = match arguments.http {
@@ -72,6 +74,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Serve) -> CommandResult {
     let publishing = tokio::spawn(stop.clone().run_until_cancelled_owned(publishing));
     let watching;
     if let Some((listener, address, access)) = listener {
+        nesting::be_gateway();
         let mut settings = HttpSettings::new(source);
         access::apply(&loaded.configuration.gateway, access, &mut settings);
         if passthrough.is_some() {

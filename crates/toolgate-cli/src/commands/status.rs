@@ -3,7 +3,11 @@
 mod limits;
 mod live;
 
-use std::process::ExitCode;
+use std::{
+    io::{self, IsTerminal as _},
+    process::ExitCode,
+    time::Duration,
+};
 
 use serde_json::json;
 use toolgate_catalog::ExposureKind;
@@ -13,9 +17,10 @@ use toolgate_store::AuditLog;
 
 use super::findings::Findings;
 use crate::{
-    cli::{Globals, Status},
-    failure::CommandResult,
-    folders, load,
+    cli::{Globals, Status, Unit},
+    failure::{CommandResult, Failure},
+    folders,
+    load::{self, Loaded},
     logins::{self, LoginOverview},
     print,
     table::{grouped, table},
@@ -25,7 +30,9 @@ use crate::{
 const NOT_WATCHED: &str =
     "Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.";
 
-#[expect(clippy::too_many_lines, reason = "one part after the other of what is shown")]
+/// How often `--watch` shows the state again.
+const WATCH: Duration = Duration::from_secs(2);
+
 pub(crate) async fn run(globals: &Globals, arguments: &Status) -> CommandResult {
     if arguments.live || arguments.reset.is_some() {
         return live::run(arguments).await;
@@ -38,23 +45,48 @@ pub(crate) async fn run(globals: &Globals, arguments: &Status) -> CommandResult 
         encoder.tools = EncodeTools::Never;
     }
     let host = ToolHost::start(settings);
+    if arguments.watch {
+        // The first screen does not wait for slow servers.
+        super::settle_within(&host, WATCH).await;
+        loop {
+            if io::stdout().is_terminal() {
+                print::clear();
+            }
+            show(&loaded, &host, arguments).await?;
+            tokio::select! {
+                () = tokio::time::sleep(WATCH) => {}
+                _ = tokio::signal::ctrl_c() => break,
+            }
+            print::line("");
+        }
+        host.shutdown().await;
+        return Ok(ExitCode::SUCCESS);
+    }
     super::settle(&host).await;
+    let is_well = show(&loaded, &host, arguments).await;
+    host.shutdown().await;
+    Ok(if is_well? { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Shows the state of everything. Returns whether all is as it should be.
+#[expect(clippy::too_many_lines, reason = "one part after the other of what is shown")]
+async fn show(loaded: &Loaded, host: &ToolHost, arguments: &Status) -> Result<bool, Failure> {
     let exposure = host.exposure();
     let mut servers = host.overview(&exposure);
     for server in &mut servers {
         server.problems.extend(host.broken_schemas(server.server.as_str()));
     }
-    let findings = Findings::of(&host, &host.entries().await);
+    let findings = Findings::of(host, &host.entries().await);
     let vectors = host.vectors().await;
-    let logins = logins::of_all(&loaded).await;
-    host.shutdown().await;
+    let costs = super::tokens::session_costs(host, Unit::Tokens).await;
+    let logins = logins::of_all(loaded).await;
     let unusable = unusable(&loaded.configuration);
     let modes = modes(exposure.kind);
     let choices = loaded.choices(loaded.namespace.as_deref()).and_then(|file| file.read().ok());
     let waiting = choices.map(|choices| choices.requests.len()).unwrap_or_default();
     let calls = host.journal().and_then(|journal| journal.open_approvals().ok());
     let waiting = waiting + calls.map(|calls| calls.len()).unwrap_or_default();
-    let (limits, uncounted) = limits::used(&loaded);
+    let (limits, uncounted) = limits::used(loaded);
     let log = load::store().map(|store| store.audit());
     let unrecorded = log.as_ref().map(AuditLog::unrecorded).unwrap_or_default();
     let damage = log.and_then(|log| log.damage()).map(|damage| damage.to_string());
@@ -66,6 +98,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Status) -> CommandResult 
                 .map(|(clients, mode)| json!({ "clients": clients, "mode": mode }))
                 .collect::<Vec<_>>(),
             "reason": exposure.reason.to_string(),
+            "costs": costs,
             "servers": servers,
             "vectors": vectors,
             "logins": logins,
@@ -92,11 +125,12 @@ pub(crate) async fn run(globals: &Globals, arguments: &Status) -> CommandResult 
             "problems": loaded.configuration.problems,
         }))?;
     } else {
-        print::line(render(&servers, &unusable, &logins));
+        print::table(&render(&servers, &unusable, &logins));
         print::line("");
         for (clients, mode) in &modes {
             print::line(format!("A session of {clients} is {mode}: {}.", exposure.reason));
         }
+        print::line(format!("\n{}\n", costs.render(exposure.kind)));
         if let Some(VectorProgress { encoder, known, total, .. }) = &vectors {
             print::line(format!("Search by meaning is {encoder}'s: vectors {known} of {total}."));
         }
@@ -145,7 +179,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Status) -> CommandResult 
     let well = servers.iter().all(|server| as_it_should(server) && server.problems.is_empty())
         && unusable.is_empty()
         && !load::has_errors(&loaded.configuration.problems);
-    Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(well)
 }
 
 /// Servers of the file that were not even tried, and why.

@@ -3,8 +3,10 @@
 use std::process::ExitCode;
 
 use serde::Serialize;
-use toolgate_catalog::{CHARACTERS_A_TOKEN, TokenCounter};
-use toolgate_host::ToolHost;
+use serde_json::Value;
+use toolgate_catalog::{CHARACTERS_A_TOKEN, ExposureKind, TokenCounter};
+use toolgate_gateway::instructions_in;
+use toolgate_host::{ToolHost, ToolSession};
 
 use crate::{
     cli::{Globals, Tokens, Unit},
@@ -13,18 +15,59 @@ use crate::{
     table::{grouped, table},
 };
 
-/// The cost of all definitions, and of a session.
+/// The cost of all definitions, and of a session in each mode.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Costs {
     unit: Unit,
     context_window: u64,
+    /// What is counted.
+    counted: &'static str,
     servers: Vec<Row>,
     total: Row,
     /// The start of a session: the meta-tools, and the tools that are always loaded.
     session: Row,
+    modes: SessionCosts,
+    #[serde(skip)]
+    now: ExposureKind,
     exposure: String,
     reason: String,
+}
+
+/// What is counted of a session.
+const COUNTED: &str =
+    "name, description and input schema of each listed tool, and the instructions of the handshake";
+
+/// What the start of a session costs, in each mode.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SessionCosts {
+    /// The servers without toolgate: their own definitions and instructions.
+    without: SessionCost,
+    direct: SessionCost,
+    stable: SessionCost,
+    dynamic: SessionCost,
+    code: SessionCost,
+    recommended: ExposureKind,
+    /// Why it is recommended.
+    why: String,
+}
+
+/// What the start of a session costs.
+#[derive(Debug, Clone, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SessionCost {
+    tools: u64,
+    pub(crate) definitions: u64,
+    pub(crate) instructions: u64,
+    together: u64,
+}
+
+impl SessionCost {
+    fn new(tools: usize, definitions: u64, instructions: u64) -> Self {
+        let together = definitions + instructions;
+        Self { tools: tools as u64, definitions, instructions, together }
+    }
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -46,11 +89,11 @@ struct TextLength {
 pub(crate) async fn run(globals: &Globals, arguments: &Tokens) -> CommandResult {
     if let Some(file) = &arguments.text {
         let text = super::read_text(file, "name a text, or `-` to read it from stdin")?;
-        let length = TextLength { unit: arguments.unit, count: cost(&text, arguments.unit) };
+        let length = TextLength { unit: arguments.unit, count: amount(&text, arguments.unit) };
         print::show(arguments.output.json, &length, || length.count)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let (loaded, host) = super::start(globals, None)?;
+    let (loaded, host) = super::start(globals, arguments.mode)?;
     // The cache may be out of date, so the servers are asked.
     super::settle(&host).await;
     let costs = count(&host, arguments.unit).await;
@@ -107,30 +150,143 @@ pub(crate) async fn count(host: &ToolHost, unit: Unit) -> Costs {
         servers.iter().map(|row| row.tools).sum(),
         servers.iter().map(|row| row.cost).sum(),
     );
-    let paid = shown.iter().map(|definition| {
-        let seen = serde_json::json!({
-            "name": definition["name"],
-            "description": definition["description"],
-            "inputSchema": definition["inputSchema"],
-        });
-        cost(&seen.to_string(), unit)
-    });
-    let session = row("a session now".to_owned(), shown.len() as u64, paid.sum());
+    drop(catalog);
+    let paid = definitions(&shown, unit);
+    let session = row("a session now".to_owned(), shown.len() as u64, paid);
     Costs {
         unit,
         context_window,
+        counted: COUNTED,
         servers,
         total,
         session,
+        modes: session_costs(host, unit).await,
+        now: exposure.kind,
         exposure: exposure.kind.to_string(),
         reason: exposure.reason.to_string(),
     }
 }
 
-fn cost(text: &str, unit: Unit) -> u64 {
+/// What the start of a session costs in each mode, and which mode is recommended.
+pub(crate) async fn session_costs(host: &ToolHost, unit: Unit) -> SessionCosts {
+    let of = async |mode: ExposureKind| {
+        let session = host.predicted_session(mode).await;
+        cost_of(&session, mode, unit).await
+    };
+    let direct = of(ExposureKind::Direct).await;
+    let stable = of(ExposureKind::Stable).await;
+    let allowed = host.settings().exposure.allowance();
+    let (recommended, why) = if direct.together <= stable.together {
+        (
+            ExposureKind::Direct,
+            "it costs no more than the meta-tools, and no search is needed".to_owned(),
+        )
+    } else if direct.definitions <= allowed {
+        let why = format!(
+            "its definitions fit into the {} allowed, and no search is needed",
+            grouped(allowed)
+        );
+        (ExposureKind::Direct, why)
+    } else {
+        let saved = direct.together - stable.together;
+        (
+            ExposureKind::Stable,
+            format!("each session starts with {} fewer than direct", grouped(saved)),
+        )
+    };
+    SessionCosts {
+        without: without_toolgate(host, unit),
+        direct,
+        stable,
+        dynamic: of(ExposureKind::Dynamic).await,
+        code: of(ExposureKind::Code).await,
+        recommended,
+        why,
+    }
+}
+
+async fn cost_of(session: &ToolSession, mode: ExposureKind, unit: Unit) -> SessionCost {
+    let listed = session.list_tools().await;
+    let instructions = instructions_in(session, mode == ExposureKind::Code);
+    SessionCost::new(listed.len(), definitions(&listed, unit), amount(&instructions, unit))
+}
+
+/// What the servers cost a client that connects to each of them.
+fn without_toolgate(host: &ToolHost, unit: Unit) -> SessionCost {
+    let catalog = host.catalog().read();
+    let (mut tools, mut cost, mut instructions) = (0, 0, 0);
+    for entry in catalog.servers() {
+        let name = entry.name.as_str();
+        for tool in catalog.tools_of(name) {
+            tools += 1;
+            cost += match unit {
+                Unit::Tokens => u64::from(tool.definition.tokens()),
+                Unit::Characters => tool.definition.characters() as u64,
+            };
+        }
+        let handshake = host.servers().state(name).and_then(|state| state.handshake);
+        let said = handshake.and_then(|handshake| handshake.instructions);
+        instructions += said.map_or(0, |said| amount(&said, unit));
+    }
+    SessionCost::new(tools, cost, instructions)
+}
+
+/// What a model reads of definitions.
+fn definitions(listed: &[Value], unit: Unit) -> u64 {
+    let read = listed.iter().map(|definition| {
+        let seen = serde_json::json!({
+            "name": definition["name"],
+            "description": definition["description"],
+            "inputSchema": definition["inputSchema"],
+        });
+        amount(&seen.to_string(), unit)
+    });
+    read.sum()
+}
+
+fn amount(text: &str, unit: Unit) -> u64 {
     match unit {
         Unit::Tokens => TokenCounter::shared().count(text) as u64,
         Unit::Characters => text.chars().count() as u64,
+    }
+}
+
+impl SessionCosts {
+    /// A table of the modes. `now` is that of a session that starts now.
+    pub(crate) fn render(&self, now: ExposureKind) -> String {
+        let row = |name: &str, cost: &SessionCost, mode: Option<ExposureKind>| {
+            let mut remark = Vec::new();
+            remark.extend((mode == Some(now)).then_some("now"));
+            remark.extend((mode == Some(self.recommended)).then_some("recommended"));
+            let numbers = [cost.tools, cost.definitions, cost.instructions, cost.together];
+            let mut cells = vec![name.to_owned()];
+            cells.extend(numbers.map(grouped));
+            cells.push(remark.join(", "));
+            cells
+        };
+        let rows = [
+            row("without toolgate", &self.without, None),
+            row("direct", &self.direct, Some(ExposureKind::Direct)),
+            row("stable", &self.stable, Some(ExposureKind::Stable)),
+            row("dynamic", &self.dynamic, Some(ExposureKind::Dynamic)),
+            row("code", &self.code, Some(ExposureKind::Code)),
+        ];
+        let columns = ["a session", ">tools", ">definitions", ">instructions", ">together", ""];
+        let named = match self.recommended {
+            ExposureKind::Direct => "direct",
+            _ => "stable",
+        };
+        format!("{}\n\nRecommended: {named}, because {}.", table(&columns, rows), self.why)
+    }
+
+    /// What a session costs in a mode.
+    fn of(&self, mode: ExposureKind) -> &SessionCost {
+        match mode {
+            ExposureKind::Direct => &self.direct,
+            ExposureKind::Stable => &self.stable,
+            ExposureKind::Dynamic => &self.dynamic,
+            ExposureKind::Code => &self.code,
+        }
     }
 }
 
@@ -145,26 +301,60 @@ fn share(cost: u64, window: u64, unit: Unit) -> f64 {
 }
 
 impl Costs {
-    /// A table, dearest server first.
+    /// The servers and the modes.
     pub(crate) fn render(&self) -> String {
+        format!(
+            "{}\n\n{}\nA session now is {}: {}.\nCounted: {COUNTED}.",
+            self.render_servers(),
+            self.modes.render(self.now),
+            self.exposure,
+            self.reason
+        )
+    }
+
+    /// A table of the definitions, dearest server first.
+    pub(crate) fn render_servers(&self) -> String {
         let row = |row: &Row| {
             let share = format!("{:.1} %", row.share * 100.0);
             vec![row.name.clone(), grouped(row.tools), grouped(row.cost), share]
         };
         let mut sorted = self.servers.clone();
         sorted.sort_by(|left, right| right.cost.cmp(&left.cost).then(left.name.cmp(&right.name)));
-        let rows = sorted.iter().chain([&self.total, &self.session]).map(row).collect::<Vec<_>>();
+        let rows = sorted.iter().chain([&self.total]).map(row).collect::<Vec<_>>();
         let unit = match self.unit {
             Unit::Tokens => ">tokens",
             Unit::Characters => ">characters",
         };
         let columns = ["server", ">tools", unit, ">of context"];
-        format!("{}\n\nA session is {}: {}.", table(&columns, rows), self.exposure, self.reason)
+        table(&columns, rows)
     }
 
-    /// The cost without and with toolgate.
-    pub(crate) fn before_and_after(&self) -> (u64, u64) {
-        (self.total.cost, self.session.cost)
+    /// The cost of the start of a session, without and with toolgate.
+    pub(crate) fn before_and_after(&self) -> (&SessionCost, &SessionCost) {
+        (&self.modes.without, self.modes.of(self.now))
+    }
+
+    /// The dearest servers, the number of the others, and the sum.
+    pub(crate) fn dearest(&self, shown: usize) -> String {
+        let mut sorted: Vec<&Row> = self.servers.iter().collect();
+        sorted.sort_by(|left, right| right.cost.cmp(&left.cost).then(left.name.cmp(&right.name)));
+        let cells = |name: String, tools: u64, cost: u64, share: f64| {
+            vec![name, grouped(tools), grouped(cost), format!("{:.1} %", share * 100.0)]
+        };
+        let mut rows: Vec<Vec<String>> = sorted
+            .iter()
+            .take(shown)
+            .map(|row| cells(row.name.clone(), row.tools, row.cost, row.share))
+            .collect();
+        if let Some(others) = sorted.get(shown..).filter(|others| !others.is_empty()) {
+            let sum = |of: fn(&Row) -> u64| others.iter().map(|row| of(row)).sum();
+            let share = others.iter().map(|row| row.share).sum();
+            let name = format!("{} others", others.len());
+            rows.push(cells(name, sum(|row| row.tools), sum(|row| row.cost), share));
+        }
+        let Row { name, tools, cost, share } = self.total.clone();
+        rows.push(cells(name, tools, cost, share));
+        table(&["server", ">tools", ">tokens", ">of context"], rows)
     }
 
     /// How many tools there are.

@@ -32,6 +32,12 @@ pub(crate) fn run(globals: &Globals, arguments: &Usage) -> CommandResult {
 fn list(globals: &Globals, log: &UsageLog, arguments: &Usage) -> CommandResult {
     let mut uses = log.read();
     uses.retain(|past| fits(&arguments.which, past));
+    // Queries of a server that is gone can still be looked at.
+    if let (true, Some(server), Ok(loaded)) =
+        (uses.is_empty(), &arguments.which.server, load::load(globals))
+    {
+        loaded.server(server)?;
+    }
     uses.sort_by(|left, right| {
         let tool = |past: &PastUse| (past.server.clone(), past.tool.clone());
         tool(left).cmp(&tool(right)).then(right.at.cmp(&left.at))

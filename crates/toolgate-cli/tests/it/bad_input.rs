@@ -39,11 +39,19 @@ async fn invalid_json() {
     insta::assert_snapshot!(shown("", &["tokens"]).await, @r#"
     exit code 1
     --- stdout
-     server         tools  tokens  of context
-     all servers        0       0       0.0 %
-     a session now      3     392       0.2 %
+     server       tools  tokens  of context
+     all servers      0       0       0.0 %
 
-    A session is direct: 392 tokens fit into the 10,000 allowed.
+     a session         tools  definitions  instructions  together
+     without toolgate      0            0             0         0
+     direct                3          392            58       450  now, recommended
+     stable                6          696            58       754
+     dynamic               6          704            58       762
+     code                  5          631            46       677
+
+    Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
+    A session now is direct: 392 tokens fit into the 10,000 allowed.
+    Counted: name, description and input schema of each listed tool, and the instructions of the handshake.
     --- stderr
     error: toolgate.json:1:1: the file has no MCP servers
       hint: add one, such as { "mcpServers": { "files": { "command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "."] } } }
@@ -233,10 +241,10 @@ async fn wrong_arguments() {
         assert_eq!(outcome.stdout, "");
         all.push(format!("$ toolgate {}\n{}", arguments.join(" "), outcome.stderr));
     }
-    insta::assert_snapshot!(all.join("\n"), @r"
+    insta::assert_snapshot!(all.join("\n"), @"
     $ toolgate serve --mode direkt
     error: invalid value 'direkt' for '--mode <MODE>'
-      [possible values: auto, direct, deferred, stable, dynamic, code]
+      [possible values: auto, direct, stable, dynamic, code]
 
       tip: a similar value exists: 'direct'
 

@@ -206,6 +206,16 @@ async fn two_tools_of_one_name() {
      twins   ready      0       0         0  2025-11-25  tool `same` is left out: the server lists it with different definitions, so none of them is used
 
     A session of all clients is direct: 389 tokens fit into the 10,000 allowed.
+
+     a session         tools  definitions  instructions  together
+     without toolgate      0            0             0         0
+     direct                3          389            62       451  now, recommended
+     stable                6          693            62       755
+     dynamic               6          701            62       763
+     code                  5          628            50       678
+
+    Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
+
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr

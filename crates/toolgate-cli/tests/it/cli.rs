@@ -48,6 +48,16 @@ async fn status_of_servers_that_work() {
      weather  ready      2       2         0  2025-11-25
 
     A session of all clients is direct: 708 tokens fit into the 10,000 allowed.
+
+     a session         tools  definitions  instructions  together
+     without toolgate      6          319             0       319
+     direct                9          715            69       784  now, recommended
+     stable                6          693            69       762
+     dynamic               6          701            69       770
+     code                  5          628            57       685
+
+    Recommended: direct, because its definitions fit into the 10,000 allowed, and no search is needed.
+
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
@@ -62,6 +72,16 @@ async fn status_of_servers_that_work() {
 
     A session of clients up to 2025-11-25 is deferred (dynamic): asked for: deferred.
     A session of clients from 2026-07-28 on is deferred (stable): asked for: deferred.
+
+     a session         tools  definitions  instructions  together
+     without toolgate      6          319             0       319
+     direct                9          715            69       784  recommended
+     stable                6          693            69       762
+     dynamic               6          701            69       770  now
+     code                  5          628            57       685
+
+    Recommended: direct, because its definitions fit into the 10,000 allowed, and no search is needed.
+
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
 
@@ -94,6 +114,16 @@ async fn status_of_servers_that_fail() {
                                                            the arguments of `odd_dangling_reference` cannot be checked, because its schema is broken (Pointer '/$defs/absent' does not exist); the server has to mend it, or set `validateArguments: false` for the tool to call it unchecked
 
     A session of all clients is direct: 763 tokens fit into the 10,000 allowed.
+
+     a session         tools  definitions  instructions  together
+     without toolgate      9          374             0       374
+     direct               12          785            70       855  now, recommended
+     stable                6          693            70       763
+     dynamic               6          701            70       771
+     code                  5          628            58       686
+
+    Recommended: direct, because its definitions fit into the 10,000 allowed, and no search is needed.
+
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
@@ -147,10 +177,10 @@ async fn status_shows_what_a_session_lists_and_why() {
         let told = outcome.stdout.lines().filter(|line| line.starts_with("A session"));
         lines.extend(told.map(str::to_owned));
     }
-    insta::assert_snapshot!(lines.join("\n"), @r"
+    insta::assert_snapshot!(lines.join("\n"), @"
     A session of all clients is direct: 620 tokens fit into the 10,000 allowed.
-    A session of all clients is deferred (stable): 4 tools are more than the 2 of toolThreshold.
-    A session of all clients is deferred (stable): 2,687 characters are more than the 2 of tokenThreshold.
+    A session of all clients is deferred (stable): there are 4 tools, and toolThreshold is 2.
+    A session of all clients is deferred (stable): 821 characters are more than the 2 of tokenThreshold.
     A session of all clients is deferred (stable): 620 tokens are more than 200, which is 0.1 % of a context of 200,000 tokens.
     A session of all clients is deferred (stable): asked for: deferred.
     A session of clients up to 2025-11-25 is deferred (dynamic): asked for: deferred.
@@ -166,26 +196,42 @@ async fn tokens() {
     insta::assert_snapshot!(run(&workplace, &["tokens"]).await.shown(), @"
     exit code 0
     --- stdout
-     server         tools  tokens  of context
-     kit               22     877       0.4 %
-     notes              4     231       0.1 %
-     all servers       26   1,108       0.6 %
-     a session now      6     693       0.3 %
+     server       tools  tokens  of context
+     kit             22     877       0.4 %
+     notes            4     231       0.1 %
+     all servers     26   1,108       0.6 %
 
-    A session is deferred (stable): asked for: deferred.
+     a session         tools  definitions  instructions  together
+     without toolgate     26        1,108             0     1,108
+     direct               29        1,529            64     1,593  recommended
+     stable                6          693            64       757  now
+     dynamic               6          701            64       765
+     code                  5          628            52       680
+
+    Recommended: direct, because its definitions fit into the 10,000 allowed, and no search is needed.
+    A session now is deferred (stable): asked for: deferred.
+    Counted: name, description and input schema of each listed tool, and the instructions of the handshake.
     --- stderr
     ");
     let outcome = run(&workplace, &["tokens", "--unit", "characters"]).await;
     insta::assert_snapshot!(outcome.shown(), @"
     exit code 0
     --- stdout
-     server         tools  characters  of context
-     kit               22       3,855       0.5 %
-     notes              4         994       0.1 %
-     all servers       26       4,849       0.6 %
-     a session now      6       3,065       0.4 %
+     server       tools  characters  of context
+     kit             22       3,855       0.5 %
+     notes            4         994       0.1 %
+     all servers     26       4,849       0.6 %
 
-    A session is deferred (stable): asked for: deferred.
+     a session         tools  definitions  instructions  together
+     without toolgate     26        4,849             0     4,849
+     direct               29        6,654           294     6,948  recommended
+     stable                6        3,065           294     3,359  now
+     dynamic               6        3,106           294     3,400
+     code                  5        2,767           244     3,011
+
+    Recommended: direct, because its definitions fit into the 10,000 allowed, and no search is needed.
+    A session now is deferred (stable): asked for: deferred.
+    Counted: name, description and input schema of each listed tool, and the instructions of the handshake.
     --- stderr
     ");
 

@@ -23,7 +23,8 @@ async fn the_numbers_add_up() {
     let direct = sum(&mut steps.iter().filter(|step| step["alsoDirectly"] == true));
     assert_eq!(number(&told["exchanges"]["direct"]), direct);
     for way in ["direct", "toolgate"] {
-        let total = number(&told["definitions"][way]) + number(&told["exchanges"][way]);
+        let start = number(&told["definitions"][way]) + number(&told["instructions"][way]);
+        let total = start + number(&told["exchanges"][way]);
         assert_eq!(number(&told["total"][way]), total, "{way}");
     }
     assert!(number(&told["definitions"]["toolgate"]) <= 1_000);
@@ -42,6 +43,33 @@ async fn the_readme_shows_what_the_demo_prints() {
     }
 }
 
+/// With TOOLGATE_UPDATE=1 it writes the pictures.
+#[tokio::test]
+async fn the_pictures_show_what_the_demo_measures() {
+    let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let folder = tempfile::tempdir().unwrap();
+    let shown = if std::env::var_os("TOOLGATE_UPDATE").is_some() { &docs } else { folder.path() };
+    let outcome = Workplace::empty().run(&["demo", "--picture", shown.to_str().unwrap()]).await;
+    assert_eq!(outcome.shown(), "exit code 0\n--- stdout\n--- stderr\n");
+    for name in ["effect-light.svg", "effect-dark.svg"] {
+        let picture = std::fs::read_to_string(shown.join(name)).unwrap();
+        let written = std::fs::read_to_string(docs.join(name)).unwrap_or_default();
+        assert!(
+            picture == written,
+            "docs/{name} is out of date: run this test with TOOLGATE_UPDATE=1"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_demo_fits_on_a_few_screens() {
+    let outcome = Workplace::empty().run(&["demo"]).await;
+    let lines: Vec<&str> = outcome.stdout.lines().collect();
+    assert!(lines.len() < 60, "{} lines", lines.len());
+    let wide = lines.iter().find(|line| line.chars().count() > 80);
+    assert!(wide.is_none(), "{wide:?}");
+}
+
 #[tokio::test]
 async fn the_whole_demo() {
     let workplace = Workplace::empty();
@@ -50,119 +78,63 @@ async fn the_whole_demo() {
     insta::assert_snapshot!(outcome.shown(), @r#"
     exit code 0
     --- stdout
-    1. Ten demo servers, each a process of its own. The ordinary way puts all of this
-       into the model's context before its first word:
+    1. Ten demo servers, each a process of its own. Without toolgate the model gets
+       all of these definitions before its first word:
 
         server         tools  tokens  of context
         crm               18   2,548       1.3 %
         ticketing         19   2,415       1.2 %
         notifications     17   2,318       1.2 %
-        logging           16   2,230       1.1 %
-        deploy            18   2,190       1.1 %
-        metrics           16   1,951       1.0 %
-        inventory         14   1,935       1.0 %
-        calendar          13   1,917       1.0 %
-        docs              15   1,763       0.9 %
-        team              10   1,048       0.5 %
+        7 others         102  13,034       6.5 %
         all servers      156  20,315      10.2 %
-        a session now      6     696       0.3 %
 
-       A session is deferred (stable): 20,707 tokens are more than 10,000, which is 5 % of a context of 200,000 tokens.
-
-    2. Through toolgate the model sees a few tools and finds the rest. Its task: open a
+    2. Through toolgate it gets a few tools, and finds the others. Its task: open a
        ticket for the error that the services log most often.
 
        > search_tools({"query":"error logs of the last hours","limit":3})
-         3 of 156 tools for "error logs of the last hours":
-
-         logging (16 tools): Logs of all services: read, search, follow traces, alert rules.
-         - logging_getLogStats: Count log entries by level, service or hour over a time range, without returning the en… (73 more characters)
-         - logging_getLogs: Fetch log entries, newest first, optionally restricted to a level, a service and a time ran… (142 more characters)
-         - logging_exportLogs: Start an export of matching log entries to a file in the archive bucket. Returns the exp… (37 more characters)
-
-         Parameters: get_tool_details. To call: call_tool.
-         (184 tokens)
-
+         3 of 156 tools for "error logs of the last hours": (184 tokens)
        > get_tool_details({"names":["logging_getLogs"]})
-         logging_getLogs (server logging)
-         {"name":"getLogs","description":"Fetch log entries, newest first, optionally restricted to a level, a service … (1762 more characters)
-         (438 tokens)
-
-       > call_tool({"name":"logging_getLogs","arguments":{"level":"error","since":"6h"}})
-         [{"id":"log-00008","timestamp":"2026-10-15T09:22:20Z","level":"error","service":"auth","host":"auth-us1-3","me… (20963 more characters)
-         (6,860 tokens)
-
+         logging_getLogs (server logging) (438 tokens)
+       > call_tool({"name":"logging_getLogs","arguments":{"level":"error","since":…
+         [{"id":"log-00008","timestamp":"2026-10-15T09:22:20Z","l… (6,860 tokens)
        > search_tools({"query":"open a ticket for a bug","limit":3})
-         3 of 156 tools for "open a ticket for a bug":
-
-         ticketing (19 tools): Issues of the shop's project: create, triage, comment, plan.
-         - ticketing_reopenIssue: Open a closed issue again, for example when a fix did not hold.
-         - ticketing_closeIssue: Close an issue with a resolution. A closed issue can be opened again with reopenIssue.
-         - ticketing_createIssue: Create a new issue in the project's tracker. Only the title is required; the priority… (82 more characters)
-
-         Parameters: get_tool_details. To call: call_tool.
-         (150 tokens)
-
+         3 of 156 tools for "open a ticket for a bug": (150 tokens)
        > get_tool_details({"names":["ticketing_createIssue"]})
-         ticketing_createIssue (server ticketing)
-         {"name":"createIssue","description":"Create a new issue in the project's tracker. Only the title is required; … (3219 more characters)
-         (780 tokens)
-
-       > call_tool({"name":"ticketing_createIssue","arguments":{"title":"Payment provider timeout after 30s","body":"Th… (79 more characters)
-         {"id":"ISS-1001","title":"Payment provider timeout after 30s","body":"The error that was logged most often in … (176 more characters)
-         (130 tokens)
+         ticketing_createIssue (server ticketing) (780 tokens)
+       > call_tool({"name":"ticketing_createIssue","arguments":{"title":"Payment p…
+         {"id":"ISS-1001","title":"Payment provider timeout after 3… (130 tokens)
 
     3. What that cost the context, in tokens of o200k:
 
                                   directly  with toolgate
         definitions of 156 tools    20,315            696
+        instructions                   335            568
         the conversation above       6,990          8,542
-        together                    27,305          9,238
+        together                    27,640          9,806
 
-       66.2 % of the context saved. Definitions stay out of it however many servers you add.
+       64.5 % saved. However many servers you add, their definitions stay out.
 
-    4. For several calls the model writes a script. It runs in a sandbox, its calls go to the
-       servers, and only what it prints or returns comes back:
+    4. For several calls the model writes a script. It runs in a sandbox, and only
+       what it prints or returns comes back:
 
        // One ticket for each distinct error of the last hour.
        const logs = await logging_getLogs({ level: "error", since: "1h" });
        const counts = new Map<string, number>();
-       for (const { message } of logs) counts.set(message, (counts.get(message) ?? 0) + 1);
-
+       for (const { message } of logs) counts.set(message, (counts.get(message) …
        const issues = await Promise.all(
          [...counts].map(([title, count]) =>
-           ticketing_createIssue({ title, body: `Logged ${count} times in the last hour.`, labels: ["bug"] })
+           ticketing_createIssue({ title, body: `Logged ${count} times in the la…
          )
        );
        const ids = issues.map((issue) => issue.id).sort();
        return `${logs.length} errors, ${ids.length} tickets: ${ids.join(", ")}`;
        > 12 errors, 5 tickets: ISS-1007, ISS-1008, ISS-1009, ISS-1010, ISS-1011
-       Calls completed: logging_getLogs, ticketing_createIssue ×5.
-
-       # Who spent more than the travel budget of their level in Q3?
-       team = await get_team_members("engineering")
-
-       levels = list(set(m["level"] for m in team))
-       results = await asyncio.gather(*[get_budget_by_level(level) for level in levels])
-       budgets = {level: budget for level, budget in zip(levels, results)}
-
-       expenses = await asyncio.gather(*[get_expenses(m["id"], "Q3") for m in team])
-
-       exceeded = []
-       for member, items in zip(team, expenses):
-           spent = sum(item["amount"] for item in items if item["category"] == "travel")
-           limit = budgets[member["level"]]["travel_limit"]
-           if spent > limit:
-               exceeded.append({"name": member["name"], "spent": round(spent, 2), "limit": limit})
-       print(json.dumps(exceeded))
-       > [{"name": "Hana Kobayashi", "spent": 9376.45, "limit": 8000}, {"name": "Lucia Moretti", "spent": 6515.46, "l… (73 more characters)
-       Calls completed: get_team_members, get_budget_by_level ×5, get_expenses ×20.
 
                                     call by call  as a script   saved
         typescript script, 6 calls         1,707          227  86.7 %
         python script, 26 calls          116,896          327  99.7 %
 
-       Next: toolgate tokens --config FILE shows the cost of your own servers.
+       Next: `toolgate tokens FILE` shows the cost of your own servers.
     --- stderr
     "#);
 }

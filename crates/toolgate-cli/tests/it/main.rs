@@ -33,6 +33,8 @@ mod endpoint;
 mod env_file;
 mod eras;
 mod escaping;
+#[cfg(unix)]
+mod everyday;
 mod fixtures;
 #[cfg(unix)]
 mod flow;
@@ -44,6 +46,8 @@ mod http;
 mod live;
 mod logins;
 mod modes;
+#[cfg(unix)]
+mod nesting;
 #[cfg(target_os = "linux")]
 mod processes;
 mod real;

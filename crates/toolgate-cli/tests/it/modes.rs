@@ -24,8 +24,8 @@ async fn auto_defers_above_any_threshold() {
         (json!({ "thresholdPercent": 0 }), true),
         (json!({ "tokenThreshold": 100 }), true),
         (json!({ "tokenThreshold": 100_000 }), false),
-        (json!({ "toolThreshold": 5 }), true),
-        (json!({ "toolThreshold": 6 }), false),
+        (json!({ "toolThreshold": 6 }), true),
+        (json!({ "toolThreshold": 7 }), false),
         (json!({ "enabled": true }), true),
         (json!({ "enabled": false, "toolThreshold": 1 }), false),
     ] {

@@ -1,4 +1,4 @@
-//! `docs/cli.md` is what `--help` says, and the README's commands exist.
+//! `docs/cli.md` is what `--help` says.
 
 use std::{
     fmt::Write as _,
@@ -123,65 +123,6 @@ async fn every_command_is_in_the_reference() {
             assert!(COMMANDS.contains(&command.as_slice()), "{command:?} is missing in COMMANDS");
         }
     }
-}
-
-#[tokio::test]
-async fn the_commands_of_the_readme_exist() {
-    let readme = std::fs::read_to_string(repository().join("README.md")).unwrap();
-    let mut checked = 0;
-    for line in commands_in(&readme) {
-        // `--help` makes the parser look at every argument before it and run nothing.
-        let words: Vec<&str> = line.split_whitespace().take_while(|word| !is_shell(word)).collect();
-        let known: Vec<&str> = words
-            .iter()
-            .copied()
-            .take_while(|word| word.chars().all(|c| c.is_ascii_lowercase() || c == '-'))
-            .collect();
-        let command =
-            COMMANDS.iter().rev().find(|command| !command.is_empty() && known.starts_with(command));
-        assert!(
-            command.is_some() || known.iter().all(|word| word.starts_with('-')),
-            "`toolgate {line}`"
-        );
-        let Some(command) = command else { continue };
-        let text = help(command).await;
-        for option in words.iter().filter(|word| word.starts_with("--")) {
-            let option = option.split('=').next().unwrap();
-            assert!(text.contains(option), "`toolgate {line}`: no {option}");
-        }
-        checked += 1;
-    }
-    assert!(checked > 0, "the README shows commands");
-}
-
-fn is_shell(word: &str) -> bool {
-    word.starts_with(['|', '>', '#', ';', '&'])
-}
-
-/// What follows `toolgate ` in code blocks and inline code.
-fn commands_in(markdown: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut in_block = false;
-    for line in markdown.lines() {
-        if line.trim_start().starts_with("```") {
-            in_block = !in_block;
-            continue;
-        }
-        if in_block || line.starts_with("    ") {
-            let line = line.trim_start().trim_start_matches("$ ");
-            found.extend(line.strip_prefix("toolgate ").map(str::to_owned));
-            found.extend(
-                line.strip_prefix("cargo run")
-                    .and_then(|rest| Some(rest.split_once(" -- ")?.1.to_owned())),
-            );
-        } else {
-            let inline = line.split('`').skip(1).step_by(2);
-            found.extend(
-                inline.filter_map(|code| code.strip_prefix("toolgate ")).map(str::to_owned),
-            );
-        }
-    }
-    found
 }
 
 #[tokio::test]

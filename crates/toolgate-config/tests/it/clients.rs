@@ -261,9 +261,9 @@ fn toolgate_itself() {
             "tokenCounter": "characters" },
         }"#,
     );
-    insta::assert_debug_snapshot!(configuration.tool_search, @r"
+    insta::assert_debug_snapshot!(configuration.tool_search, @"
     ToolSearchConfig {
-        enabled: Deferred,
+        enabled: Auto,
         deferred: Dynamic,
         context_window: 128000,
         threshold_percent: 2.5,
@@ -341,6 +341,14 @@ fn toolgate_itself() {
             labels: {},
             tell_caller: false,
             trust: Unknown,
+        },
+        place: ServerPlace {
+            source: "toolgate.json",
+            path: "mcpServers.files",
+            position: SourcePosition {
+                line: 4,
+                column: 13,
+            },
         },
     }
     "#);

@@ -150,7 +150,7 @@ fn wrong_commands() {
     ");
     assert_snapshot!(server_problems(r#""command": "npx -y server""#), @"
     warning: toolgate.json:2:24: `mcpServers.github.command` has spaces, but is taken as the name of one program
-      hint: write what follows the program as a list under `args`
+      hint: split into args: write what follows the program as a list under `args`
     ");
     assert_snapshot!(server_problems(r#""command": { "args": [] }"#), @r#"
     error: toolgate.json:2:24: `mcpServers.github.command` has no `path`
@@ -335,8 +335,8 @@ fn tool_search() {
         "strategy": "vectors", "tokenCounter": "words", "maxResult": 3 } }"#;
     let configuration = read(text);
     assert_eq!(configuration.tool_search, toolgate_config::ToolSearchConfig::default());
-    assert_snapshot!(shown(&configuration), @r#"
-    warning: toolgate.json:2:20: `toolSearch.enabled` must be "auto", true, false or "code"; it is ignored
+    assert_snapshot!(shown(&configuration), @"
+    warning: toolgate.json:2:20: `toolSearch.enabled` must be `auto`, `direct`, `stable`, `dynamic` or `code`, true or false; it is ignored
     warning: toolgate.json:2:39: `toolSearch.deferred` must be `stable` or `dynamic`; it is ignored
     warning: toolgate.json:2:64: `toolSearch.contextWindow` must be a whole number from 1,000 to 100,000,000; it is ignored
     warning: toolgate.json:2:88: `toolSearch.thresholdPercent` must be a number from 0 to 100; it is ignored
@@ -348,7 +348,7 @@ fn tool_search() {
     warning: toolgate.json:4:48: `toolSearch.tokenCounter` must be `o200k` or `characters`; it is ignored
     warning: toolgate.json:4:57: `toolSearch.maxResult` is not a known key; it is ignored
       hint: did you mean `maxResults`?
-    "#);
+    ");
     assert_snapshot!(problems(r#"{ "mcpServers": { "a": { "command": "x" } }, "toolSearch": true }"#), @r#"
     warning: toolgate.json:1:60: `toolSearch` must be an object, but is a boolean; it is ignored
       hint: to always defer tools, write `"toolSearch": { "enabled": true }`

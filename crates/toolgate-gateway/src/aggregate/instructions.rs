@@ -11,13 +11,18 @@ const MAX_DESCRIPTION_CHARACTERS: usize = 80;
 /// A few sentences, the names of the servers, and their own instructions. The text does not change during
 /// a session, so that prompt caches hold.
 pub(crate) fn instructions(session: &ToolSession) -> String {
+    let only_scripts = session.host().settings().exposure.mode == RequestedMode::Code;
+    instructions_in(session, only_scripts)
+}
+
+/// The instructions of a session, in the mode `code` or in another one.
+pub fn instructions_in(session: &ToolSession, only_scripts: bool) -> String {
     let host = session.host();
     let mut text = String::from(
         "This server gives access to other servers. Where search_tools is listed, most of their \
          tools are not: search_tools finds them by what they do, get_tool_details shows their \
          parameters, ",
     );
-    let only_scripts = host.settings().exposure.mode == RequestedMode::Code;
     text.push_str(match (host.code().is_enabled(), only_scripts) {
         (true, true) => "run_code runs a script that calls them.",
         (true, false) => {

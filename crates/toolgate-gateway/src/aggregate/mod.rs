@@ -3,6 +3,8 @@
 mod instructions;
 mod subscriptions;
 
+pub use instructions::instructions_in;
+
 use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;

@@ -37,7 +37,7 @@ use tokio::{
 };
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use toolgate_mcp::{JsonRpcInput, JsonRpcMessage, MalformedMessage};
+use toolgate_mcp::{ErrorObject, JsonRpcInput, JsonRpcMessage, MalformedMessage, codes, nesting};
 
 use self::{
     modern::ModernClients, origin::OriginPolicy, peer::PeerConnection, sessions::SessionTable,
@@ -121,6 +121,7 @@ pub async fn serve_http(listener: TcpListener, settings: HttpSettings, stop: Can
         stop,
     });
     let router = Router::new()
+        .route("/health", any(health))
         .route(WELL_KNOWN, any(describe_resource))
         .route(&format!("{WELL_KNOWN}/{{*rest}}"), any(describe_resource))
         .fallback(handle)
@@ -232,6 +233,13 @@ async fn handle(
         let headers = &parts.headers;
         let peer = connection.address().ip();
         let access = server.access.authenticate(headers, &endpoint.path, peer).await?;
+        let via = headers.get(nesting::VIA).and_then(|value| value.to_str().ok());
+        if via.is_some_and(nesting::is_own_request) {
+            let message = "this request comes from this gateway itself: one of its servers has its URL, or \
+                           that of a gateway in front of it";
+            let error = ErrorObject::new(codes::NESTED, message, None);
+            return Err(HttpError::with(StatusCode::LOOP_DETECTED, error));
+        }
         let owner = Owner { caller: access.caller, path: Arc::clone(&endpoint.path) };
         let context = RequestContext { server, endpoint, owner, pass: access.pass, connection };
         match parts.method {
@@ -251,6 +259,18 @@ async fn handle(
         }
     };
     origin::with_cors(origin, answering.await.unwrap_or_else(IntoResponse::into_response))
+}
+
+/// Says that the gateway serves. It says nothing that a stranger should not know.
+async fn health(State(server): State<Arc<HttpState>>, request: HttpRequest) -> Response {
+    let (parts, _) = request.into_parts();
+    if let Err(error) = server.origin_policy.check(&parts) {
+        return error.into_response();
+    }
+    match parts.method {
+        Method::GET | Method::HEAD => Json(serde_json::json!({ "status": "ok" })).into_response(),
+        _ => method_not_allowed("GET, HEAD"),
+    }
 }
 
 /// Answers requests for the OAuth protected resource metadata.

@@ -94,8 +94,11 @@ pub(super) async fn search(session: &ToolSession, request: &SearchRequest) -> Va
     if found.is_server_unknown {
         report.note_unknown_server();
     }
-    let groups =
-        if tools.is_empty() { report.nothing_found(queries) } else { report.found(queries, tools) };
+    let (groups, known) = if tools.is_empty() {
+        (Vec::new(), report.nothing_found(queries))
+    } else {
+        (report.found(queries, tools), Vec::new())
+    };
     report.notes.extend(found.ranking_note);
     report.closing_notes(exposure, tools.is_empty(), found.added);
     report.notes.extend(found.encoding_note);
@@ -106,7 +109,11 @@ pub(super) async fn search(session: &ToolSession, request: &SearchRequest) -> Va
     for note in &notes {
         let _ = write!(text, "\n{note}");
     }
-    let data = json!({ "found": tools.len(), "servers": groups, "notes": notes });
+    // Scripts rely on one shape: each server has `tools`, and none is there without a hit.
+    let mut data = json!({ "found": tools.len(), "servers": groups, "notes": notes });
+    if !known.is_empty() {
+        data["knownServers"] = json!(known);
+    }
     result(&text, &data)
 }
 

@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicI64, Ordering},
     },
 };
@@ -24,6 +24,9 @@ use crate::{ErrorObject, JsonObject, meta::SUBSCRIPTION_ID, methods, response_me
 /// The most open requests of a server. A server that asks without end and never reads would fill
 /// the memory with responses.
 const MAX_INPUT_REQUESTS: usize = 64;
+
+/// How much of a line is kept that is no message.
+const KEPT_OF_STRAY: usize = 200;
 
 /// Carries responses to a server's requests.
 pub(super) type Responder = Arc<dyn Fn(Value) -> BoxFuture<'static, ()> + Send + Sync>;
@@ -56,6 +59,8 @@ pub(super) struct Exchange {
     /// The requests of the server by the text of their ids. Each can be withdrawn.
     input_requests: Mutex<HashMap<String, CancellationToken>>,
     open_input_requests: OpenInputRequests,
+    /// The first line that the server wrote and that is no message.
+    stray: OnceLock<String>,
     closed: CancellationToken,
 }
 
@@ -84,12 +89,22 @@ impl Exchange {
             pending: Mutex::default(),
             input_requests: Mutex::default(),
             open_input_requests: OpenInputRequests::default(),
+            stray: OnceLock::new(),
             closed: CancellationToken::new(),
         })
     }
 
     pub(super) fn handler(&self) -> &dyn ConnectionHandler {
         self.handler.as_ref()
+    }
+
+    /// Keeps the first line that is no message. It has no secrets.
+    pub(super) fn note_stray(&self, line: &str) {
+        self.stray.get_or_init(|| line.chars().take(KEPT_OF_STRAY).collect());
+    }
+
+    pub(super) fn first_stray(&self) -> Option<&str> {
+        self.stray.get().map(String::as_str)
     }
 
     /// Registers a request before it is sent.

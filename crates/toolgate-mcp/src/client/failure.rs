@@ -16,12 +16,21 @@ pub struct ConnectFailure {
     pub reason: String,
     /// What a person can do about it.
     pub action: String,
+    /// Whether another attempt would fail in the same way, so that none is made by itself.
+    pub is_final: bool,
 }
 
 impl ConnectFailure {
     /// What happened, and what a person can do about it.
     pub fn new(reason: impl Into<String>, action: impl Into<String>) -> Self {
-        Self { reason: reason.into(), action: action.into() }
+        Self { reason: reason.into(), action: action.into(), is_final: false }
+    }
+
+    /// The server is toolgate itself.
+    pub(crate) fn own() -> Self {
+        let reason = "it is toolgate itself, and is left out";
+        let action = "remove the entry; a gateway of another machine can be a server by its `url`";
+        Self { is_final: true, ..Self::new(reason, action) }
     }
 }
 
@@ -106,6 +115,8 @@ impl HttpError {
         let place = place(&endpoint.url);
         let (reason, action) = match self {
             Self::Authorization(error) => return error.failure.clone(),
+            // Loop Detected: the gateway at the URL is this one, or is behind it.
+            Self::Status(508) => return ConnectFailure::own(),
             Self::Status(status @ (401 | 403)) => (
                 format!("{place} asks for authorization ({status})"),
                 "add or correct the `Authorization` header under `headers` of the server",
@@ -155,7 +166,16 @@ pub(crate) fn spawn_failure(endpoint: &StdioEndpoint, error: &io::Error) -> Conn
         io::ErrorKind::PermissionDenied if !is_on_path(endpoint) => io::ErrorKind::NotFound,
         kind => kind,
     };
+    let program = command.split_whitespace().next().unwrap_or(command);
     let (reason, action) = match kind {
+        // What follows may be a secret, so that it is not repeated.
+        io::ErrorKind::NotFound if program != command => {
+            let reason = format!(
+                "there is no program whose name is all of `command`, which begins with `{program}`"
+            );
+            let action = "split into args: leave the program in `command`, and write what follows as a list under `args`";
+            (reason, action)
+        }
         io::ErrorKind::NotFound => (
             format!("the command `{command}` was not found"),
             "install it, or write its full path as `command`",
@@ -216,6 +236,20 @@ mod tests {
         assert_eq!(reason("elsewhere"), "the command `elsewhere` was not found");
         assert_eq!(reason("there"), "the command `there` may not be run");
         assert_eq!(reason("/some/where"), "the command `/some/where` may not be run");
+    }
+
+    #[test]
+    fn a_whole_command_line_is_to_be_split() {
+        let endpoint = StdioEndpoint {
+            command: "/no/such/prog --key hunter2".to_owned(),
+            args: Vec::new(),
+            env: std::collections::BTreeMap::new(),
+            cwd: None,
+        };
+        let failure = spawn_failure(&endpoint, &io::ErrorKind::NotFound.into());
+        assert!(failure.reason.ends_with("which begins with `/no/such/prog`"), "{failure:?}");
+        assert!(failure.action.starts_with("split into args"), "{failure:?}");
+        assert!(!format!("{failure:?}").contains("hunter2"));
     }
 
     #[test]

@@ -2,7 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures::{FutureExt as _, StreamExt as _, stream::FuturesUnordered};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::{
     connection::{
@@ -16,7 +19,7 @@ use super::{
     stdio::StdioTransport,
     transport::Transport,
 };
-use crate::{Era, ErrorObject, HttpDialect, codes, methods, notification_message, versions};
+use crate::{Era, ErrorObject, HttpDialect, codes, meta, methods, notification_message, versions};
 
 /// How long a child that closed its output may take to end.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
@@ -67,18 +70,50 @@ impl EraError {
     }
 }
 
-/// Connects. For a URL, HTTP+SSE is tried last. If it fails too, the earlier failure is reported.
+/// Connects within the time of the limits. For a URL, HTTP+SSE is tried last. If it fails too, the
+/// earlier failure is reported.
 pub(super) async fn open(
     settings: ConnectionSettings<'_>,
     client: &ConnectionClient,
     handler: &Arc<dyn ConnectionHandler>,
 ) -> Result<RawConnection, ConnectFailure> {
+    let log = HandshakeLog::new();
+    let limit = settings.limits.connect;
+    let opening = open_any(settings, client, handler, &log);
+    let opened = tokio::time::timeout(limit, opening).await.unwrap_or_else(|_| {
+        let seconds = limit.as_secs_f64();
+        let reason = format!("no answer to the handshake within {seconds} s{}", log.told());
+        let reason = settings.endpoint.redactor().line(&reason);
+        let exchange = log.exchange.lock().clone();
+        let reason = exchange.map_or(reason.clone(), |exchange| with_stray(reason, &exchange));
+        let raise = "raise `connectTimeoutSeconds` of the server";
+        let action = match settings.endpoint {
+            Endpoint::Stdio(_) => format!("{raise}, or {}", settings.see_output),
+            _ => raise.to_owned(),
+        };
+        Err(ConnectFailure::new(reason, action))
+    });
+    let connection = opened?;
+    // Below another process, toolgate would start the same servers again.
+    if matches!(settings.endpoint, Endpoint::Stdio(_)) && is_toolgate(&connection) {
+        connection.close().await;
+        return Err(ConnectFailure::own());
+    }
+    Ok(connection)
+}
+
+async fn open_any(
+    settings: ConnectionSettings<'_>,
+    client: &ConnectionClient,
+    handler: &Arc<dyn ConnectionHandler>,
+    log: &HandshakeLog,
+) -> Result<RawConnection, ConnectFailure> {
     if matches!(settings.endpoint, Endpoint::Http(endpoint) if endpoint.dialect == HttpDialect::Sse)
     {
-        let opened = open_with(settings, true, client, handler).await;
+        let opened = open_with(settings, true, client, handler, log).await;
         return opened.map_err(|failed| failed.failure);
     }
-    let failed = match open_with(settings, false, client, handler).await {
+    let failed = match open_with(settings, false, client, handler, log).await {
         Ok(connection) => return Ok(connection),
         Err(failed) => failed,
     };
@@ -87,7 +122,7 @@ pub(super) async fn open(
     }
     let note = format!("{}; trying HTTP+SSE", failed.failure.reason);
     handler.output(OutputSource::Toolgate, &note);
-    let opening = open_with(settings, true, client, handler);
+    let opening = open_with(settings, true, client, handler, log);
     match tokio::time::timeout(settings.limits.discover(), opening).await {
         Ok(Ok(connection)) => Ok(connection),
         Ok(Err(sse)) if sse.wants_authorization => Err(sse.failure),
@@ -96,74 +131,175 @@ pub(super) async fn open(
 }
 
 /// Tries the eras in turn. Only a response shows the era of a server. So after a failed
-/// `server/discover` comes `initialize`. After a refused `initialize` comes `server/discover`, a
-/// second time if it was only slow before.
+/// `server/discover` comes `initialize`, and after a refused `initialize` comes `server/discover`. If
+/// the first of them is only slow, both are open at the same time, and the first good response counts.
 async fn open_with(
     settings: ConnectionSettings<'_>,
     sse: bool,
     client: &ConnectionClient,
     handler: &Arc<dyn ConnectionHandler>,
+    log: &HandshakeLog,
 ) -> Result<RawConnection, HandshakeFailure> {
     let mut era = if sse { Era::Legacy } else { settings.era.unwrap_or(Era::Modern) };
-    let (mut legacy_failed, mut modern_failed, mut was_slow) = (false, false, false);
+    let (mut legacy_failed, mut modern_failed) = (false, false);
     let mut failure: Option<HandshakeFailure> = None;
     loop {
         // Closed if the handshake fails.
         let exchange = Exchange::new(Arc::clone(handler));
         let closing = CloseOnDrop(Some(Arc::clone(&exchange)));
+        *log.exchange.lock() = Some(Arc::clone(&exchange));
         let transport = Transport::open(settings, sse, &exchange).await?;
-        let mut is_fresh = true;
-        loop {
-            let limit = match era {
-                Era::Modern if !was_slow => settings.limits.discover(),
-                _ => settings.limits.connect,
+        let attempt = |era: Era| {
+            log.sent(era);
+            let agreeing = agree(era, client, &exchange, &transport, settings.limits.connect);
+            agreeing.map(move |outcome| (era, outcome))
+        };
+        let mut open = FuturesUnordered::new();
+        let mut sent = vec![era];
+        open.push(attempt(era));
+        let next = loop {
+            let is_slow = tokio::time::sleep(settings.limits.discover());
+            let (answered, outcome) = tokio::select! {
+                biased;
+                Some(answered) = open.next() => answered,
+                () = is_slow, if sent == [Era::Modern] && !legacy_failed => {
+                    let note = "no answer to `server/discover` yet; sending `initialize` too";
+                    handler.output(OutputSource::Toolgate, note);
+                    sent.push(Era::Legacy);
+                    open.push(attempt(Era::Legacy));
+                    continue;
+                }
             };
-            let error = match agree(era, client, &exchange, &transport, limit).await {
+            let error = match outcome {
                 Ok(handshake) => {
+                    drop(open);
                     closing.disarm();
-                    let meta = RequestMeta::new(era, client);
-                    let agreed = (era, handshake);
+                    let meta = RequestMeta::new(answered, client);
+                    let agreed = (answered, handshake);
                     return Ok(RawConnection::new(settings, agreed, meta, exchange, transport));
                 }
                 Err(error) => error,
             };
-            let is_closed = error.is_closed();
-            let next = match era {
-                // Some servers do not survive `server/discover`, or what comes after it.
-                Era::Legacy if is_closed && !is_fresh => Some(Era::Legacy),
-                Era::Legacy => (error.is_refusal() && !sse && (!modern_failed || was_slow))
-                    .then_some(Era::Modern),
-                Era::Modern => (!legacy_failed).then_some(Era::Legacy),
-            };
-            match era {
+            let (is_closed, is_refusal) = (error.is_closed(), error.is_refusal());
+            match answered {
                 Era::Legacy => legacy_failed = true,
-                Era::Modern => {
-                    // The second time it had all the remaining time.
-                    was_slow = matches!(error, EraError::Silence) && !modern_failed;
-                    modern_failed = true;
-                }
+                Era::Modern => modern_failed = true,
             }
-            let (failed, gives_up) = explain(settings, &transport, error).await;
+            let (failed, gives_up) = explain(settings, &transport, &exchange, error).await;
+            log.failed(answered, &failed.failure.reason);
             // The failure of `initialize` is the most informative one.
-            if era == Era::Legacy || failure.is_none() {
+            if answered == Era::Legacy || failure.is_none() {
                 failure = Some(failed);
             }
-            let Some(next) = next.filter(|_| !gives_up) else {
-                let unknown = || ConnectFailure::new("the handshake failed", settings.see_output);
-                return Err(failure.unwrap_or_else(|| unknown().into()));
-            };
-            if let Some(failed) = &failure {
-                let method =
-                    if next == Era::Modern { methods::DISCOVER } else { methods::INITIALIZE };
-                let note = format!("{}; trying `{method}`", failed.failure.reason);
-                handler.output(OutputSource::Toolgate, &note);
+            if gives_up {
+                break None;
             }
-            era = next;
             if is_closed {
-                break;
+                // Some servers do not survive `server/discover`, or what comes after it.
+                let was_asked = sent != [Era::Legacy];
+                break was_asked.then_some(Era::Legacy);
             }
-            is_fresh = false;
+            if !open.is_empty() {
+                // The other one may still be answered.
+                continue;
+            }
+            let other = match answered {
+                Era::Legacy => (is_refusal && !sse && !modern_failed).then_some(Era::Modern),
+                Era::Modern => (!legacy_failed).then_some(Era::Legacy),
+            };
+            let Some(other) = other else { break None };
+            tell(handler, failure.as_ref(), other);
+            sent.push(other);
+            open.push(attempt(other));
+        };
+        let Some(next) = next else {
+            let unknown = || ConnectFailure::new("the handshake failed", settings.see_output);
+            let mut failed = failure.unwrap_or_else(|| unknown().into());
+            if log.took_longer_than(settings.limits.discover()) {
+                let told = settings.endpoint.redactor().line(&log.told());
+                failed.failure.reason.push_str(&told);
+            }
+            return Err(failed);
+        };
+        tell(handler, failure.as_ref(), next);
+        era = next;
+    }
+}
+
+/// Notes why another era is tried.
+fn tell(handler: &Arc<dyn ConnectionHandler>, failed: Option<&HandshakeFailure>, next: Era) {
+    if let Some(failed) = failed {
+        let note = format!("{}; trying `{}`", failed.failure.reason, method_of(next));
+        handler.output(OutputSource::Toolgate, &note);
+    }
+}
+
+fn method_of(era: Era) -> &'static str {
+    match era {
+        Era::Modern => methods::DISCOVER,
+        Era::Legacy => methods::INITIALIZE,
+    }
+}
+
+/// Whether the server is toolgate, and not a server that toolgate passes through.
+fn is_toolgate(connection: &RawConnection) -> bool {
+    let sent = connection.handshake();
+    let info = match connection.era() {
+        Era::Legacy => sent.get("serverInfo"),
+        Era::Modern => sent.get("_meta").and_then(|meta| meta.get(meta::SERVER_INFO)),
+    };
+    info.and_then(|info| info.get("name")).is_some_and(|name| name == "toolgate")
+}
+
+/// What was sent and what was answered, for the message if there is no connection.
+struct HandshakeLog {
+    began: Instant,
+    steps: Mutex<Vec<HandshakeStep>>,
+    /// The exchange of the last attempt, which knows what is no message.
+    exchange: Mutex<Option<Arc<Exchange>>>,
+}
+
+struct HandshakeStep {
+    era: Era,
+    at: Duration,
+    /// Why it failed, and when.
+    failed: Option<(Duration, String)>,
+}
+
+impl HandshakeLog {
+    fn new() -> Self {
+        Self { began: Instant::now(), steps: Mutex::default(), exchange: Mutex::default() }
+    }
+
+    fn sent(&self, era: Era) {
+        self.steps.lock().push(HandshakeStep { era, at: self.began.elapsed(), failed: None });
+    }
+
+    fn failed(&self, era: Era, reason: &str) {
+        let mut steps = self.steps.lock();
+        let step = steps.iter_mut().rev().find(|step| step.era == era && step.failed.is_none());
+        if let Some(step) = step {
+            step.failed = Some((self.began.elapsed(), reason.to_owned()));
         }
+    }
+
+    fn took_longer_than(&self, limit: Duration) -> bool {
+        self.began.elapsed() > limit
+    }
+
+    /// The steps as the end of a sentence; empty if nothing was sent.
+    fn told(&self) -> String {
+        let steps = self.steps.lock();
+        let seconds = |time: &Duration| (time.as_secs_f64() * 10.0).round() / 10.0;
+        let told = steps.iter().map(|step| {
+            let sent = format!("`{}` was sent at {} s", method_of(step.era), seconds(&step.at));
+            match &step.failed {
+                Some((at, reason)) => format!("{sent} and failed at {} s ({reason})", seconds(at)),
+                None => format!("{sent} and not answered"),
+            }
+        });
+        let told: Vec<String> = told.collect();
+        if told.is_empty() { String::new() } else { format!(": {}", told.join(", ")) }
     }
 }
 
@@ -260,8 +396,16 @@ fn offers_modern(error: &ErrorObject) -> bool {
 async fn explain(
     settings: ConnectionSettings<'_>,
     transport: &Transport,
+    exchange: &Exchange,
     error: EraError,
 ) -> (HandshakeFailure, bool) {
+    let is_nested = matches!(
+        &error,
+        EraError::Failed(ExchangeError::Refused(error)) if error.code == codes::NESTED
+    );
+    if is_nested || error.http().and_then(HttpError::status) == Some(508) {
+        return (ConnectFailure::own().into(), true);
+    }
     let wants_authorization = error.http().is_some_and(HttpError::wants_authorization);
     let is_unreachable = error.http().is_some_and(|error| error.unreachable("").is_some());
     let status = error.http().and_then(HttpError::status);
@@ -291,12 +435,21 @@ async fn explain(
         (EraError::Unusable(why), ..) => failed(why.to_owned()),
     };
     let reason = settings.endpoint.redactor().line(&failure.reason);
+    let reason = with_stray(reason, exchange);
     let failure = HandshakeFailure {
         failure: ConnectFailure { reason, ..failure },
         may_speak_sse: matches!(status, Some(400 | 404 | 405)),
         wants_authorization,
     };
     (failure, wants_authorization || is_unreachable)
+}
+
+/// Adds the first line that is no message, if the server wrote one to stdout.
+fn with_stray(reason: String, exchange: &Exchange) -> String {
+    match exchange.first_stray() {
+        Some(line) => format!("{reason}; it prints to stdout what is not MCP: `{line}`"),
+        None => reason,
+    }
 }
 
 async fn exit_reason(process: &Process) -> String {

@@ -16,6 +16,7 @@ use super::{
     incoming::{self, Utf8Repair},
     redact::Redactor,
 };
+use crate::nesting;
 
 /// The media type of a stream of events.
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
@@ -89,11 +90,11 @@ impl HttpClient {
     }
 
     pub(super) fn get(&self, url: &str) -> RequestBuilder {
-        self.client.get(url).headers(self.headers.clone())
+        via(self.client.get(url)).headers(self.headers.clone())
     }
 
     pub(super) fn post(&self, url: &str) -> RequestBuilder {
-        self.client.post(url).headers(self.headers.clone())
+        via(self.client.post(url)).headers(self.headers.clone())
     }
 
     pub(super) fn delete(&self, url: &str) -> RequestBuilder {
@@ -131,6 +132,14 @@ impl HttpClient {
             Some(TokenVerdict::Retry(_)) => Err(authorizer.login_needed().into()),
             Some(TokenVerdict::Unrelated) | None => Ok(response),
         }
+    }
+}
+
+/// Adds the gateways that a request has passed.
+fn via(request: RequestBuilder) -> RequestBuilder {
+    match nesting::via() {
+        Some(ids) => request.header(nesting::VIA, ids),
+        None => request,
     }
 }
 

@@ -35,7 +35,7 @@ use super::{
     launcher::{self, LauncherSocket},
     lineage,
 };
-use crate::environment;
+use crate::{environment, nesting};
 
 const KEPT_STDERR_LINES: usize = 20;
 const KEPT_OF_STDERR_LINE: usize = 400;
@@ -68,6 +68,7 @@ pub(crate) async fn start(
     command
         .env_clear()
         .envs(environment::base())
+        .env(nesting::ABOVE, nesting::above())
         .envs(&endpoint.env)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -222,6 +222,7 @@ impl<R: AsyncRead + Unpin> MessageReader<R> {
         let text = String::from_utf8_lossy(&line[..line.len().min(OVERSIZED_END)]);
         if !text.trim().is_empty() {
             let text = self.redactor.clean(text.trim_end());
+            self.exchange.note_stray(&text);
             self.exchange.handler().output(OutputSource::Stdout, &text);
         }
     }

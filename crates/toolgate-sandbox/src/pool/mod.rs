@@ -59,6 +59,9 @@ pub struct WorkerProgram {
 
 /// The name that makes a program that embeds the library a zygote.
 const NAME: &str = "toolgate-worker";
+/// The variable that marks a process which was started to run scripts, also if its name is lost, as by a
+/// program that starts another one in its place.
+pub const WORKER_VARIABLE: &str = "TOOLGATE_WORKER";
 /// The default number of waiting workers: one for a run, and one for the run right after it.
 const DEFAULT_WARM: usize = 2;
 /// The default number of scripts that may run at once. Each is a process of a few megabytes.

@@ -226,6 +226,8 @@ fn spawn(program: &WorkerProgram, control: OwnedFd) -> io::Result<Child> {
         .arg0(&program.name)
         .args(&program.arguments)
         .env_clear()
+        // A program that does not play its role must not start the next one.
+        .env(super::WORKER_VARIABLE, "1")
         .envs(program.variables.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::from(control))
         .stdout(Stdio::null())

@@ -286,7 +286,10 @@ impl Authorizer {
 
     fn authorization_error(&self, reason: &str, action: String) -> AuthorizationError {
         let reason = self.redactor.line(reason);
-        AuthorizationError { failure: ConnectFailure { reason, action }, only_this_request: false }
+        AuthorizationError {
+            failure: ConnectFailure::new(reason, action),
+            only_this_request: false,
+        }
     }
 }
 

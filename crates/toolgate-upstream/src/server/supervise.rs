@@ -108,7 +108,8 @@ impl Server {
                 continue;
             }
             let delay = backoff.next(Instant::now());
-            let next = if rests {
+            let waits = rests || failure.is_final;
+            let next = if waits {
                 "with the next call".to_owned()
             } else {
                 format!("in {} s", delay.as_secs_f64())
@@ -122,7 +123,7 @@ impl Server {
             });
             tokio::select! {
                 () = self.stop.cancelled() => break,
-                () = tokio::time::sleep(delay), if !rests => {}
+                () = tokio::time::sleep(delay), if !waits => {}
                 () = async {
                     self.wanted().await;
                     tokio::time::sleep_until((started + SHORTEST_RETRY).into()).await;
@@ -160,21 +161,23 @@ impl Server {
         }
     }
 
+    /// Connects and lists the tools, both together within the time to connect.
     async fn connect_in_time(
         &self,
         era: Option<Era>,
     ) -> Result<(Connection, Listing), ConnectFailure> {
-        let limit = self.spec.limits.connect;
-        tokio::time::timeout(limit, self.connect(era)).await.unwrap_or_else(|_| {
-            let (stage, seconds) = (*self.stage.lock(), limit.as_secs_f64());
-            let reason = format!("no answer to {stage} within {seconds} s");
+        let (began, limit) = (tokio::time::Instant::now(), self.spec.limits.connect);
+        let connection = self.connect(era).await?;
+        let listed = tokio::time::timeout_at(began + limit, self.list(&connection)).await;
+        let listing = listed.unwrap_or_else(|_| {
+            let reason = format!("no answer to tools/list within {} s", limit.as_secs_f64());
             let raise = "raise `connectTimeoutSeconds` of the server, or see `toolgate logs";
             Err(ConnectFailure::new(reason, format!("{raise} {}`", self.spec.name)))
-        })
+        })?;
+        Ok((connection, listing))
     }
 
-    async fn connect(&self, era: Option<Era>) -> Result<(Connection, Listing), ConnectFailure> {
-        *self.stage.lock() = "the handshake";
+    async fn connect(&self, era: Option<Era>) -> Result<Connection, ConnectFailure> {
         let (observer, queue) = (Arc::clone(&self.observer), Arc::clone(&self.queue));
         let state = Arc::new(ConnectionState::new(self.spec.name.clone(), observer, queue));
         let see_logs = self.see_logs();
@@ -185,10 +188,12 @@ impl Server {
             limits: self.spec.limits,
             redactor: self.redactor.clone(),
         };
-        let connection = Connection::new(about, raw, state);
-        *self.stage.lock() = "tools/list";
+        Ok(Connection::new(about, raw, state))
+    }
+
+    async fn list(&self, connection: &Connection) -> Result<Listing, ConnectFailure> {
         match listing::list(&connection.raw).await {
-            Ok(listing) => Ok((connection, listing)),
+            Ok(listing) => Ok(listing),
             Err(RequestError::Transport {
                 cause: TransportFailure::NotSent | TransportFailure::Closed,
                 ..

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use toolgate_mcp::Era;
-use toolgate_testkit::{Builtin, Faults, Fixture, FixtureEra, ProbeRefusal};
+use toolgate_testkit::{AnswerFault, Builtin, Faults, Fixture, FixtureEra, ProbeRefusal};
 use toolgate_upstream::{ServerSpec, StateKind};
 
 use crate::support::{Gate, NAME, Over, lines, logged, millis, serve, with_limits};
@@ -146,15 +146,51 @@ async fn a_remembered_era_that_fails_is_negotiated_next_time() {
 }
 
 #[tokio::test]
-async fn a_late_response_to_discovery_is_not_taken_for_another() {
+async fn the_first_good_response_of_a_slow_server_counts() {
     for (offered, expected) in [
         (FixtureEra::Legacy, Era::Legacy),
-        (FixtureEra::Both, Era::Legacy),
+        (FixtureEra::Both, Era::Modern),
         (FixtureEra::Modern, Era::Modern),
     ] {
-        let faults = Faults { start_delay_ms: 600, ..Faults::default() };
-        let spec = crate::support::stdio(&echo(offered).with_faults(faults));
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("starts");
+        let faults = Faults { start_delay_ms: 1_000, ..Faults::default() };
+        let spec = logged(&echo(offered).with_faults(faults), &log, "");
+        // Each handshake alone would have half of that time after the other.
         let spec = with_limits(spec, |limits| limits.probe = millis(50));
         assert_eq!(era_of(spec).await, expected, "{offered:?}");
+        assert_eq!(lines(&log).len(), 1, "{offered:?}: it is not started again");
     }
+}
+
+#[tokio::test]
+async fn without_a_good_response_the_failure_says_what_was_sent_and_answered() {
+    let silence = |method: &str| Faults::broken_answer(method, AnswerFault::Silence);
+    let fixture = echo(FixtureEra::Legacy).with_faults(silence("initialize"));
+    let spec = with_limits(crate::support::stdio(&fixture), |limits| {
+        limits.connect = millis(1_500);
+        limits.probe = millis(100);
+    });
+    let (_gate, failure) = Gate::failure(spec).await;
+    let reason = &failure.reason;
+    assert!(reason.starts_with("no answer to the handshake within 1.5 s: "), "{reason}");
+    assert!(reason.contains("`server/discover` was sent at 0"), "{reason}");
+    assert!(reason.contains("-32601"), "the refusal: {reason}");
+    assert!(reason.contains("`initialize` was sent at "), "{reason}");
+    assert!(reason.ends_with("and not answered"), "{reason}");
+}
+
+#[tokio::test]
+async fn a_server_that_prints_something_else_is_named_as_such() {
+    let script = "echo 'Listening on port 3000'; sleep 60";
+    let spec = with_limits(crate::support::command("sh", &["-c", script]), |limits| {
+        limits.connect = millis(1_000);
+        limits.probe = millis(100);
+    });
+    let (_gate, failure) = Gate::failure(spec).await;
+    let told = "it prints to stdout what is not MCP: `Listening on port 3000`";
+    assert!(failure.reason.contains(told), "{failure:?}");
+    let (_gate, failure) =
+        Gate::failure(crate::support::command("sh", &["-c", "echo hello"])).await;
+    assert!(failure.reason.contains("it prints to stdout what is not MCP: `hello`"), "{failure:?}");
 }

@@ -86,6 +86,11 @@ fn a_program_that_was_started_as_a_worker_starts_no_host() {
     let output = command.arg0("toolgate-worker").stdin(Stdio::null()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("this process was started as a worker"), "{said}");
+    // Its name may get lost on the way. The variable does not.
+    let mut command = Command::new(program("no_init"));
+    let output = command.env("TOOLGATE_WORKER", "1").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("this process was started as a worker"), "{said}");
     // As the program itself it is told what is missing, and starts nothing.
     let said = run("no_init", &[]);
     assert!(said.contains("did not call `toolgate::init()`"), "{said}");

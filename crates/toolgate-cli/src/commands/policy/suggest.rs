@@ -36,10 +36,8 @@ pub(super) async fn run(
     write: bool,
     as_json: bool,
 ) -> CommandResult {
-    let (loaded, host) = super::super::start_when_needed(globals, &[], None).await?;
-    if let Some(name) = server {
-        loaded.server(name)?;
-    }
+    let needed = super::super::Needed::Tools(server);
+    let (loaded, host) = super::super::start_when_needed(globals, needed, None).await?;
     let found = proposals(&host, server);
     host.shutdown().await;
     if as_json {

@@ -38,6 +38,16 @@ async fn a_command_that_is_missing() {
      other   failed      0       0         0              the command `no-such-command-anywhere` was not found; install it, or write its full path as `command`
 
     A session of all clients is direct: 620 tokens fit into the 10,000 allowed.
+
+     a session         tools  definitions  instructions  together
+     without toolgate      4          231             0       231
+     direct                7          624            64       688  now, recommended
+     stable                6          693            64       757
+     dynamic               6          701            64       765
+     code                  5          628            52       680
+
+    Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
+
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
@@ -59,6 +69,16 @@ async fn a_command_that_is_missing() {
      other   unusable                                       `mcpServers.other` has neither a `command` nor a `url`; add the `command` that starts the server, or the `url` where it runs
 
     A session of all clients is direct: 620 tokens fit into the 10,000 allowed.
+
+     a session         tools  definitions  instructions  together
+     without toolgate      4          231             0       231
+     direct                7          624            62       686  now, recommended
+     stable                6          693            62       755
+     dynamic               6          701            62       763
+     code                  5          628            50       678
+
+    Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
+
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
@@ -74,6 +94,16 @@ async fn a_command_that_is_missing() {
      other   failed      0       0         0              its working directory /no/such/folder does not exist; correct `cwd` of the server
 
     A session of all clients is direct: 620 tokens fit into the 10,000 allowed.
+
+     a session         tools  definitions  instructions  together
+     without toolgate      4          231             0       231
+     direct                7          624            64       688  now, recommended
+     stable                6          693            64       757
+     dynamic               6          701            64       765
+     code                  5          628            52       680
+
+    Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
+
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
@@ -91,6 +121,16 @@ async fn a_variable_that_is_not_set() {
      other   unusable                                       `mcpServers.other.env.TOKEN` needs the environment variable `TOOLGATE_TEST_NOT_SET`, which is not set; set `TOOLGATE_TEST_NOT_SET`, or write `${TOOLGATE_TEST_NOT_SET:-default}`
 
     A session of all clients is direct: 620 tokens fit into the 10,000 allowed.
+
+     a session         tools  definitions  instructions  together
+     without toolgate      4          231             0       231
+     direct                7          624            62       686  now, recommended
+     stable                6          693            62       755
+     dynamic               6          701            62       763
+     code                  5          628            50       678
+
+    Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
+
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
@@ -110,6 +150,16 @@ async fn a_wrong_url() {
      other   unusable                                       `mcpServers.other.url` is not a URL that begins with `http://` or `https://`; write the whole URL, such as `https://example.com/mcp`
 
     A session of all clients is direct: 620 tokens fit into the 10,000 allowed.
+
+     a session         tools  definitions  instructions  together
+     without toolgate      4          231             0       231
+     direct                7          624            62       686  now, recommended
+     stable                6          693            62       755
+     dynamic               6          701            62       763
+     code                  5          628            50       678
+
+    Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
+
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
@@ -135,6 +185,16 @@ async fn a_closed_port() {
      other   failed      0       0         0              nothing answers at http://127.0.0.1:PORT/mcp: Connection refused (os error 111); start the server, or correct its `url`
 
     A session of all clients is direct: 620 tokens fit into the 10,000 allowed.
+
+     a session         tools  definitions  instructions  together
+     without toolgate      4          231             0       231
+     direct                7          624            64       688  now, recommended
+     stable                6          693            64       757
+     dynamic               6          701            64       765
+     code                  5          628            52       680
+
+    Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
+
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
@@ -156,6 +216,16 @@ async fn a_server_that_requires_a_login_and_a_web_server() {
      other   failed      0       0         0              http://127.0.0.1:PORT/mcp asks for authorization (401); add or correct the `Authorization` header under `headers` of the server
 
     A session of all clients is direct: 620 tokens fit into the 10,000 allowed.
+
+     a session         tools  definitions  instructions  together
+     without toolgate      4          231             0       231
+     direct                7          624            64       688  now, recommended
+     stable                6          693            64       757
+     dynamic               6          701            64       765
+     code                  5          628            52       680
+
+    Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
+
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
@@ -170,6 +240,16 @@ async fn a_server_that_requires_a_login_and_a_web_server() {
      other   failed      0       0         0              http://127.0.0.1:PORT/elsewhere answered HTTP 404; check `url` and `headers` of the server
 
     A session of all clients is direct: 620 tokens fit into the 10,000 allowed.
+
+     a session         tools  definitions  instructions  together
+     without toolgate      4          231             0       231
+     direct                7          624            64       688  now, recommended
+     stable                6          693            64       757
+     dynamic               6          701            64       765
+     code                  5          628            52       680
+
+    Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
+
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
@@ -195,6 +275,16 @@ async fn schemas_that_cannot_be_used() {
                                                          the arguments of `other_dangling_reference` cannot be checked, because its schema is broken (Pointer '/$defs/absent' does not exist); the server has to mend it, or set `validateArguments: false` for the tool to call it unchecked
 
     A session of all clients is direct: 763 tokens fit into the 10,000 allowed.
+
+     a session         tools  definitions  instructions  together
+     without toolgate      9          374             0       374
+     direct               12          785            64       849  now, recommended
+     stable                6          693            64       757
+     dynamic               6          701            64       765
+     code                  5          628            52       680
+
+    Recommended: direct, because its definitions fit into the 10,000 allowed, and no search is needed.
+
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
@@ -219,13 +309,21 @@ async fn costs_of_servers_that_did_not_connect() {
     insta::assert_snapshot!(workplace.run(&["tokens"]).await.shown(), @"
     exit code 1
     --- stdout
-     server         tools  tokens  of context
-     notes              4     231       0.1 %
-     other              0       0       0.0 %
-     all servers        4     231       0.1 %
-     a session now      7     624       0.3 %
+     server       tools  tokens  of context
+     notes            4     231       0.1 %
+     other            0       0       0.0 %
+     all servers      4     231       0.1 %
 
-    A session is direct: 620 tokens fit into the 10,000 allowed.
+     a session         tools  definitions  instructions  together
+     without toolgate      4          231             0       231
+     direct                7          624            64       688  now, recommended
+     stable                6          693            64       757
+     dynamic               6          701            64       765
+     code                  5          628            52       680
+
+    Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
+    A session now is direct: 620 tokens fit into the 10,000 allowed.
+    Counted: name, description and input schema of each listed tool, and the instructions of the handshake.
     --- stderr
     error: server `other` is not counted: the command `no-such-command-anywhere` was not found
       hint: install it, or write its full path as `command`

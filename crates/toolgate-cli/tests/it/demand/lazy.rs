@@ -111,6 +111,16 @@ async fn a_small_lazy_set_is_direct_and_has_enable_server() {
      notes   idle       0       0         0            lazy: connected when needed
 
     A session of all clients is direct: 610 tokens fit into the 10,000 allowed.
+
+     a session         tools  definitions  instructions  together
+     without toolgate      0            0             0         0
+     direct                6          610            62       672  now, recommended
+     stable                9          914            62       976
+     dynamic               9          922            62       984
+     code                  8          849            50       899
+
+    Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
+
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
@@ -201,6 +211,16 @@ async fn people_disable_and_enable_servers() {
      weather  disabled      2       0         0              `toolgate enable weather` enables it
 
     A session of all clients is deferred (stable): asked for: deferred.
+
+     a session         tools  definitions  instructions  together
+     without toolgate      6          319             0       319
+     direct               10          845            64       909  recommended
+     stable                9          914            64       978  now
+     dynamic               9          922            64       986
+     code                  8          849            52       901
+
+    Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
+
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr

@@ -174,6 +174,16 @@ async fn a_person_enables_a_server_of_the_registry_in_one_step() {
      io.github.acme/sums  idle       0       0         0            lazy: connected when needed
 
     A session of all clients is direct: 610 tokens fit into the 10,000 allowed.
+
+     a session         tools  definitions  instructions  together
+     without toolgate      0            0             0         0
+     direct                6          610            58       668  now, recommended
+     stable                9          914            58       972
+     dynamic               9          922            58       980
+     code                  8          849            46       895
+
+    Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
+
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr

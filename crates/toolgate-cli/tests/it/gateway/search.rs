@@ -243,7 +243,9 @@ async fn nothing_found_lists_the_servers() {
     insta::assert_json_snapshot!(result["structuredContent"], @r#"
     {
       "found": 0,
-      "servers": [
+      "servers": [],
+      "notes": [],
+      "knownServers": [
         {
           "server": "notes",
           "toolCount": 4
@@ -252,8 +254,7 @@ async fn nothing_found_lists_the_servers() {
           "server": "weather",
           "toolCount": 2
         }
-      ],
-      "notes": []
+      ]
     }
     "#);
     let result = search(&workplace(), json!({})).await;
@@ -283,7 +284,7 @@ async fn a_search_without_hits_lists_few_of_sixty_servers() {
     assert_eq!(lines[0], "No tool matches \"xylophone\". The servers:");
     assert!(lines[1].starts_with("- server00 ("), "{}", lines[1]);
     assert_eq!(lines[31], "- … 30 more");
-    assert_eq!(result["structuredContent"]["servers"].as_array().unwrap().len(), 30);
+    assert_eq!(result["structuredContent"]["knownServers"].as_array().unwrap().len(), 30);
     assert!(text(&result).len() < 8_000, "{}", text(&result).len());
     assert!(result.to_string().len() < 20_000, "{}", result.to_string().len());
 }
