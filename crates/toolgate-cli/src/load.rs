@@ -148,6 +148,9 @@ fn load_as(globals: &Globals, purpose: Purpose) -> Result<Loaded, Failure> {
             }
         },
     };
+    if globals.config.is_none() && purpose != Purpose::Reload && path.exists() {
+        tell_which(&path);
+    }
     let config = HostConfig::new(configuration, Some(path.clone()), environment)?;
     let namespace = globals.namespace.clone();
     let loaded =
@@ -234,6 +237,12 @@ fn nothing() -> Configuration {
 fn tell_waiting(path: &Path) {
     static TOLD: Once = Once::new();
     TOLD.call_once(|| print::note(format!("warning: {}", trust::waiting(path))));
+}
+
+/// Says once which file is used, where nobody has named one.
+fn tell_which(path: &Path) {
+    static TOLD: Once = Once::new();
+    TOLD.call_once(|| print::note(format!("using {}", folders::shown(path))));
 }
 
 /// Where a configuration comes from, and so what it may use.
@@ -362,7 +371,8 @@ fn nowhere() -> Failure {
     let mut looked = folders::OF_FOLDER.map(str::to_owned).to_vec();
     looked.extend(folders::own_configuration().map(|path| folders::shown(&path)));
     Failure::usage(format!("there is no configuration; looked for {}", looked.join(", ")))
-        .hint("name yours: --config FILE (a Claude, Cursor, VS Code, Codex, Gemini or Zed file works as it is)")
+        .hint("make one from the files of your clients: toolgate setup")
+        .hint("or name yours: --config FILE (the file of a client works as it is)")
         .hint("or see toolgate at work without one: toolgate demo")
 }
 

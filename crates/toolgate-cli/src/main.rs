@@ -14,6 +14,7 @@ mod print;
 mod table;
 mod terminal;
 mod trust;
+mod typed;
 
 use std::process::ExitCode;
 

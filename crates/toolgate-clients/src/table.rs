@@ -328,6 +328,15 @@ mod tests {
     }
 
     #[test]
+    fn every_client_is_in_the_documentation() {
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/getting-started.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        for Client { id, name, reload, .. } in CLIENTS {
+            assert!(page.contains(&format!("| {name} | `{id}` | {reload} |")), "{id}: {reload}");
+        }
+    }
+
+    #[test]
     fn variables_and_systems_move_files() {
         let variable = |name: &str| match name {
             "CODEX_HOME" => Some("/opt/codex".to_owned()),

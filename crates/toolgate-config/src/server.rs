@@ -38,7 +38,8 @@ section! {
     /// A server: a `command` that starts it, or the `url` where it runs.
     ///
     /// `${NAME}` and `${NAME:-default}` in `command`, `args`, `env`, `envFile`, `cwd`, `url` and
-    /// `headers` stand for environment variables.
+    /// `headers` stand for environment variables, and `${keychain:NAME}`, `${file:PATH}` and
+    /// `${command:LINE}` for values that are stored elsewhere.
     pub struct ServerSettings as "Server" keys {
         /// The transport. The default is `stdio` with a `command`, and `http` with a `url`. With
         /// `http`, toolgate also tries the older `sse` if the server does not accept the newer
