@@ -5,6 +5,7 @@ mod contents;
 #[cfg(test)]
 mod pages;
 mod policy;
+mod setup;
 
 use std::{
     net::SocketAddr,
@@ -24,6 +25,7 @@ pub(crate) use policy::{
     Approve, Audit, Definitions, DefinitionsCommand, For, Grants, GrantsCommand, Policy,
     PolicyCommand,
 };
+pub(crate) use setup::{Add, ClientTransport, SecretCommand, ServiceCommand, Setup};
 
 /// One MCP server in front of all of yours.
 ///
@@ -91,6 +93,34 @@ impl Command {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Find the servers of all your clients, and let the clients use toolgate instead
+    ///
+    /// It imports the servers into one toolgate.json, starts each once to see what its tools cost, shows the change
+    /// of every file, and asks. In the files of clients it adds toolgate, and disables or removes what it has
+    /// imported. Comments and everything else stay. A back-up is beside each file. Secrets go into the vault. `toolgate
+    /// setup --undo` restores all files. `--client` takes one of: claude-desktop, claude-code, cursor, vscode, windsurf,
+    /// antigravity, gemini, qwen, codex, grok, copilot, zed, goose, opencode, kilo, cline, cline-cli, roo, kiro, amazon-q,
+    /// amp, crush, junie, warp, lmstudio, kimi, mastra, pi, fx.
+    Setup(Setup),
+    /// Add a server to the configuration
+    Add(Add),
+    /// Remove a server from the configuration
+    Remove {
+        /// The server's name in the configuration
+        name: String,
+    },
+    /// List the servers of the configuration
+    List(Output),
+    /// Run one gateway in the background, which all clients of yours share
+    ///
+    /// The system starts it when you log in: systemd on Linux, launchd on macOS, the Task Scheduler on Windows.
+    #[command(subcommand)]
+    Service(ServiceCommand),
+    /// Store values that a configuration uses as `${keychain:NAME}`
+    ///
+    /// They are encrypted like logins (see `toolgate login`).
+    #[command(subcommand)]
+    Secret(SecretCommand),
     /// Serve all configured servers to an agent, as one MCP server
     ///
     /// It watches the configuration and applies edits while it runs: servers come and go, the policy changes, and

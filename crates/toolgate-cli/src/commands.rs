@@ -24,7 +24,11 @@ mod policy;
 mod run;
 mod runs;
 mod search;
+mod secret;
 mod serve;
+mod servers;
+mod service;
+mod setup;
 mod skills;
 mod status;
 mod token;
@@ -81,6 +85,12 @@ pub(crate) async fn run(cli: Cli) -> CommandResult {
     let globals = &cli.globals.with_file(cli.command.file());
     match cli.command {
         Command::Serve(arguments) => serve::run(globals, &arguments).await,
+        Command::Setup(arguments) => setup::run(globals, &arguments).await,
+        Command::Add(arguments) => servers::add(globals, &arguments).await,
+        Command::Remove { name } => servers::remove(globals, &name),
+        Command::List(output) => servers::list(globals, output),
+        Command::Service(command) => service::run(globals, &command),
+        Command::Secret(command) => secret::run(&command),
         Command::Status(arguments) => status::run(globals, &arguments).await,
         Command::Tokens(arguments) => tokens::run(globals, &arguments).await,
         Command::Token(command) => token::run(globals, &command),

@@ -10,8 +10,9 @@ use std::{
 };
 
 use toolgate::setup::{
-    EnvFileError, ExposureMode, Format, HostConfig, HostConfigError, HostEnvironment, HostSettings,
-    PinFile, PoolSettings, Store, VaultKey, env_file_path, parse_file, read_env_file,
+    ExposureMode, FileAccess, Format, HostConfig, HostConfigError, HostEnvironment, HostSettings,
+    PinFile, PoolSettings, Store, StoredReference, StoredValueError, VaultKey, env_file_path,
+    parse_file, read_env_file, read_stored,
 };
 use toolgate_broker::ClientForms;
 use toolgate_config::{
@@ -110,7 +111,7 @@ fn load_as(globals: &Globals, purpose: Purpose) -> Result<Loaded, Failure> {
     let (mut folder_file, mut has_own) = (None, false);
     let (path, configuration) = match &globals.config {
         Some(path) => {
-            (path.clone(), parse(path, path, &read(path)?, &environment, &read_env_file)?)
+            (path.clone(), parse(path, path, &read(path)?, &environment, &Source::Given)?)
         }
         None => match folders::configuration_of(Path::new("")) {
             None => match own(&environment)? {
@@ -130,9 +131,9 @@ fn load_as(globals: &Globals, purpose: Purpose) -> Result<Loaded, Failure> {
                 if is_trusted || purpose == Purpose::Check {
                     is_folders = true;
                     let file = file?;
-                    let read = |path: &Path| file.env_file(path);
+                    let source = Source::Folder { file: &file, is_trusted };
                     let configuration =
-                        parse(&path, &file.place(), &file.text, &environment, &read)?;
+                        parse(&path, &file.place(), &file.text, &environment, &source)?;
                     let own = own(&environment)?.map(|(_, own)| own);
                     has_own = own.is_some();
                     folder_file = Some(file);
@@ -147,6 +148,9 @@ fn load_as(globals: &Globals, purpose: Purpose) -> Result<Loaded, Failure> {
             }
         },
     };
+    if globals.config.is_none() && purpose != Purpose::Reload && path.exists() {
+        tell_which(&path);
+    }
     let config = HostConfig::new(configuration, Some(path.clone()), environment)?;
     let namespace = globals.namespace.clone();
     let loaded =
@@ -177,7 +181,7 @@ fn own(environment: &HostEnvironment) -> Result<Option<(PathBuf, Configuration)>
     if text.trim().is_empty() {
         return Err(unusable("is empty"));
     }
-    let configuration = parse(&path, &path, &text, environment, &read_env_file)?;
+    let configuration = parse(&path, &path, &text, environment, &Source::Own)?;
     Ok(Some((path, configuration)))
 }
 
@@ -235,17 +239,52 @@ fn tell_waiting(path: &Path) {
     TOLD.call_once(|| print::note(format!("warning: {}", trust::waiting(path))));
 }
 
+/// Says once which file is used, where nobody has named one.
+fn tell_which(path: &Path) {
+    static TOLD: Once = Once::new();
+    TOLD.call_once(|| print::note(format!("using {}", folders::shown(path))));
+}
+
+/// Where a configuration comes from, and so what it may use.
+enum Source<'f> {
+    /// The file after `--config`.
+    Given,
+    /// The user's own.
+    Own,
+    /// The working folder.
+    Folder { file: &'f FolderFile, is_trusted: bool },
+}
+
 /// `place` is the path of the file at which the paths of env files start.
 fn parse(
     path: &Path,
     place: &Path,
     text: &str,
     environment: &HostEnvironment,
-    read_env_file: &dyn Fn(&Path) -> Result<String, EnvFileError>,
+    source: &Source<'_>,
 ) -> Result<Configuration, HostConfigError> {
     let (format, shown) = (Format::of_file(path), folders::shown(path));
-    let variables = &*environment.variables;
-    let mut read = parse_file(text, format, &shown, Some(place), variables, read_env_file)?;
+    let stored = |reference: StoredReference<'_>| match (source, reference) {
+        (Source::Folder { is_trusted: false, .. }, _) => Err(StoredValueError::NotTrusted),
+        (Source::Folder { file, .. }, StoredReference::File(path)) => {
+            file.stored_file(path.as_ref())
+        }
+        _ => read_stored(reference, environment.store.as_ref(), &environment.vault_key),
+    };
+    let env_file = |path: &Path| match source {
+        Source::Folder { file, .. } => file.env_file(path),
+        _ => read_env_file(path),
+    };
+    let working_folder = env::current_dir().ok();
+    let access = FileAccess {
+        variables: &*environment.variables,
+        env_file: &env_file,
+        stored: &stored,
+        // The user's own file belongs to no folder.
+        workspace_folder: working_folder.as_deref().filter(|_| matches!(source, Source::Own)),
+        working_folder: working_folder.as_deref(),
+    };
+    let mut read = parse_file(text, format, &shown, Some(place), &access)?;
     let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     read.place_limits(&place.to_string_lossy());
     own_entry::leave_out(&mut read);
@@ -274,7 +313,7 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
 
 /// What this process passes to the library: its environment variables, the state folder, the key of
 /// the vault, and this program as a worker.
-fn environment() -> HostEnvironment {
+pub(crate) fn environment() -> HostEnvironment {
     HostEnvironment {
         store: store(),
         variables: Arc::new(variable),
@@ -333,7 +372,8 @@ fn nowhere() -> Failure {
     let mut looked = folders::OF_FOLDER.map(str::to_owned).to_vec();
     looked.extend(folders::own_configuration().map(|path| folders::shown(&path)));
     Failure::usage(format!("there is no configuration; looked for {}", looked.join(", ")))
-        .hint("name yours: --config FILE (a Claude, Cursor, VS Code, Codex, Gemini or Zed file works as it is)")
+        .hint("make one from the files of your clients: toolgate setup")
+        .hint("or name yours: --config FILE (the file of a client works as it is)")
         .hint("or see toolgate at work without one: toolgate demo")
 }
 

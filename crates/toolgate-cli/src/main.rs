@@ -15,6 +15,7 @@ mod print;
 mod table;
 mod terminal;
 mod trust;
+mod typed;
 
 use std::process::ExitCode;
 

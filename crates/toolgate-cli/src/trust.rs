@@ -8,7 +8,10 @@ use std::{
 
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
-use toolgate::setup::{EnvFileError, Format, parse_file, read_env_file};
+use toolgate::setup::{
+    EnvFileError, FileAccess, Format, StoredReference, StoredValueError, parse_file, read_env_file,
+    read_stored_file,
+};
 use toolgate_config::env_file_names;
 use toolgate_store::{ChoiceFile, Consent};
 
@@ -20,6 +23,12 @@ pub(crate) struct FolderFile {
     pub(crate) path: PathBuf,
     pub(crate) text: String,
     env_files: BTreeMap<PathBuf, Result<String, EnvFileError>>,
+    /// The files of `${file:…}`.
+    stored_files: BTreeMap<PathBuf, Result<String, StoredValueError>>,
+    /// The command lines of `${command:…}`.
+    commands: BTreeSet<String>,
+    /// The names of `${keychain:…}` and `${input:…}`.
+    stored_names: BTreeSet<String>,
 }
 
 /// The trust in one file.
@@ -33,17 +42,46 @@ pub(crate) struct Trusted {
 impl FolderFile {
     /// Reads the file and its env files, once.
     pub(crate) fn read(path: PathBuf) -> Result<Self, Failure> {
-        let mut file = Self { text: load::read(&path)?, path, env_files: BTreeMap::new() };
-        let (format, place) = (Format::of_file(&file.path), file.place());
-        let env_files = Mutex::new(BTreeMap::new());
-        let read = |path: &Path| {
-            let mut all = env_files.lock();
-            all.entry(path.to_owned()).or_insert_with(|| read_env_file(path)).clone()
+        let file = Self {
+            text: load::read(&path)?,
+            path,
+            env_files: BTreeMap::new(),
+            stored_files: BTreeMap::new(),
+            commands: BTreeSet::new(),
+            stored_names: BTreeSet::new(),
         };
+        let (format, place) = (Format::of_file(&file.path), file.place());
+        let all = Mutex::new(file);
+        let env_file = |path: &Path| {
+            let env_files = &mut all.lock().env_files;
+            env_files.entry(path.to_owned()).or_insert_with(|| read_env_file(path)).clone()
+        };
+        // Nothing is run, and each reference of a text is listed, so that all have a value.
+        let stored = |reference: StoredReference<'_>| {
+            let mut all = all.lock();
+            match reference {
+                StoredReference::File(path) => {
+                    let read = || read_stored_file(path.as_ref());
+                    all.stored_files.entry(path.into()).or_insert_with(read);
+                }
+                StoredReference::Command(line) => drop(all.commands.insert(line.to_owned())),
+                StoredReference::Keychain(name) | StoredReference::Input(name) => {
+                    all.stored_names.insert(name.to_owned());
+                }
+            }
+            Ok("http://value".to_owned())
+        };
+        let access = FileAccess {
+            variables: &load::variable,
+            env_file: &env_file,
+            stored: &stored,
+            workspace_folder: None,
+            working_folder: None,
+        };
+        let text = all.lock().text.clone();
         // What is wrong with the configuration is said where it is used.
-        let _ = parse_file(&file.text, format, "", Some(&place), &load::variable, &read);
-        file.env_files = env_files.into_inner();
-        Ok(file)
+        let _ = parse_file(&text, format, "", Some(&place), &access);
+        Ok(all.into_inner())
     }
 
     pub(crate) fn has_env_files(&self) -> bool {
@@ -53,6 +91,11 @@ impl FolderFile {
     /// The text of an env file, as it was when this file was read.
     pub(crate) fn env_file(&self, path: &Path) -> Result<String, EnvFileError> {
         self.env_files.get(path).cloned().unwrap_or(Err(EnvFileError::Missing))
+    }
+
+    /// The value of a file of `${file:…}`, as it was when this file was read.
+    pub(crate) fn stored_file(&self, path: &Path) -> Result<String, StoredValueError> {
+        self.stored_files.get(path).cloned().unwrap_or(Err(StoredValueError::Missing))
     }
 
     /// Whether a person has trusted this text at this place. If the stored trust cannot be read,
@@ -76,12 +119,22 @@ impl FolderFile {
     /// Identifies the content, with that of the env files.
     pub(crate) fn fingerprint(&self) -> String {
         let text = blake3::hash(self.text.as_bytes());
-        if self.env_files.is_empty() {
+        if self.env_files.is_empty() && self.stored_files.is_empty() {
             return text.to_hex().to_string();
         }
         let mut all = blake3::Hasher::new_derive_key("toolgate: a configuration and its env files");
         all.update(text.as_bytes());
         for (path, content) in &self.env_files {
+            all.update(blake3::hash(path.as_os_str().as_encoded_bytes()).as_bytes());
+            match content {
+                Ok(content) => all.update(blake3::hash(content.as_bytes()).as_bytes()),
+                Err(_) => all.update(b"not there"),
+            };
+        }
+        if !self.stored_files.is_empty() {
+            all.update(b"the files of values");
+        }
+        for (path, content) in &self.stored_files {
             all.update(blake3::hash(path.as_os_str().as_encoded_bytes()).as_bytes());
             match content {
                 Ok(content) => all.update(blake3::hash(content.as_bytes()).as_bytes()),
@@ -122,7 +175,7 @@ impl FolderFile {
         let mut shown = String::new();
         let nested = all.get_mut("mcp").and_then(Value::as_object_mut);
         let nested = nested.and_then(|inner| inner.remove("servers"));
-        let keys = ["mcpServers", "servers", "context_servers", "mcp_servers"];
+        let keys = toolgate_config::CONTAINERS;
         let servers: Vec<Value> = keys.iter().filter_map(|key| all.get(*key).cloned()).collect();
         all.retain(|key, _| !keys.contains(&key.as_str()));
         for (server, settings) in
@@ -144,6 +197,16 @@ impl FolderFile {
             );
         }
         self.show_env_files(&mut shown);
+        for line in &self.commands {
+            let _ = writeln!(shown, "It runs, with your rights, for a value: {line}");
+        }
+        for path in self.stored_files.keys() {
+            let _ = writeln!(shown, "It reads a value from the file {}", folders::shown(path));
+        }
+        if !self.stored_names.is_empty() {
+            let names = self.stored_names.iter().cloned().collect::<Vec<_>>().join(", ");
+            let _ = writeln!(shown, "It uses these of your stored values: {names}");
+        }
         let variables = self.variables();
         if !variables.is_empty() {
             let names = variables.into_iter().collect::<Vec<_>>().join(", ");

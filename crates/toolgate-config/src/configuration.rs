@@ -11,6 +11,7 @@ use crate::approvals::{self, ApprovalsConfig};
 use crate::chat::{self, ChatConfig};
 use crate::code_mode::{self, CodeModeConfig};
 use crate::document::{Member, Object, Value};
+use crate::expand::ReferenceStyle;
 use crate::gateway::{self, GatewayConfig};
 use crate::limit::{self, Limits};
 use crate::namespace::{self, NamespaceConfig};
@@ -144,6 +145,8 @@ fn or_false<S: Section>(definitions: &mut Definitions) -> Json {
 struct ServerList {
     servers: Vec<ServerConfig>,
     names: HashSet<String>,
+    /// Those for the working folder alone. They win over others of the same name.
+    local: HashSet<String>,
     /// The policies of the servers.
     policies: BTreeMap<ServerName, ServerPolicy>,
     /// Whether there is a misspelt key for servers.
@@ -164,18 +167,26 @@ pub(crate) fn read(root: &Object<'_>, format: Format, mut file: FileReader<'_>) 
     list.lazy_except = lazy_except
         .as_ref()
         .map(|named| named.iter().map(|(name, _)| (*name).to_owned()).collect());
+    list.read_project(scope);
     for member in &root.members {
         match (&*member.key, &member.node.value) {
             (_, Value::Null) => {}
-            (key, _) if keys::CONTAINERS.contains(&key) => list.read(scope, member),
-            // In settings of VS Code the servers are one level down. Gemini CLI has its own `mcp`
-            // key without servers.
-            ("mcp", Value::Object(object)) => {
-                if let Some(inner) = object.get("servers") {
-                    scope.within(object, scope.at.value(member), |scope| list.read(scope, inner));
-                }
+            (key, _) if keys::CONTAINERS.contains(&key) => list.read(scope, member, |_| true),
+            // In settings of VS Code the servers are one level down; opencode, Kilo and Crush have them
+            // here. Gemini CLI has its own `mcp` key without servers.
+            ("mcp", Value::Object(object)) => match object.get("servers") {
+                Some(inner) => scope.within(object, scope.at.value(member), |scope| {
+                    list.read(scope, inner, |_| true);
+                }),
+                None => list.read(scope, member, server::is_server),
+            },
+            // Extensions that are part of Goose have neither a program nor a URL.
+            ("extensions", Value::Object(_)) if format == Format::Yaml => {
+                list.read(scope, member, server::is_server);
             }
             (key, _) if Configuration::KEYS.contains(&key) => {}
+            // The version of Continue's format.
+            ("schema", _) if format == Format::Yaml => {}
             (key, _) => {
                 let near = keys::nearest(key, Configuration::KEYS);
                 report_misspelt(scope, member, near);
@@ -229,8 +240,30 @@ pub(crate) fn read(root: &Object<'_>, format: Format, mut file: FileReader<'_>) 
 }
 
 impl ServerList {
-    /// Reads the servers of one key.
-    fn read(&mut self, scope: &mut Scope<'_, '_>, container: &Member<'_>) {
+    /// Reads the servers that Claude Code has for the working folder alone.
+    fn read_project(&mut self, scope: &mut Scope<'_, '_>) {
+        let (root, working_folder) = (scope.object, scope.file.working_folder);
+        let mut at = scope.at.clone();
+        let mut object = root;
+        for key in ["projects"].into_iter().chain(working_folder) {
+            let Some(member) = object.get(key) else { return };
+            let Value::Object(inner) = &member.node.value else { return };
+            (at, object) = (at.value(member), inner);
+        }
+        let servers = object.get("mcpServers").filter(|_| working_folder.is_some());
+        if let Some(servers) = servers {
+            scope.within(object, at, |scope| self.read(scope, servers, |_| true));
+            self.local.clone_from(&self.names);
+        }
+    }
+
+    /// Reads the servers of one key: the members that `is_server` accepts.
+    fn read(
+        &mut self,
+        scope: &mut Scope<'_, '_>,
+        container: &Member<'_>,
+        is_server: fn(&Member<'_>) -> bool,
+    ) {
         let Value::Object(object) = &container.node.value else {
             let kind = container.node.value.kind();
             let predicate = format!("must be an object with a key for each server, but is {kind}");
@@ -247,7 +280,8 @@ impl ServerList {
             }
             for member in &object.members {
                 let is_text = matches!(member.node.value, Value::String(_));
-                if is_text && keys::is_comment(&member.key) {
+                let is_comment = is_text && keys::is_comment(&member.key);
+                if is_comment || !is_server(member) || self.local.contains(&*member.key) {
                     continue;
                 }
                 let at = scope.at.key(member);
@@ -259,7 +293,9 @@ impl ServerList {
                     continue;
                 }
                 self.names.insert(member.key.to_string());
+                scope.file.expander.style = server::reference_style(&container.key, member);
                 let mut server = server::read(scope, member, is_gemini);
+                scope.file.expander.style = ReferenceStyle::Plain;
                 self.make_lazy(&mut server, member);
                 if let Some(policy) = server.settings.policy(scope.file, &at) {
                     self.policies.insert(server.name.as_str().into(), policy);
@@ -349,7 +385,7 @@ fn denial(scope: &Scope<'_, '_>, member: &Member<'_>) -> Rule {
 fn no_servers_hint(root: &Object<'_>, format: Format) -> String {
     let is_server = |value: &Value<'_>| {
         matches!(value, Value::Object(entry)
-            if ["command", "url", "serverUrl", "httpUrl"].iter().any(|key| entry.get(key).is_some()))
+            if server::has_transport(entry))
     };
     if let Some(member) = root.members.iter().find(|member| is_server(&member.node.value)) {
         let name = printable(&member.key);
@@ -362,8 +398,8 @@ fn no_servers_hint(root: &Object<'_>, format: Format) -> String {
                     if matches!(&node.value, Value::Object(servers) if !servers.members.is_empty())))
         });
         if has_servers {
-            return "the servers under `projects` belong to one folder each; copy those you want \
-                    to `mcpServers` at the top of the file"
+            return "the servers under `projects` belong to one folder each: start toolgate in that folder, \
+                    or copy those you want to `mcpServers` at the top of the file"
                 .to_owned();
         }
     }
@@ -375,6 +411,7 @@ fn no_servers_hint(root: &Object<'_>, format: Format) -> String {
         Format::Toml => {
             "add one, such as [mcp_servers.docs] with url = \"https://example.com/mcp\""
         }
+        Format::Yaml => "add one under `mcpServers` (Continue) or `extensions` (Goose)",
     }
     .to_owned()
 }

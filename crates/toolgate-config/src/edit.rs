@@ -25,6 +25,9 @@ pub enum PolicyEditError {
     /// The text is not JSON with comments, or not TOML.
     #[error("the file cannot be read")]
     NotAnObject,
+    /// A policy is not written to YAML, which is a client's file.
+    #[error("a YAML file gets no policy: write it to a toolgate.json")]
+    Yaml,
     /// The value at this path is something else than it has to be.
     #[error("`{0}` is not what it has to be")]
     Unexpected(&'static str),
@@ -42,6 +45,7 @@ pub fn add_to_policy(
     match format {
         Format::Jsonc => add_to_json(text, addition),
         Format::Toml => add_to_toml(text, addition),
+        Format::Yaml => Err(PolicyEditError::Yaml),
     }
 }
 

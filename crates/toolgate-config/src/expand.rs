@@ -1,13 +1,16 @@
-//! References to environment variables in values.
+//! References to environment variables and stored values in values.
 //!
 //! `${NAME}` and VS Code's `${env:NAME}` mean the variable. `${NAME:-default}` means the default if
 //! the variable is unset or empty, as in a shell. `${userHome}` and `${pathSeparator}` (`${/}`) of
-//! editors are supported too, and `${workspaceFolder}` where it is known. Other texts that look like a reference, such as a shell's
-//! `${name%%.*}`, stay unchanged.
+//! editors are supported too, and `${workspaceFolder}` where it is known. `${file:PATH}`, `${command:LINE}`
+//! and `${keychain:NAME}` mean values that are stored elsewhere. Other texts that look like a reference,
+//! such as a shell's `${name%%.*}`, stay unchanged.
 
+use std::borrow::Cow;
 use std::path::MAIN_SEPARATOR_STR;
 
-use crate::Environment;
+use crate::stored::{StoredReference, StoredValueError, StoredValues};
+use crate::{Environment, Surroundings};
 
 /// The longest value after expansion; no operating system takes a longer argument.
 const MAX_VALUE_BYTES: usize = 128 * 1024;
@@ -17,8 +20,23 @@ const MAX_TOTAL_BYTES: usize = 16 * 1024 * 1024;
 /// Expands the values of one file.
 pub(crate) struct Expander<'a> {
     environment: Environment<'a>,
+    stored: StoredValues<'a>,
     workspace_folder: Option<&'a str>,
     remaining: usize,
+    /// How the client of the file writes references.
+    pub(crate) style: ReferenceStyle,
+}
+
+/// How a client writes references to variables, beside `${NAME}`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ReferenceStyle {
+    /// Not at all.
+    #[default]
+    Plain,
+    /// `{env:NAME}` and `{file:PATH}`, as opencode and Kilo do.
+    Braces,
+    /// `$NAME` and `$(command)`, as Crush does.
+    Shell,
 }
 
 /// Why a value cannot be expanded. Names come from the file; values of variables are not stored.
@@ -26,7 +44,9 @@ pub(crate) struct Expander<'a> {
 pub(crate) enum Unexpanded {
     /// The variable is not set and there is no default.
     Unset(String),
-    /// Only an editor can expand the reference, such as `${input:token}`.
+    /// A stored value is not there, with its hint.
+    Stored { reference: String, error: StoredValueError, hint: String },
+    /// Only an editor can expand the reference, such as `${config:token}`.
     Editor(String),
     /// There is a reference within a default.
     Nested,
@@ -42,13 +62,16 @@ enum Reference<'t> {
     UserHome,
     WorkspaceFolder,
     PathSeparator,
+    Stored(StoredReference<'t>),
     Editor,
     Literal,
 }
 
 impl<'a> Expander<'a> {
-    pub(crate) fn new(environment: Environment<'a>, workspace_folder: Option<&'a str>) -> Self {
-        Self { environment, workspace_folder, remaining: MAX_TOTAL_BYTES }
+    pub(crate) fn new(surroundings: &Surroundings<'a>) -> Self {
+        let Surroundings { environment, stored, workspace_folder, .. } = *surroundings;
+        let (remaining, style) = (MAX_TOTAL_BYTES, ReferenceStyle::Plain);
+        Self { environment, stored, workspace_folder, remaining, style }
     }
 
     /// The value of a variable that a setting names.
@@ -57,8 +80,23 @@ impl<'a> Expander<'a> {
         self.finish(value)
     }
 
+    /// A value that is stored elsewhere.
+    pub(crate) fn stored(&mut self, reference: StoredReference<'_>) -> Result<String, Unexpanded> {
+        let value = self.look_up(reference)?;
+        self.finish(value)
+    }
+
+    fn look_up(&self, reference: StoredReference<'_>) -> Result<String, Unexpanded> {
+        (self.stored)(reference).map_err(|error| Unexpanded::Stored {
+            reference: reference.to_string(),
+            hint: reference.hint(&error),
+            error,
+        })
+    }
+
     /// Replaces the references in a text.
     pub(crate) fn expand(&mut self, text: &str) -> Result<String, Unexpanded> {
+        let text = &*in_references(text, self.style);
         let mut expanded = String::with_capacity(text.len().min(MAX_VALUE_BYTES));
         let mut rest = text;
         while let Some(start) = rest.find("${") {
@@ -103,6 +141,7 @@ impl<'a> Expander<'a> {
                 None => return Err(Unexpanded::Editor(whole.to_owned())),
             },
             Reference::PathSeparator => expanded.push_str(MAIN_SEPARATOR_STR),
+            Reference::Stored(reference) => expanded.push_str(&self.look_up(reference)?),
             Reference::Editor => return Err(Unexpanded::Editor(whole.to_owned())),
             Reference::Literal => expanded.push_str(whole),
         }
@@ -123,13 +162,16 @@ impl<'a> Expander<'a> {
 }
 
 fn classify(inner: &str) -> Reference<'_> {
-    const EDITOR_PREFIXES: [&str; 3] = ["input:", "command:", "config:"];
+    const EDITOR_PREFIXES: [&str; 1] = ["config:"];
     const EDITOR_NAMES: [&str; 2] = ["workspaceFolderBasename", "workspaceRoot"];
     match inner {
         "userHome" => return Reference::UserHome,
         "workspaceFolder" => return Reference::WorkspaceFolder,
         "pathSeparator" | "/" => return Reference::PathSeparator,
         _ => {}
+    }
+    if let Some(reference) = StoredReference::read(inner) {
+        return Reference::Stored(reference);
     }
     let of_editor = EDITOR_NAMES.contains(&inner)
         || inner.starts_with("workspaceFolder:")
@@ -143,6 +185,51 @@ fn classify(inner: &str) -> Reference<'_> {
         None => (inner, None),
     };
     if is_variable_name(name) { Reference::Variable { name, default } } else { Reference::Literal }
+}
+
+/// A text with the references of another client written as `${…}`. An unset variable of opencode is an empty
+/// text, as there.
+pub fn in_references(text: &str, style: ReferenceStyle) -> Cow<'_, str> {
+    let mark = match style {
+        ReferenceStyle::Braces if text.contains('{') => '{',
+        ReferenceStyle::Shell if text.contains('$') => '$',
+        _ => return Cow::Borrowed(text),
+    };
+    let mut written = String::with_capacity(text.len() + 8);
+    let mut rest = text;
+    while let Some(start) = rest.find(mark) {
+        let (before, reference) = rest.split_at(start);
+        written.push_str(before);
+        let is_ours = before.ends_with('$') || reference.starts_with("${");
+        let found = if is_ours { None } else { foreign_reference(reference, style) };
+        let (reference, length) = found.unwrap_or_else(|| (mark.to_string(), 1));
+        written.push_str(&reference);
+        rest = &rest[start + length..];
+    }
+    written.push_str(rest);
+    Cow::Owned(written)
+}
+
+/// The reference at the beginning of a text as `${…}`, and how long it is there.
+fn foreign_reference(text: &str, style: ReferenceStyle) -> Option<(String, usize)> {
+    if style == ReferenceStyle::Braces {
+        let inner = &text[1..text.find('}')?];
+        let (kind, rest) = inner.split_once(':')?;
+        let reference = match kind {
+            "env" if is_variable_name(rest) => format!("${{{rest}:-}}"),
+            "file" if !rest.is_empty() => format!("${{file:{rest}}}"),
+            _ => return None,
+        };
+        return Some((reference, inner.len() + 2));
+    }
+    if let Some(line) = text.strip_prefix("$(") {
+        let line = &line[..line.find(')')?];
+        // A brace would end the reference.
+        let is_simple = !line.trim().is_empty() && !line.contains(['(', '}']);
+        return is_simple.then(|| (format!("${{command:{line}}}"), line.len() + 3));
+    }
+    let name = text[1..].split(|it: char| !it.is_ascii_alphanumeric() && it != '_').next()?;
+    is_variable_name(name).then(|| (format!("${{{name}}}"), name.len() + 1))
 }
 
 /// Whether a text can be the name of a variable as shells write it.
@@ -169,7 +256,22 @@ mod tests {
     }
 
     fn expand(text: &str) -> Result<String, Unexpanded> {
-        Expander::new(&environment, None).expand(text)
+        expander(None, ReferenceStyle::Plain).expand(text)
+    }
+
+    fn expander(workspace_folder: Option<&str>, style: ReferenceStyle) -> Expander<'_> {
+        let surroundings =
+            Surroundings { workspace_folder, stored: &stored, ..Surroundings::of(&environment) };
+        Expander { style, ..Expander::new(&surroundings) }
+    }
+
+    fn stored(reference: StoredReference<'_>) -> Result<String, StoredValueError> {
+        match reference {
+            StoredReference::File("/run/key") => Ok("${USER}".to_owned()),
+            StoredReference::Command("pass show x") => Ok("from a command".to_owned()),
+            StoredReference::Keychain("github/TOKEN") => Ok("kept".to_owned()),
+            _ => Err(StoredValueError::Missing),
+        }
     }
 
     #[test]
@@ -179,7 +281,7 @@ mod tests {
         assert_eq!(expand("${NONE:-fall back}!").unwrap(), "fall back!");
         assert_eq!(expand("${EMPTY:-fall back}|${EMPTY}|${NONE:-}").unwrap(), "fall back||");
         assert_eq!(expand("${userHome}/x").unwrap(), "/home/ada/x");
-        let mut here = Expander::new(&environment, Some("/src/app"));
+        let mut here = expander(Some("/src/app"), ReferenceStyle::Plain);
         assert_eq!(here.expand("${workspaceFolder}/x").unwrap(), "/src/app/x");
     }
 
@@ -192,6 +294,44 @@ mod tests {
     }
 
     #[test]
+    fn stored_values_are_replaced() {
+        assert_eq!(expand("Bearer ${keychain:github/TOKEN}").unwrap(), "Bearer kept");
+        assert_eq!(expand("${command:pass show x}!").unwrap(), "from a command!");
+        assert_eq!(expand("${file:/run/key}").unwrap(), "${USER}", "not expanded again");
+        for (text, hint) in [
+            ("${input:api-key}", "store it: `toolgate secret set api-key`"),
+            ("${keychain:a}", "store it: `toolgate secret set a`"),
+            ("${command:false}", "run it in a shell to see why"),
+        ] {
+            let reference = text.to_owned();
+            let (error, hint) = (StoredValueError::Missing, hint.to_owned());
+            assert_eq!(expand(text), Err(Unexpanded::Stored { reference, error, hint }), "{text}");
+        }
+        assert_eq!(expand("${file:}${command: }").unwrap(), "${file:}${command: }");
+    }
+
+    #[test]
+    fn references_of_other_clients_are_written_as_ours() {
+        for (style, text, expected) in [
+            (
+                ReferenceStyle::Braces,
+                "Bearer {env:USER}{env:NONE}|{x}|${USER}",
+                "Bearer ada|{x}|ada",
+            ),
+            (ReferenceStyle::Braces, "{file:/run/key}{", "${USER}{"),
+            (
+                ReferenceStyle::Shell,
+                "$USER-$(pass show x)-${USER}-$-$1",
+                "ada-from a command-ada-$-$1",
+            ),
+            (ReferenceStyle::Shell, "$(", "$("),
+            (ReferenceStyle::Plain, "$USER {env:USER}", "$USER {env:USER}"),
+        ] {
+            assert_eq!(expander(None, style).expand(text).unwrap(), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn a_value_is_not_expanded_again() {
         assert_eq!(expand("${TRAP}").unwrap(), "${USER}");
     }
@@ -199,7 +339,7 @@ mod tests {
     #[test]
     fn a_reference_that_cannot_be_expanded_has_a_reason() {
         assert_eq!(expand("x${NONE}"), Err(Unexpanded::Unset("NONE".to_owned())));
-        assert_eq!(expand("${input:key}"), Err(Unexpanded::Editor("${input:key}".to_owned())));
+        assert_eq!(expand("${config:key}"), Err(Unexpanded::Editor("${config:key}".to_owned())));
         assert_eq!(expand("${NONE:-${USER}}"), Err(Unexpanded::Nested));
         assert_eq!(expand("${BIG}${BIG}"), Err(Unexpanded::TooLong));
         assert_eq!(expand("a\0b"), Err(Unexpanded::Nul));
@@ -207,15 +347,17 @@ mod tests {
 
     #[test]
     fn expansion_is_limited() {
-        let mut expander = Expander::new(&environment, None);
+        let mut expander = expander(None, ReferenceStyle::Plain);
         let grown = (0..1_000).take_while(|_| expander.expand("${BIG}").is_ok()).count();
         assert_eq!(grown, MAX_TOTAL_BYTES / 100_000);
     }
 
     proptest! {
         #[test]
-        fn no_text_panics(text in "[${}:a-z\\-é/]{0,40}") {
-            let _ = expand(&text);
+        fn no_text_panics(text in "[${}():a-z\\-é/]{0,40}") {
+            for style in [ReferenceStyle::Plain, ReferenceStyle::Braces, ReferenceStyle::Shell] {
+                let _ = expander(None, style).expand(&text);
+            }
         }
     }
 }

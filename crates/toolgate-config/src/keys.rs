@@ -1,12 +1,15 @@
 //! The keys of other clients, and the nearest key to an unknown one.
 
 /// The keys under which clients keep their servers.
-pub(crate) const CONTAINERS: &[&str] = &["mcpServers", "servers", "context_servers", "mcp_servers"];
+pub const CONTAINERS: &[&str] =
+    &["mcpServers", "servers", "context_servers", "mcp_servers", "amp.mcpServers"];
 
 /// The keys of other clients that mean something to toolgate.
 const SERVER_MAPPED: &str = "\
-    transport serverUrl httpUrl http_headers env_http_headers bearer_token_env_var env_vars \
-    timeout startup_timeout_sec startup_timeout_ms tool_timeout_sec enabled_tools \
+    transport serverUrl httpUrl uri http_headers env_http_headers bearer_token_env_var \
+    bearer_token_env env_vars env_keys cmd environment envs \
+    timeout startup_timeout_sec startup_timeout_ms tool_timeout_sec toolTimeoutMs \
+    requestTimeoutMs enabled_tools \
     disabled_tools disabledTools alwaysLoad isActive source settings";
 
 /// The keys of other clients that toolgate ignores without a message.
@@ -14,7 +17,7 @@ const SERVER_MAPPED: &str = "\
 /// They include lists of tools that a client calls without asking, because a permission for one
 /// program is no permission for another.
 const SERVER_IGNORED: &str = "\
-    alwaysAllow always_allow authProviderType auth autoApprove autoStart \
+    alwaysAllow always_allow authProviderType auth autoApprove autoStart available_tools bundled \
     default_tools_approval_mode dev displayName experimental_environment extension gallery \
     icon iconPath id metadata name oauthScopes oauth_resource registryUrl remote required \
     sandbox sandboxEnabled scopes supports_parallel_tool_calls tags targetAudience title trust \

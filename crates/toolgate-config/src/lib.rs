@@ -3,7 +3,8 @@
 //! `toolgate.json` is JSON with comments and trailing commas, and a superset of the `mcpServers`
 //! file that people already have. A file of Claude Desktop, Claude Code or Cursor works as it is;
 //! those of VS Code (`servers`), Windsurf (`serverUrl`), Gemini CLI (`httpUrl`), Codex
-//! (`config.toml`) and Zed (`context_servers`) are understood too.
+//! (`config.toml`), Zed (`context_servers`), opencode, Kilo and Crush (`mcp`), Amp (`amp.mcpServers`),
+//! Goose (`extensions` in YAML) and Continue (a list in YAML) are understood too.
 //!
 //! This crate is pure: it reads no file and no environment; both are passed as arguments
 //! ([`Surroundings`]).
@@ -53,6 +54,7 @@ mod secret;
 mod section;
 mod server;
 mod services;
+mod stored;
 mod tool_search;
 mod transport;
 
@@ -66,12 +68,15 @@ pub use edit::{PolicyAddition, PolicyEditError, add_to_policy};
 pub use env_file::{
     EnvFileError, EnvFileSyntaxError, EnvFiles, MAX_ENV_FILE_BYTES, env_file_names,
 };
+pub use expand::{ReferenceStyle, in_references};
 pub use gateway::{GatewayConfig, OauthConfig};
+pub use keys::CONTAINERS;
 pub use namespace::{ExposureMode, NamespaceConfig};
 pub use problem::{ConfigError, Problem, ProblemSeverity, SourcePosition};
 pub use secret::Secret;
 pub use server::{LoginConfig, ServerConfig, ServerPlace, ServerSettings, ToolConfig};
 pub use services::{AuditConfig, RegistryConfig, TelemetryConfig};
+pub use stored::{MAX_STORED_BYTES, StoredReference, StoredValueError, StoredValues};
 pub use tool_search::{ChatProviderName, EmbeddingsConfig, SubagentConfig, ToolSearchConfig};
 pub use toolgate_policy::Presence;
 pub use transport::Transport;
@@ -92,15 +97,21 @@ pub enum Format {
     Jsonc,
     /// TOML, as Codex uses it.
     Toml,
+    /// YAML, as Goose and Continue use it.
+    Yaml,
 }
 
 impl Format {
-    /// The syntax that a file most likely has, by its name: TOML with the extension `.toml`,
-    /// otherwise JSON.
+    /// The syntax that a file most likely has, by its name: TOML with the extension `.toml`, YAML with
+    /// `.yaml` or `.yml`, otherwise JSON.
     pub fn of_file(path: &Path) -> Self {
-        match path.extension() {
-            Some(extension) if extension.eq_ignore_ascii_case("toml") => Self::Toml,
-            _ => Self::Jsonc,
+        let is = |name: &str| path.extension().is_some_and(|it| it.eq_ignore_ascii_case(name));
+        if is("toml") {
+            Self::Toml
+        } else if is("yaml") || is("yml") {
+            Self::Yaml
+        } else {
+            Self::Jsonc
         }
     }
 }
@@ -115,8 +126,26 @@ pub struct Surroundings<'a> {
     pub environment: Environment<'a>,
     /// Reads the files of `envFile`.
     pub env_files: EnvFiles<'a>,
+    /// Reads the values of `${file:…}`, `${command:…}` and `${keychain:…}`.
+    pub stored: StoredValues<'a>,
     /// What `${workspaceFolder}` means; without it, only an editor knows that.
     pub workspace_folder: Option<&'a str>,
+    /// The folder that the client works in: the servers that Claude Code has for this folder alone are
+    /// read too.
+    pub working_folder: Option<&'a str>,
+}
+
+impl<'a> Surroundings<'a> {
+    /// Environment variables, and nothing else.
+    pub fn of(environment: Environment<'a>) -> Self {
+        Self {
+            environment,
+            env_files: &|_| Err(EnvFileError::NoAccess),
+            stored: &|_| Err(StoredValueError::NoAccess),
+            workspace_folder: None,
+            working_folder: None,
+        }
+    }
 }
 
 /// Reads a configuration that has no files beside it. See [`parse_within`].
@@ -126,9 +155,7 @@ pub fn parse(
     source_name: &str,
     environment: Environment<'_>,
 ) -> Result<Configuration, ConfigError> {
-    let env_files: EnvFiles<'_> = &|_| Err(EnvFileError::NoAccess);
-    let surroundings = Surroundings { environment, env_files, workspace_folder: None };
-    parse_within(text, format, source_name, &surroundings)
+    parse_within(text, format, source_name, &Surroundings::of(environment))
 }
 
 /// Reads a configuration. `source_name` is what messages call the file.

@@ -423,7 +423,7 @@ fn as_json(scope: &mut Scope<'_, '_>, at: &Location, node: &Node<'_>) -> Option<
                 .map(|member| Some((member.key.to_string(), as_json(scope, at, &member.node)?)));
             Json::Object(fields.collect::<Option<_>>()?)
         }
-        Value::Date => {
+        Value::Date | Value::Alias => {
             let error = ProblemSeverity::Error;
             scope.mismatch(error, at, &node.value, "a value that JSON has", "");
             return None;

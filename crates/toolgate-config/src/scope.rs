@@ -25,6 +25,7 @@ pub(crate) struct Location {
 pub(crate) struct FileReader<'c> {
     pub(crate) expander: Expander<'c>,
     pub(crate) env_files: EnvFiles<'c>,
+    pub(crate) working_folder: Option<&'c str>,
     source: &'c SourceText<'c>,
     name: Arc<str>,
     problems: Vec<Problem>,
@@ -75,9 +76,18 @@ impl Location {
 
 impl<'c> FileReader<'c> {
     pub(crate) fn new(source: &'c SourceText<'c>, surroundings: Surroundings<'c>) -> Self {
-        let expander = Expander::new(surroundings.environment, surroundings.workspace_folder);
+        let expander = Expander::new(&surroundings);
         let (name, env_files) = (source.name().into(), surroundings.env_files);
-        Self { expander, env_files, source, name, problems: Vec::new(), left_out: 0 }
+        let working_folder = surroundings.working_folder;
+        Self {
+            expander,
+            env_files,
+            working_folder,
+            source,
+            name,
+            problems: Vec::new(),
+            left_out: 0,
+        }
     }
 
     /// The origin of a rule, for explanations: its path, and `toolgate.json:3:7`.
@@ -335,6 +345,10 @@ impl<'r, 'c> Scope<'r, 'c> {
                 let hint = format!("set `{name}`{}", alternative.replace("NAME", &name));
                 (format!("needs the environment variable `{name}`, which is not set"), hint)
             }
+            Err(Unexpanded::Stored { reference, error, hint }) => (
+                format!("uses `{}`, which {error}", printable(&reference)),
+                printable(&hint).into_owned(),
+            ),
             Err(Unexpanded::Editor(reference)) => {
                 let reference = printable(&reference);
                 let hint = "write the value, or `${NAME}` for an environment variable";

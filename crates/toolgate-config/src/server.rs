@@ -11,7 +11,8 @@ use toolgate_policy::{
 };
 use url::Url;
 
-use crate::document::{Member, Value};
+use crate::document::{Member, Object, Value};
+use crate::expand::ReferenceStyle;
 use crate::keys::{self, nearest};
 use crate::scope::{FileReader, Location, Scope};
 use crate::section::{
@@ -78,7 +79,8 @@ section! {
     /// A server: a `command` that starts it, or the `url` where it runs.
     ///
     /// `${NAME}` and `${NAME:-default}` in `command`, `args`, `env`, `envFile`, `cwd`, `url` and
-    /// `headers` stand for environment variables.
+    /// `headers` stand for environment variables, and `${keychain:NAME}`, `${file:PATH}` and
+    /// `${command:LINE}` for values that are stored elsewhere.
     pub struct ServerSettings as "Server" keys {
         /// The transport. The default is `stdio` with a `command`, and `http` with a `url`. With
         /// `http`, toolgate also tries the older `sse` if the server does not accept the newer
@@ -282,6 +284,31 @@ fn names(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<BTreeSet<Stri
     Some(scope.strings(member)?.into_iter().map(|(name, _)| name.to_owned()).collect())
 }
 
+/// Whether an object says how a server is reached.
+pub(crate) fn has_transport(object: &Object<'_>) -> bool {
+    transport::KEYS.iter().any(|key| object.get(key).is_some())
+}
+
+/// Whether a member is a server, where other things may be beside the servers.
+pub(crate) fn is_server(member: &Member<'_>) -> bool {
+    matches!(&member.node.value, Value::Object(entry) if has_transport(entry))
+}
+
+/// How the client of an entry writes references: that of opencode under `mcp` or `mcp.servers`, that of Crush
+/// under `mcp`.
+pub(crate) fn reference_style(container: &str, member: &Member<'_>) -> ReferenceStyle {
+    let Value::Object(entry) = &member.node.value else { return ReferenceStyle::Plain };
+    let text = |key: &str| match entry.get(key).map(|it| &it.node.value) {
+        Some(Value::String(text)) => Some(&**text),
+        _ => None,
+    };
+    match (container, text("type")) {
+        ("mcp" | "servers", Some("local" | "remote")) => ReferenceStyle::Braces,
+        ("mcp", Some("stdio" | "http" | "sse")) => ReferenceStyle::Shell,
+        _ => ReferenceStyle::Plain,
+    }
+}
+
 /// Reads a server. A mistake in it costs no other server.
 pub(crate) fn read(
     scope: &mut Scope<'_, '_>,
@@ -348,8 +375,13 @@ fn read_settings(scope: &mut Scope<'_, '_>, settings: &mut ServerSettings) {
     }
     if object.get("callIdleTimeoutSeconds").is_none() {
         let foreign = scope.setting("tool_timeout_sec", &timeout());
-        settings.call_idle_timeout =
-            foreign.or_else(|| foreign_timeout(scope)).unwrap_or(settings.call_idle_timeout);
+        let milliseconds = |scope: &mut Scope<'_, '_>| {
+            let mut keys = ["toolTimeoutMs", "requestTimeoutMs"].into_iter();
+            keys.find_map(|key| scope.setting(key, &whole(1, 86_400_000)))
+                .map(Duration::from_millis)
+        };
+        let foreign = foreign.or_else(|| milliseconds(scope)).or_else(|| foreign_timeout(scope));
+        settings.call_idle_timeout = foreign.unwrap_or(settings.call_idle_timeout);
     }
     // Other clients have one limit; where it is longer than our total, the total follows.
     if object.get("callTotalTimeoutSeconds").is_none() {

@@ -9,12 +9,13 @@ use toolgate_mcp::{HttpDialect, is_base_variable};
 
 use crate::document::{Member, Object, Value};
 use crate::env_file;
-use crate::expand::is_variable_name;
+use crate::expand::{ReferenceStyle, is_variable_name};
 use crate::keys;
 use crate::position::printable;
 use crate::scope::{Location, Scope};
 use crate::section::Section as _;
 use crate::server::ServerSettings;
+use crate::stored::StoredReference;
 use crate::tool_search::web_url;
 use crate::{ProblemSeverity, Secret};
 
@@ -71,7 +72,14 @@ impl fmt::Debug for Transport {
 }
 
 /// The keys that hold a URL; where there are several, the first counts, as in Gemini CLI.
-const URL_KEYS: [&str; 3] = ["httpUrl", "url", "serverUrl"];
+const URL_KEYS: [&str; 4] = ["httpUrl", "url", "serverUrl", "uri"];
+/// The keys that hold a program; `cmd` is Goose's.
+const COMMAND_KEYS: [&str; 2] = ["command", "cmd"];
+/// The keys that hold variables; `environment` is opencode's and `envs` Goose's.
+const ENV_KEYS: [&str; 3] = ["env", "environment", "envs"];
+
+/// All keys that say how a server is reached.
+pub(crate) const KEYS: [&str; 6] = ["command", "cmd", "httpUrl", "url", "serverUrl", "uri"];
 
 /// The meaning of `type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,7 +100,7 @@ pub(crate) fn read(
     let object = scope.object;
     let declared = declared_type(scope)?;
     let url = URL_KEYS.iter().find_map(|key| object.get(key));
-    match (object.get("command"), url) {
+    match (COMMAND_KEYS.iter().find_map(|key| object.get(key)), url) {
         (Some(_), Some(url)) => {
             let predicate = format!("has both a `command` and a `{}`", url.key);
             let hint = "keep the one by which the server is reached";
@@ -127,8 +135,7 @@ pub(crate) fn read(
 
 /// The key that was most likely meant to be the missing `command` or `url`, and which of the two.
 pub(crate) fn misspelt<'o>(object: &'o Object<'o>) -> Option<(&'o Member<'o>, &'static str)> {
-    let is_missing =
-        object.get("command").is_none() && URL_KEYS.iter().all(|key| object.get(key).is_none());
+    let is_missing = COMMAND_KEYS.iter().chain(&URL_KEYS).all(|key| object.get(key).is_none());
     let is_known = |key: &str| ServerSettings::KEYS.contains(&key) || keys::is_of_other_client(key);
     let mut unknown = object.members.iter().filter(|member| is_missing && !is_known(&member.key));
     unknown.find_map(|member| Some((member, keys::nearest(&member.key, &["command", "url"])?)))
@@ -193,14 +200,14 @@ fn read_stdio(
         Value::Object(inner) => scope.within(inner, scope.at.value(member), |scope| {
             scope.require("path", "write the program as a string: `\"command\": \"…\"`");
             let command = scope.object.get("path").and_then(|program| scope.text(program));
-            (command, arguments(scope), values(scope, "env", ValueKind::Variable))
+            (command, arguments(scope), variables(scope))
         }),
+        // opencode has one list.
         Value::Array(_) => {
-            let hint = "write the first as `command` and the others as `args`";
-            scope.error(member, "must be a string, but is a list", hint);
-            return None;
+            let (command, args) = command_list(scope, member)?;
+            (Some(command), args, variables(scope))
         }
-        _ => (scope.text(member), arguments(scope), values(scope, "env", ValueKind::Variable)),
+        _ => (scope.text(member), arguments(scope), variables(scope)),
     };
     if let Some(path) = env_file {
         add_env_file(scope, path, &mut env);
@@ -215,6 +222,30 @@ fn read_stdio(
         scope.warn(member, "has spaces, but is taken as the name of one program", hint);
     }
     Some(Transport::Stdio { command, args, env, cwd })
+}
+
+/// The program and its arguments in one list.
+fn command_list(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<(String, Vec<String>)> {
+    let words = scope.strings(member)?;
+    let mut words: Vec<String> =
+        words.into_iter().map(|(text, at)| scope.expand(&at, text)).collect::<Option<_>>()?;
+    words.extend(arguments(scope));
+    if words.first().is_none_or(|program| program.trim().is_empty()) {
+        scope.error(member, "is empty", "write the program first, then its arguments");
+        return None;
+    }
+    Some((words.remove(0), words))
+}
+
+/// The variables of the process.
+fn variables(scope: &mut Scope<'_, '_>) -> BTreeMap<String, Secret> {
+    let mut all = BTreeMap::new();
+    for key in ENV_KEYS {
+        for (name, value) in values(scope, key, ValueKind::Variable) {
+            all.entry(name).or_insert(value);
+        }
+    }
+    all
 }
 
 fn arguments(scope: &mut Scope<'_, '_>) -> Vec<String> {
@@ -291,6 +322,7 @@ fn add_inherited(scope: &mut Scope<'_, '_>, env: &mut BTreeMap<String, Secret>) 
             env.entry(name.to_owned()).or_insert_with(|| Secret::new(value));
         }
     }
+    add_kept(scope, env);
     let Some(Member { node, .. }) = scope.object.get("env_vars") else { return };
     let Value::Array(elements) = &node.value else { return };
     for element in elements {
@@ -303,6 +335,27 @@ fn add_inherited(scope: &mut Scope<'_, '_>, env: &mut BTreeMap<String, Secret>) 
             && let Ok(value) = scope.file.expander.variable(name)
         {
             env.entry(name.to_string()).or_insert_with(|| Secret::new(value));
+        }
+    }
+}
+
+/// Adds the variables that Goose keeps in its own keychain: from our variables, else from our stored values.
+fn add_kept(scope: &mut Scope<'_, '_>, env: &mut BTreeMap<String, Secret>) {
+    let named = scope.object.get("env_keys").and_then(|member| scope.strings(member));
+    for (name, at) in named.into_iter().flatten() {
+        if env.contains_key(name) || !is_variable_name(name) {
+            continue;
+        }
+        let expander = &mut scope.file.expander;
+        let kept = expander.variable(name);
+        let kept = kept.or_else(|_| expander.stored(StoredReference::Keychain(name)));
+        match kept {
+            Ok(value) => drop(env.insert(name.to_owned(), Secret::new(value))),
+            Err(_) => {
+                let predicate = format!("names `{name}`, a value that the client keeps itself");
+                let hint = format!("store it here too: `toolgate secret set {name}`");
+                scope.complain(ProblemSeverity::Warning, &at, &predicate, &hint);
+            }
         }
     }
 }
@@ -327,7 +380,8 @@ fn all_headers(scope: &mut Scope<'_, '_>) -> BTreeMap<String, Secret> {
     let mut all = headers(scope);
     all.append(&mut values(scope, "http_headers", ValueKind::Header));
     all.append(&mut values(scope, "env_http_headers", ValueKind::HeaderFromVariable));
-    let Some(member) = scope.object.get("bearer_token_env_var") else { return all };
+    let token_keys = ["bearer_token_env_var", "bearer_token_env"];
+    let Some(member) = token_keys.iter().find_map(|key| scope.object.get(key)) else { return all };
     let at = scope.at.value(member);
     let Value::String(name) = &member.node.value else {
         let expected = "the name of an environment variable";
@@ -386,7 +440,8 @@ fn value(scope: &mut Scope<'_, '_>, member: &Member<'_>, kind: ValueKind) -> Opt
         (Value::String(text), _) => {
             // A shell's `$NAME` is not expanded, since a password may begin with a `$` too; for the
             // same reason the message does not repeat it.
-            if text.strip_prefix('$').is_some_and(is_variable_name) {
+            let is_read = scope.file.expander.style == ReferenceStyle::Shell;
+            if !is_read && text.strip_prefix('$').is_some_and(is_variable_name) {
                 let predicate =
                     "looks like a variable of a shell, but is passed on as it is written";
                 let hint = "write `${NAME}` for the value of an environment variable";

@@ -1,4 +1,4 @@
-//! The env files that a configuration names.
+//! The text of a configuration file, with the files that it names.
 
 use std::{
     fs::{self, File},
@@ -7,31 +7,69 @@ use std::{
 };
 
 use toolgate_config::{
-    ConfigError, Configuration, EnvFileError, Format, MAX_ENV_FILE_BYTES, Surroundings,
-    parse_within,
+    ConfigError, Configuration, EnvFileError, Format, MAX_ENV_FILE_BYTES, StoredReference,
+    StoredValueError, Surroundings, parse_within,
 };
 
 use crate::host_config::resolve;
 
+/// What a configuration file may use of the computer. Paths of files are absolute, or start at the working
+/// folder.
+#[derive(Clone, Copy)]
+pub struct FileAccess<'a> {
+    /// Looks up an environment variable.
+    pub variables: &'a dyn Fn(&str) -> Option<String>,
+    /// Reads an env file; [`read_env_file`] reads it from the disk.
+    pub env_file: &'a dyn Fn(&Path) -> Result<String, EnvFileError>,
+    /// Reads a stored value, such as `${keychain:NAME}`.
+    pub stored: &'a dyn Fn(StoredReference<'_>) -> Result<String, StoredValueError>,
+    /// What `${workspaceFolder}` means, if that is not the folder of the file.
+    pub workspace_folder: Option<&'a Path>,
+    /// The folder that the client works in.
+    pub working_folder: Option<&'a Path>,
+}
+
 /// Reads the text of a configuration file.
 ///
-/// `name` is what messages call the file. `read` gets the path of each env file; relative paths start
-/// at the folder of `path`. [`read_env_file`] reads it from the disk.
+/// `name` is what messages call the file. Relative paths start at the folder of `path`.
 pub fn parse_file(
     text: &str,
     format: Format,
     name: &str,
     path: Option<&Path>,
-    environment: &dyn Fn(&str) -> Option<String>,
-    read: &dyn Fn(&Path) -> Result<String, EnvFileError>,
+    access: &FileAccess<'_>,
 ) -> Result<Configuration, ConfigError> {
-    let workspace_folder = path.and_then(workspace_folder);
+    let given = access.workspace_folder.and_then(Path::to_str).map(str::to_owned);
+    let workspace_folder = given.or_else(|| path.and_then(workspace_folder));
+    let stored = |reference: StoredReference<'_>| match reference {
+        StoredReference::File(written) => {
+            let whole = stored_path(path, written, access.variables);
+            let whole = whole.to_str().ok_or(StoredValueError::NotText)?;
+            (access.stored)(StoredReference::File(whole))
+        }
+        other => (access.stored)(other),
+    };
     let surroundings = Surroundings {
-        environment,
-        env_files: &|written| read(&env_file_path(path, Path::new(written))),
+        environment: access.variables,
+        env_files: &|written| (access.env_file)(&env_file_path(path, Path::new(written))),
+        stored: &stored,
         workspace_folder: workspace_folder.as_deref(),
+        working_folder: access.working_folder.and_then(Path::to_str),
     };
     parse_within(text, format, name, &surroundings)
+}
+
+/// Where the file of `${file:…}` is. `~/` is the user's home.
+fn stored_path(
+    path: Option<&Path>,
+    written: &str,
+    variables: &dyn Fn(&str) -> Option<String>,
+) -> PathBuf {
+    let home = || ["HOME", "USERPROFILE"].into_iter().find_map(variables);
+    match written.strip_prefix("~/").zip(home()) {
+        Some((rest, home)) => Path::new(&home).join(rest),
+        None => resolve(path, Path::new(written)),
+    }
 }
 
 /// Where the env file is that the configuration file `path` names.

@@ -31,9 +31,10 @@ use toolgate_store::{
 };
 use toolgate_telemetry::{Telemetry, TelemetryOptions};
 
-use crate::env_files::{parse_file, read_env_file};
+use crate::env_files::{FileAccess, parse_file, read_env_file};
 use crate::pins::{PinFile, PinFileError};
 use crate::server::exposed;
+use crate::stored_values::read_stored;
 
 /// How long one request for the vectors of tools may take. A query has a timeout of its own.
 const ENCODE_TIMEOUT: Duration = Duration::from_mins(1);
@@ -155,9 +156,15 @@ impl HostConfig {
         environment: HostEnvironment,
     ) -> Result<Self, HostConfigError> {
         let name = path.as_ref().map_or("configuration".into(), |path| path.to_string_lossy());
-        let variables = &*environment.variables;
-        let mut configuration =
-            parse_file(text, format, &name, path.as_deref(), variables, &read_env_file)?;
+        let (store, key) = (environment.store.as_ref(), &environment.vault_key);
+        let access = FileAccess {
+            variables: &*environment.variables,
+            env_file: &read_env_file,
+            stored: &|reference| read_stored(reference, store, key),
+            workspace_folder: None,
+            working_folder: None,
+        };
+        let mut configuration = parse_file(text, format, &name, path.as_deref(), &access)?;
         configuration.place_limits(&name);
         Self::new(configuration, path, environment)
     }

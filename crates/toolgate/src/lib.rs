@@ -87,6 +87,7 @@ mod search;
 mod server;
 mod session;
 mod session_tools;
+mod stored_values;
 
 pub use approval::{Approval, ApprovalQuestion};
 pub use builder::{HostBuilder, StartError};
@@ -164,7 +165,7 @@ pub use toolgate_macros::tool;
 /// What the program `toolgate` uses besides. It is no part of the API and may change at any time.
 #[doc(hidden)]
 pub mod setup {
-    pub use crate::env_files::{env_file_path, parse_file, read_env_file};
+    pub use crate::env_files::{FileAccess, env_file_path, parse_file, read_env_file};
     pub use crate::host_config::{
         EncoderSetupError, HostConfig, HostConfigError, HostEnvironment, StateFolderError,
         Variables, audit_limits, code_settings, configuration_name,
@@ -172,7 +173,11 @@ pub mod setup {
     pub use crate::pins::{PinFile, PinFileError, PinFileProblem};
     pub use crate::server::AuthorizerError;
     pub use crate::session_tools::{SavedChat, SessionTools};
-    pub use toolgate_config::{Configuration, EnvFileError, ExposureMode, Format, Problem};
+    pub use crate::stored_values::{read_stored, read_stored_file, vault_name};
+    pub use toolgate_config::{
+        Configuration, EnvFileError, ExposureMode, Format, Problem, StoredReference,
+        StoredValueError,
+    };
     pub use toolgate_host::HostSettings;
     pub use toolgate_sandbox::PoolSettings;
     pub use toolgate_store::{Store, VaultKey};

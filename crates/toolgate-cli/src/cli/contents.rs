@@ -8,10 +8,10 @@ use super::Cli;
 
 /// The groups of commands, in the order in which a new user needs them.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Start", &["demo", "config", "status", "doctor", "engines"]),
-    ("Serve an agent", &["serve", "token", "login", "logout"]),
+    ("Start", &["setup", "demo", "config", "status", "doctor", "engines"]),
+    ("Serve an agent", &["serve", "service", "token", "login", "logout", "secret"]),
     ("Use tools", &["search", "inspect", "call", "run", "runs", "chat"]),
-    ("Choose servers", &["enable", "disable", "skills", "logs"]),
+    ("Choose servers", &["add", "remove", "list", "enable", "disable", "skills", "logs"]),
     (
         "Control what agents may do, and review what they did",
         &["policy", "trust", "approve", "grants", "definitions", "audit"],

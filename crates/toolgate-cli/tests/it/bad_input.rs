@@ -92,7 +92,8 @@ async fn a_missing_configuration() {
     --- stdout
     --- stderr
     error: there is no configuration; looked for toolgate.json, toolgate.jsonc, .mcp.json, ~/.config/toolgate/toolgate.json
-      hint: name yours: --config FILE (a Claude, Cursor, VS Code, Codex, Gemini or Zed file works as it is)
+      hint: make one from the files of your clients: toolgate setup
+      hint: or name yours: --config FILE (the file of a client works as it is)
       hint: or see toolgate at work without one: toolgate demo
     ");
     std::fs::create_dir(workplace.path().join("folder.json")).unwrap();
@@ -253,7 +254,7 @@ async fn wrong_arguments() {
     $ toolgate serach x
     error: unrecognized subcommand 'serach'
 
-      tip: some similar subcommands exist: 'serve', 'search'
+      tip: some similar subcommands exist: 'serve', 'service', 'search'
 
     Usage: toolgate [OPTIONS] <COMMAND>
 

@@ -66,6 +66,8 @@ mod resources;
 #[path = "../../../toolgate-agent/tests/it/scripts.rs"]
 mod scripts;
 mod serve;
+#[cfg(unix)]
+mod setup;
 #[cfg(target_os = "linux")]
 mod soak;
 mod subagent;

@@ -10,6 +10,17 @@ use crate::support::Workplace;
 /// Every command that a person sees.
 const COMMANDS: &[&[&str]] = &[
     &[],
+    &["setup"],
+    &["add"],
+    &["remove"],
+    &["list"],
+    &["service"],
+    &["service", "install"],
+    &["service", "status"],
+    &["service", "remove"],
+    &["secret"],
+    &["secret", "set"],
+    &["secret", "remove"],
     &["serve"],
     &["status"],
     &["tokens"],
@@ -114,6 +125,8 @@ async fn every_command_is_in_the_reference() {
         "token",
         "runs",
         "engines",
+        "service",
+        "secret",
     ];
     for parent in [&[][..]].into_iter().chain(parents.iter().map(std::slice::from_ref)) {
         let names = listed(&help(parent).await);

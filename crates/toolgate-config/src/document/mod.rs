@@ -1,7 +1,8 @@
-//! One tree for both syntaxes, with the position of every key and value.
+//! One tree for all syntaxes, with the position of every key and value.
 
 mod jsonc;
 mod toml;
+mod yaml;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -17,7 +18,7 @@ pub(crate) struct Node<'a> {
     pub(crate) offset: usize,
 }
 
-/// A value of either syntax.
+/// A value of any syntax.
 #[derive(Debug)]
 pub(crate) enum Value<'a> {
     Null,
@@ -29,6 +30,8 @@ pub(crate) enum Value<'a> {
     Object(Object<'a>),
     /// A date or time of TOML, which no setting takes.
     Date,
+    /// An alias of YAML. It is not followed, because a few of them can stand for a whole disk.
+    Alias,
 }
 
 /// The members of an object in the order of the file, each key once.
@@ -69,10 +72,15 @@ pub(crate) fn read<'a>(source: &SourceText<'a>, format: Format) -> Result<Object
     let root = match format {
         Format::Jsonc => jsonc::read(source)?,
         Format::Toml => toml::read(source)?,
+        Format::Yaml => yaml::read(source)?,
     };
     match root.map(|node| node.value) {
         None => Ok(Object::default()),
-        Some(Value::Object(object)) => Ok(object),
+        Some(Value::Null) if format == Format::Yaml => Ok(Object::default()),
+        Some(Value::Object(mut object)) => {
+            object.name_servers();
+            Ok(object)
+        }
         Some(other) => {
             Err(ConfigError::NotAnObject { source_name: source_name(), found: other.kind() })
         }
@@ -102,6 +110,36 @@ impl<'a> Object<'a> {
             }
         }
         object
+    }
+
+    /// Turns a list of servers with names, as Continue writes it, into an object.
+    fn name_servers(&mut self) {
+        let is_named = |node: &Node<'_>| matches!(&node.value, Value::Object(server) if server.name().is_some());
+        let servers = self.members.iter_mut().find(|member| member.key == "mcpServers");
+        let Some(Value::Array(nodes)) = servers.map(|member| &mut member.node.value) else {
+            return;
+        };
+        if nodes.is_empty() || !nodes.iter().all(is_named) {
+            return;
+        }
+        let members = std::mem::take(nodes).into_iter().filter_map(|node| {
+            let Value::Object(server) = &node.value else { return None };
+            let (key, key_offset) = server.name()?;
+            Some(Member { key: key.to_owned().into(), key_offset, node })
+        });
+        let members = Value::Object(Self::new(members.collect()));
+        if let Some(member) = self.members.iter_mut().find(|member| member.key == "mcpServers") {
+            member.node.value = members;
+        }
+    }
+
+    /// The `name` in it, and where that is.
+    fn name(&self) -> Option<(&str, usize)> {
+        let member = self.get("name")?;
+        match &member.node.value {
+            Value::String(name) => Some((name, member.node.offset)),
+            _ => None,
+        }
     }
 
     /// The value of a key; a `null` is as good as no value.
@@ -142,6 +180,7 @@ impl Value<'_> {
             Self::Array(nodes) => nodes.iter().map(|node| node.value.to_json()).collect(),
             Self::Object(object) => Json::Object(object.to_json()),
             Self::Date => Json::from("a date"),
+            Self::Alias => Json::from("an alias"),
         }
     }
 
@@ -155,6 +194,7 @@ impl Value<'_> {
             Self::Array(_) => "a list",
             Self::Object(_) => "an object",
             Self::Date => "a date",
+            Self::Alias => "an alias",
         }
     }
 }

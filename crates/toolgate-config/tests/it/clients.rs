@@ -129,8 +129,8 @@ fn vs_code() {
     assert!(db.transport.is_err());
     assert!(env.transport.is_err());
     insta::assert_snapshot!(shown(&configuration), @"
-    error: toolgate.json:5:67: `servers.db.env.KEY` uses `${input:key}`, which only the editor it was written for knows
-      hint: write the value, or `${NAME}` for an environment variable
+    error: toolgate.json:5:67: `servers.db.env.KEY` uses `${input:key}`, which cannot be read here
+      hint: store it: `toolgate secret set key`
     error: toolgate.json:6:71: `servers.env.envFile` uses `${workspaceFolder}`, which only the editor it was written for knows
       hint: write the value, or `${NAME}` for an environment variable
     ");

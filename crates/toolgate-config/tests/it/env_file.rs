@@ -30,9 +30,9 @@ fn env_files(path: &str) -> Result<String, EnvFileError> {
 
 fn read(text: &str) -> Configuration {
     let surroundings = Surroundings {
-        environment: &environment,
         env_files: &env_files,
         workspace_folder: Some("/src/app"),
+        ..Surroundings::of(&environment)
     };
     parse_within(text, Format::Jsonc, "toolgate.json", &surroundings).expect("the syntax is valid")
 }
@@ -142,8 +142,7 @@ fn an_endpoint_has_no_variables() {
 #[test]
 fn all_files_together_are_bounded() {
     let big = |_: &str| Ok(format!("BIG={}", "x".repeat(100_000)));
-    let surroundings =
-        Surroundings { environment: &environment, env_files: &big, workspace_folder: None };
+    let surroundings = Surroundings { env_files: &big, ..Surroundings::of(&environment) };
     let servers: Vec<String> = (0..500)
         .map(|number| format!("\"s{number}\": {{ \"command\": \"x\", \"envFile\": \".env\" }}"))
         .collect();

@@ -8,6 +8,7 @@ mod embeddings;
 mod env_file;
 mod gateway;
 mod limits;
+mod more_clients;
 mod policy;
 mod problems;
 mod servers;

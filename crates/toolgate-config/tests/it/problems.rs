@@ -11,9 +11,9 @@ fn a_misspelt_command() {
     error: toolgate.json:2:13: `mcpServers.github.comand` is not a known key, and the server has no `command`
       hint: rename `comand` to `command`
     ");
-    assert_snapshot!(server_problems(r#""uri": "https://x.example""#), @"
-    error: toolgate.json:2:13: `mcpServers.github.uri` is not a known key, and the server has no `url`
-      hint: rename `uri` to `url`
+    assert_snapshot!(server_problems(r#""endpoint": "https://x.example""#), @"
+    error: toolgate.json:2:13: `mcpServers.github.endpoint` is not a known key, and the server has no `url`
+      hint: rename `endpoint` to `url`
     ");
 }
 
@@ -144,9 +144,9 @@ fn wrong_logins() {
 
 #[test]
 fn wrong_commands() {
-    assert_snapshot!(server_problems(r#""command": ["npx", "-y"]"#), @"
-    error: toolgate.json:2:24: `mcpServers.github.command` must be a string, but is a list
-      hint: write the first as `command` and the others as `args`
+    assert_snapshot!(server_problems(r#""command": [""]"#), @"
+    error: toolgate.json:2:24: `mcpServers.github.command` is empty
+      hint: write the program first, then its arguments
     ");
     assert_snapshot!(server_problems(r#""command": "npx -y server""#), @"
     warning: toolgate.json:2:24: `mcpServers.github.command` has spaces, but is taken as the name of one program
@@ -319,7 +319,7 @@ fn no_servers() {
     assert_snapshot!(
         problems(r#"{ "projects": { "/x": { "mcpServers": { "a": { "command": "x" } } } } }"#), @"
     error: toolgate.json:1:1: the file has no MCP servers
-      hint: the servers under `projects` belong to one folder each; copy those you want to `mcpServers` at the top of the file
+      hint: the servers under `projects` belong to one folder each: start toolgate in that folder, or copy those you want to `mcpServers` at the top of the file
     ");
     assert_snapshot!(shown(&read_toml("")), @r#"
     error: config.toml:1:1: the file has no MCP servers

@@ -1,20 +1,16 @@
 //! Which model is asked, with which key.
 
-use std::io::{self, BufRead as _, IsTerminal as _};
-
 use toolgate::setup::Store;
 use toolgate_agent::{ModelAddress, ModelKey, ModelSettings, ProviderError};
 use toolgate_store::{Vault, VaultError};
 
 use crate::{
     failure::{CommandResult, Failure},
-    load, print,
+    load, print, typed,
 };
 
 /// The variable of a key for any endpoint.
 const KEY: &str = "TOOLGATE_MODEL_KEY";
-/// The longest key that is read.
-const LONGEST_KEY: u64 = 64 * 1024;
 
 /// A model and where it is.
 #[derive(Debug, Clone)]
@@ -79,7 +75,7 @@ impl ModelChoice {
 
     /// Stores the key that is typed.
     pub(super) fn save_key(&self) -> CommandResult {
-        let key = typed_key()?;
+        let key = typed::secret("key")?;
         let store = load::required_store()?;
         vault(&store).save(&self.place(), &key).map_err(|error| self.not_stored(&error))?;
         print::note(format!("The key for {} is stored, encrypted.", self.whose()));
@@ -132,23 +128,4 @@ impl ModelChoice {
 
 fn vault(store: &Store) -> Vault {
     store.vault(load::vault_key())
-}
-
-/// A line of stdin. A terminal does not show it.
-fn typed_key() -> Result<String, Failure> {
-    let failed = |error: io::Error| Failure::usage(format!("the key cannot be read: {error}"));
-    let key = if io::stdin().is_terminal() {
-        print::note("Type or paste the key, and press Enter. It is not shown.");
-        console::Term::stderr().read_secure_line().map_err(failed)?
-    } else {
-        let mut key = String::new();
-        let stdin = io::stdin().lock();
-        io::Read::take(stdin, LONGEST_KEY).read_line(&mut key).map_err(failed)?;
-        key
-    };
-    let key = key.trim().to_owned();
-    if key.is_empty() {
-        return Err(Failure::usage("the key is empty").hint("write it to stdin, on one line"));
-    }
-    Ok(key)
 }

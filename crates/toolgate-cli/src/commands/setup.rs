@@ -1,0 +1,389 @@
+//! `toolgate setup`
+
+mod plan;
+mod probe;
+mod undo;
+
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use serde_json::{Map, Value, json};
+use toolgate::setup::vault_name;
+use toolgate_clients::{ChangeRecord, Client, Places, System, Writer, difference};
+use toolgate_config::Format;
+use toolgate_store::{TokenOrder, utc};
+
+use self::{
+    plan::{Plan, Source},
+    probe::Probe,
+};
+use super::service;
+use crate::{
+    cli::{ClientTransport, Globals, Setup},
+    failure::{CommandResult, Failure},
+    folders, lineage, load,
+    person::OpenTerminal,
+    print,
+    table::{grouped, table},
+};
+
+/// The name of toolgate's own entry in the files of clients.
+pub(crate) const OWN_NAME: &str = "toolgate";
+
+pub(crate) async fn run(globals: &Globals, arguments: &Setup) -> CommandResult {
+    if arguments.undo {
+        lineage::refuse_servers()?;
+        return undo::run(arguments);
+    }
+    if !arguments.dry_run {
+        // Servers must not change what starts toolgate.
+        lineage::refuse_servers()?;
+    }
+    let is_asked = !arguments.yes && !arguments.dry_run;
+    if arguments.output.json && is_asked {
+        return Err(Failure::usage("--json asks nothing").hint("add --yes or --dry-run"));
+    }
+    let mut terminal = if is_asked { Some(OpenTerminal::open()?) } else { None };
+    let target = target(globals, arguments)?;
+    let connection = Connection::new(arguments, &target)?;
+    let variable = |name: &str| env::var(name).ok();
+    let places = places(&variable)?;
+    if arguments.project && places.working_folder == places.home {
+        return Err(
+            Failure::usage("your home is no project").hint("run it in the folder of the project")
+        );
+    }
+    let sources = plan::sources(arguments, &places);
+    if sources.is_empty() {
+        return Err(Failure::usage("no client with a configuration file was found").hint(
+            "name one, and its file is made: `toolgate setup --client cursor`; or add a server: `toolgate add NAME -- COMMAND`",
+        ));
+    }
+    let plan = Plan::new(&target, sources, &connection, &mut |question| match &mut terminal {
+        Some(terminal) => terminal.answer(question),
+        None => Ok(String::new()),
+    })?;
+    if !arguments.project {
+        for path in plan::projects(&places, &plan.sources) {
+            print::note(format!(
+                "note: {} belongs to this project, and stays as it is: `toolgate setup --project` takes it over",
+                folders::shown(&path)
+            ));
+        }
+    }
+    let probe = if arguments.no_probe { Probe::default() } else { Probe::run(&plan).await? };
+    let mut failed = Vec::new();
+    if arguments.output.json {
+        if !arguments.dry_run && plan.has_changes() {
+            failed = write(&plan, &connection)?;
+        }
+        print::json(&report(&plan, &probe, arguments, &failed))?;
+    } else {
+        show(&plan, &probe, arguments);
+        if !plan.has_changes() {
+            print::line("Everything is set up already: nothing to write.");
+        } else if arguments.dry_run {
+            print::line("Nothing was written (--dry-run).");
+        } else {
+            if let Some(terminal) = &mut terminal {
+                let answer = terminal.answer("Write these files? [y/N] ")?;
+                if !matches!(answer.as_str(), "y" | "yes") {
+                    return Err(Failure::new("nothing was written"));
+                }
+            }
+            failed = write(&plan, &connection)?;
+            conclude(&plan, &probe, arguments, &failed);
+        }
+    }
+    let well = failed.is_empty()
+        && probe.failed().next().is_none()
+        && plan.sources.iter().all(|source| source.problem.is_none());
+    Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The file that the servers are imported to.
+fn target(globals: &Globals, arguments: &Setup) -> Result<PathBuf, Failure> {
+    let chosen = if arguments.project {
+        Some(PathBuf::from("toolgate.json"))
+    } else {
+        globals.config.clone()
+    };
+    let path = chosen.or_else(folders::own_configuration).ok_or_else(|| {
+        Failure::usage("this system has no folder for your configuration")
+            .hint("name a file: --config FILE")
+    })?;
+    std::path::absolute(&path)
+        .map_err(|error| Failure::usage(format!("cannot find {}: {error}", path.display())))
+}
+
+fn places<'a>(variable: &'a dyn Fn(&str) -> Option<String>) -> Result<Places<'a>, Failure> {
+    let system = match () {
+        () if cfg!(windows) => System::Windows,
+        () if cfg!(target_os = "macos") => System::Mac,
+        () => System::Linux,
+    };
+    let home = ["HOME", "USERPROFILE"].into_iter().find_map(variable).map(PathBuf::from);
+    let home = home.filter(|home| home.is_absolute());
+    let home = home.ok_or_else(|| Failure::usage("HOME is not set, so that no files are found"))?;
+    let working_folder = env::current_dir()
+        .map_err(|error| Failure::usage(format!("cannot find the working folder: {error}")))?;
+    Ok(Places { system, home, working_folder, variable })
+}
+
+/// How clients reach toolgate.
+struct Connection {
+    command: String,
+    args: Vec<String>,
+    env: Map<String, Value>,
+    /// The URL of the service.
+    url: Option<String>,
+    needs_token: bool,
+}
+
+impl Connection {
+    fn new(arguments: &Setup, target: &Path) -> Result<Self, Failure> {
+        // Applications of the desktop do not have the PATH of a shell.
+        let program = env::current_exe()
+            .map_err(|error| Failure::new(format!("cannot find this program: {error}")))?;
+        let mut args = vec!["serve".to_owned(), "--stdio".to_owned()];
+        if !arguments.project {
+            args.extend(["--config".to_owned(), target.display().to_string()]);
+        }
+        let mut environment = Map::new();
+        for name in ["TOOLGATE_HOME", "TOOLGATE_VAULT"] {
+            if let Ok(value) = env::var(name) {
+                environment.insert(name.to_owned(), value.into());
+            }
+        }
+        if env::var_os("TOOLGATE_VAULT_KEY").is_some() {
+            print::note(
+                "warning: clients start toolgate without TOOLGATE_VAULT_KEY\n  hint: set it where your clients start, or stored values cannot be read",
+            );
+        }
+        let is_http = arguments.transport == ClientTransport::Http;
+        let url = is_http
+            .then(service::address)
+            .transpose()?
+            .map(|address| format!("http://{address}/mcp"));
+        let needs_token = is_http && service::needs_token(target);
+        Ok(Self {
+            command: program.display().to_string(),
+            args,
+            env: environment,
+            url,
+            needs_token,
+        })
+    }
+
+    /// Toolgate's own entry for a client. A token is made only when the file is written.
+    fn entry(&self, client: &Client, token: Option<&str>) -> Map<String, Value> {
+        let url = self.url.as_deref().and_then(|url| client.url_entry(url, token));
+        url.unwrap_or_else(|| client.program_entry(&self.command, &self.args, &self.env))
+    }
+}
+
+fn show(plan: &Plan, probe: &Probe, arguments: &Setup) {
+    let rows = plan.sources.iter().map(|source| {
+        let (now, after) = probe.tokens_of(source);
+        let count = |tokens: Option<u64>| tokens.map(grouped).unwrap_or_default();
+        vec![
+            source.label(),
+            folders::shown(&source.path),
+            source.taken.len().to_string(),
+            count(now),
+            count(after),
+            source.problem.clone().unwrap_or_default(),
+        ]
+    });
+    print::line(table(&["client", "file", ">servers", ">tokens now", ">after", ""], rows));
+    print::line("");
+    if !probe.rows.is_empty() {
+        let rows = probe.rows.iter().map(|row| {
+            let remark = [row.reason.as_deref(), row.action.as_deref()]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+                .join("; ");
+            vec![
+                row.name.clone(),
+                row.state.clone(),
+                grouped(row.tools),
+                grouped(row.tokens),
+                remark,
+            ]
+        });
+        print::line(table(&["server", "state", ">tools", ">tokens", ""], rows));
+        print::line("");
+    }
+    for note in &plan.notes {
+        print::line(format!("note: {note}"));
+    }
+    for (name, _) in &plan.secrets {
+        print::line(format!("note: a secret goes into the vault, as ${{keychain:{name}}}"));
+    }
+    for (path, before, after) in plan.changes() {
+        let shown = difference(
+            before.unwrap_or_default(),
+            after,
+            Format::of_file(path),
+            &folders::shown(path),
+        );
+        let shown = toolgate_clients::hidden(&shown, &plan.secret_values());
+        print::line(shown.trim_end());
+        print::line("");
+    }
+    for source in &plan.sources {
+        if let Some(snippet) = &source.snippet {
+            print::line(format!(
+                "Add this to {} yourself:\n{snippet}\n",
+                folders::shown(&source.path)
+            ));
+        }
+    }
+    if arguments.dry_run && !plan.secrets.is_empty() {
+        print::line("Values of secrets are not shown.");
+    }
+}
+
+/// Writes the secrets, the configuration and the files of clients. Returns the files that were not written, and why.
+fn write(plan: &Plan, connection: &Connection) -> Result<Vec<String>, Failure> {
+    let store = load::required_store()?;
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let digits: String = utc(seconds).chars().filter(char::is_ascii_digit).collect();
+    let (day, time) = digits.split_at_checked(8).unwrap_or((&digits, ""));
+    let stamp = format!("{day}-{time}");
+    let mut writer = Writer::new(&stamp);
+    let record =
+        undo::record_file(&stamp).ok_or_else(|| Failure::new("there is no state folder"))?;
+    if !plan.secrets.is_empty() {
+        let vault = store.vault(load::vault_key());
+        for (name, value) in &plan.secrets {
+            vault
+                .save(&vault_name(name), value)
+                .map_err(|error| Failure::new(format!("the secrets cannot be stored: {error}")))?;
+            writer.record.secrets.push(name.clone());
+        }
+        save(&record, &writer.record)?;
+    }
+    let mut failed = Vec::new();
+    if let Some(after) = plan.target_after.as_deref() {
+        writer
+            .write(&plan.target, plan.target_before.as_deref(), after, &plan.target_edits)
+            .map_err(|error| Failure::new(error.to_string()).hint("nothing else was written"))?;
+        save(&record, &writer.record)?;
+    }
+    for source in &plan.sources {
+        let Some(after) = &source.after else { continue };
+        let (mut after, mut edits) = (after.clone(), source.edits.clone());
+        if connection.needs_token && source.client.can_http() {
+            let order = TokenOrder {
+                name: Some(format!("setup-{}-{stamp}", source.client.id)),
+                expires: None,
+                namespaces: Vec::new(),
+            };
+            let (_, token) = store.access_tokens().create(&order, seconds)?;
+            edits = source.edits_with(connection.entry(source.client, Some(token.expose())));
+            after = toolgate_clients::edited(
+                source.text.as_deref().unwrap_or_default(),
+                Format::of_file(&source.path),
+                &edits,
+            )
+            .map_err(|error| Failure::new(error.to_string()))?;
+            // The record is about what was changed, and the token is nobody else's business.
+            edits.clone_from(&source.edits);
+        }
+        match writer.write(&source.path, source.text.as_deref(), &after, &edits) {
+            Ok(()) => save(&record, &writer.record)?,
+            Err(error) => failed.push(format!("{}: {error}", source.label())),
+        }
+    }
+    Ok(failed)
+}
+
+/// Stores what was changed so far, so that it can be undone even if this process ends now.
+fn save(path: &Path, record: &ChangeRecord) -> Result<(), Failure> {
+    let failed =
+        |error: std::io::Error| Failure::new(format!("cannot write {}: {error}", path.display()));
+    let text =
+        serde_json::to_vec_pretty(record).map_err(|error| Failure::new(error.to_string()))?;
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(failed)?;
+    }
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).and_then(|mut file| file.write_all(&text)).map_err(failed)
+}
+
+fn conclude(plan: &Plan, probe: &Probe, arguments: &Setup, failed: &[String]) {
+    for failure in failed {
+        print::line(format!("error: not written: {failure}"));
+    }
+    if let Some((before, after)) = probe.before_and_after() {
+        print::line(format!(
+            "A session starts with {} tokens of tools instead of {}: {} saved.",
+            grouped(after),
+            grouped(before),
+            grouped(before.saturating_sub(after)),
+        ));
+    }
+    print::line(format!(
+        "The servers are in {}; all commands use it without --config.",
+        folders::shown(&plan.target)
+    ));
+    let mut told: BTreeMap<&str, &str> = BTreeMap::new();
+    for source in plan.sources.iter().filter(|source| source.after.is_some()) {
+        told.insert(source.client.name, source.client.reload);
+        if source.client.id == "claude-code" && source.path.ends_with(".claude.json") {
+            print::line(
+                "Claude Code writes its file while it runs: end its sessions, and look with `claude mcp list`.",
+            );
+        }
+    }
+    for (client, reload) in told {
+        print::line(format!("{client}: {reload}."));
+    }
+    if arguments.project {
+        print::line(
+            "Run `toolgate trust` in this folder: toolgate uses its toolgate.json only after that.",
+        );
+    }
+    let shareable = plan.sources.iter().filter(|source| source.client.can_http()).count();
+    if arguments.transport == ClientTransport::Stdio && shareable > 1 && !arguments.project {
+        print::line(format!(
+            "{shareable} clients can share one gateway, so that each server runs once: `toolgate service install`, then \
+             `toolgate setup --transport http`."
+        ));
+    }
+    print::line("`toolgate setup --undo` restores all files.");
+}
+
+fn report(plan: &Plan, probe: &Probe, arguments: &Setup, failed: &[String]) -> Value {
+    let clients = plan.sources.iter().map(|source: &Source| {
+        let (now, after) = probe.tokens_of(source);
+        json!({
+            "client": source.client.id, "file": folders::shown(&source.path), "servers": source.taken, "tokensNow": now,
+            "tokensAfter": after, "changes": source.after.is_some(), "problem": source.problem, "reload": source.client.reload,
+        })
+    });
+    let (before, after) = probe.before_and_after().unzip();
+    json!({
+        "file": folders::shown(&plan.target),
+        "clients": clients.collect::<Vec<_>>(),
+        "servers": probe.rows,
+        "secrets": plan.secrets.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+        "notes": plan.notes,
+        "changes": plan.has_changes(),
+        "written": plan.has_changes() && !arguments.dry_run,
+        "notWritten": failed,
+        "tokensBefore": before,
+        "tokensAfter": after,
+    })
+}

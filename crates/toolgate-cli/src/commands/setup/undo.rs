@@ -1,0 +1,89 @@
+//! Restores the files that a setup has changed.
+
+use std::{fs, path::PathBuf, process::ExitCode};
+
+use serde_json::json;
+use toolgate::setup::vault_name;
+use toolgate_clients::{ChangeRecord, Undone, undo};
+
+use crate::{
+    cli::Setup,
+    failure::{CommandResult, Failure},
+    folders, load, print,
+};
+
+/// The file with the record of a setup.
+pub(super) fn record_file(stamp: &str) -> Option<PathBuf> {
+    Some(folders::state()?.join("setup").join(format!("{stamp}.json")))
+}
+
+pub(super) fn run(arguments: &Setup) -> CommandResult {
+    let folder =
+        folders::state().ok_or_else(|| Failure::new("there is no state folder"))?.join("setup");
+    let files =
+        fs::read_dir(&folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    let last = files.filter(|path| path.extension().is_some_and(|it| it == "json")).max();
+    let Some(path) = last else {
+        return Err(Failure::usage("there is no setup to undo"));
+    };
+    let damaged = || {
+        Failure::new(format!("{} is damaged", folders::shown(&path)))
+            .hint("restore the files from their back-ups: FILE.toolgate-DATE")
+    };
+    let text = fs::read_to_string(&path).map_err(|_| damaged())?;
+    let record: ChangeRecord = serde_json::from_str(&text).map_err(|_| damaged())?;
+    if arguments.dry_run {
+        for file in &record.files {
+            print::line(format!("{} would be restored", folders::shown(&file.path)));
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let undone = undo(&record);
+    let is_whole = undone.iter().all(|it| matches!(it, Undone::Restored(_) | Undone::Removed(_)));
+    let lines: Vec<String> = undone.iter().map(told).collect();
+    if arguments.output.json {
+        print::json(&json!({ "files": lines, "restored": is_whole }))?;
+    } else {
+        lines.iter().for_each(print::line);
+    }
+    if !is_whole {
+        // Those that are restored are not looked at again.
+        let is_open = |path: &PathBuf| {
+            undone.iter().any(|it| matches!(it, Undone::Changed { path: it, .. } | Undone::Failed(it, _) if it == path))
+        };
+        let mut rest = record.clone();
+        rest.files.retain(|file| is_open(&file.path));
+        super::save(&path, &rest)?;
+        return Ok(ExitCode::FAILURE);
+    }
+    // The clients have the values in their files again.
+    let vault = load::required_store()?.vault(load::vault_key());
+    for name in &record.secrets {
+        let _ = vault.forget(&vault_name(name));
+    }
+    fs::remove_file(&path).map_err(|error| {
+        Failure::new(format!("cannot remove {}: {error}", folders::shown(&path)))
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn told(undone: &Undone) -> String {
+    match undone {
+        Undone::Restored(path) => format!("{} is what it was.", folders::shown(path)),
+        Undone::Removed(path) => {
+            format!("{} was not there before, and is removed.", folders::shown(path))
+        }
+        Undone::Changed { path, backup, since } => {
+            let backup = backup
+                .as_ref()
+                .map(|it| format!("\n  hint: the back-up is {}", folders::shown(it)))
+                .unwrap_or_default();
+            format!(
+                "{} has changed since, and stays as it is:\n{}{backup}",
+                folders::shown(path),
+                since.trim_end()
+            )
+        }
+        Undone::Failed(path, why) => format!("{} cannot be restored: {why}", folders::shown(path)),
+    }
+}
