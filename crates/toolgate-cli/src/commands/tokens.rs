@@ -60,7 +60,7 @@ pub(crate) struct SessionCost {
     tools: u64,
     pub(crate) definitions: u64,
     pub(crate) instructions: u64,
-    together: u64,
+    pub(crate) together: u64,
 }
 
 impl SessionCost {

@@ -90,7 +90,8 @@ impl Probe {
             }
         });
         rows.splice(0..0, probed);
-        let (_, after) = commands::tokens::count(&host, Unit::Tokens).await.before_and_after();
+        let costs = commands::tokens::count(&host, Unit::Tokens).await;
+        let after = costs.before_and_after().1.together;
         host.shutdown().await;
         Ok(Self { rows, after: Some(after) })
     }
