@@ -77,7 +77,9 @@ pub fn edited(text: &str, format: Format, edits: &[Edit]) -> Result<String, Edit
         as_written(text, format, "").map_err(|error| EditError::Syntax(first_line(&error)))
     };
     let mut expected = read(body)?;
-    edits.iter().for_each(|edit| edit.apply(&mut expected));
+    for edit in edits {
+        edit.apply(&mut expected);
+    }
     if Value::Object(read(&changed)?) != Value::Object(expected) {
         return Err(EditError::Unsupported);
     }
@@ -116,7 +118,7 @@ impl Edit {
         }
         match self {
             Self::Set { name, entry, .. } => {
-                drop(object.insert(name.clone(), Value::Object(entry.clone())))
+                object.insert(name.clone(), Value::Object(entry.clone()));
             }
             Self::Switch { name, key, value, .. } => {
                 if let Some(Value::Object(entry)) = object.get_mut(name) {

@@ -191,7 +191,7 @@ fn references(value: &mut Value, style: ReferenceStyle, project: Option<&Path>) 
         }
         Value::Array(items) => items.iter_mut().for_each(|item| references(item, style, project)),
         Value::Object(fields) => {
-            fields.values_mut().for_each(|field| references(field, style, project))
+            fields.values_mut().for_each(|field| references(field, style, project));
         }
         _ => {}
     }

@@ -140,7 +140,7 @@ impl Writer {
             0 => path.with_file_name(format!("{name}.toolgate-{}", self.stamp)),
             number => path.with_file_name(format!("{name}.toolgate-{}-{number}", self.stamp)),
         };
-        (0..).map(named).find(|path| !path.exists()).unwrap_or_else(|| named(0))
+        (0..10_000).map(named).find(|path| !path.exists()).unwrap_or_else(|| named(0))
     }
 }
 

@@ -34,6 +34,9 @@ enum Part {
     },
 }
 
+/// A key, its line and its column.
+type Key = (String, usize, usize);
+
 /// The text with one change.
 pub(crate) fn edit(text: &str, edit: &Edit) -> Result<String, EditError> {
     let [container] = edit.container() else { return Err(EditError::Unsupported) };
@@ -117,7 +120,7 @@ fn read(text: &str) -> Result<Block, EditError> {
     let lines: Vec<&str> = text.lines().collect();
     let mut root = None;
     // The open mappings with their keys, and how many lists are open within each.
-    let mut open: Vec<(Block, Option<(String, usize, usize)>, usize)> = Vec::new();
+    let mut open: Vec<(Block, Option<Key>, usize)> = Vec::new();
     // Where each open list begins, and its last line so far.
     let mut lists_begin: Vec<((usize, usize), usize)> = Vec::new();
     for event in Parser::new_from_str(text) {

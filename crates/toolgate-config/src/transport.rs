@@ -349,13 +349,12 @@ fn add_kept(scope: &mut Scope<'_, '_>, env: &mut BTreeMap<String, Secret>) {
         let expander = &mut scope.file.expander;
         let kept = expander.variable(name);
         let kept = kept.or_else(|_| expander.stored(StoredReference::Keychain(name)));
-        match kept {
-            Ok(value) => drop(env.insert(name.to_owned(), Secret::new(value))),
-            Err(_) => {
-                let predicate = format!("names `{name}`, a value that the client keeps itself");
-                let hint = format!("store it here too: `toolgate secret set {name}`");
-                scope.complain(ProblemSeverity::Warning, &at, &predicate, &hint);
-            }
+        if let Ok(value) = kept {
+            env.insert(name.to_owned(), Secret::new(value));
+        } else {
+            let predicate = format!("names `{name}`, a value that the client keeps itself");
+            let hint = format!("store it here too: `toolgate secret set {name}`");
+            scope.complain(ProblemSeverity::Warning, &at, &predicate, &hint);
         }
     }
 }

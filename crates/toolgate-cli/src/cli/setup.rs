@@ -10,6 +10,7 @@ use super::Output;
 use crate::access;
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Setup {
     /// Set up this client alone; may be repeated
     #[arg(long = "client", value_name = "NAME", value_parser = client(), hide_possible_values = true)]

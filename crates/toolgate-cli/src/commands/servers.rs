@@ -230,7 +230,9 @@ pub(crate) fn list(globals: &Globals, output: Output) -> CommandResult {
     let file = ServerFile::read(globals)?;
     if file.text.is_none() {
         let shown = folders::shown(&file.path);
-        return Err(Failure::usage(format!("there is no {shown}")).hint("`toolgate setup` makes it from the files of your clients; `toolgate add` adds a server"));
+        return Err(Failure::usage(format!("there is no {shown}")).hint(
+            "`toolgate setup` makes it from the files of your clients; `toolgate add` adds a server",
+        ));
     }
     let loaded = load::load(&Globals { config: Some(file.path.clone()), ..globals.clone() })?;
     let rows = loaded.configuration.servers.iter().map(|server| {

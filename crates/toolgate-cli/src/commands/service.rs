@@ -1,7 +1,9 @@
 //! `toolgate service`: one gateway for all clients of a user, started by the system.
 
 use std::{
-    env, fs,
+    env,
+    fmt::Write as _,
+    fs,
     io::{Read as _, Write as _},
     net::{SocketAddr, TcpStream},
     path::{Path, PathBuf},
@@ -149,7 +151,9 @@ fn remove(dry_run: bool) -> CommandResult {
     let file = installation_file(manager, &home()?);
     if dry_run {
         show(&plan);
-        file.iter().for_each(|path| print::line(format!("remove {}", path.display())));
+        if let Some(path) = file {
+            print::line(format!("remove {}", path.display()));
+        }
         return Ok(ExitCode::SUCCESS);
     }
     if recorded()?.is_none() {
@@ -217,13 +221,11 @@ fn installation(manager: Manager, home: &Path, gateway: &Gateway) -> ServicePlan
         Manager::Systemd => {
             let line: Vec<String> =
                 std::iter::once(gateway.program.as_str()).chain(arguments).map(unit_word).collect();
-            let environment: String = gateway
-                .environment
-                .iter()
-                .map(|(name, value)| {
-                    format!("Environment={}\n", unit_word(&format!("{name}={value}")))
-                })
-                .collect();
+            let mut environment = String::new();
+            for (name, value) in &gateway.environment {
+                let _ =
+                    writeln!(environment, "Environment={}", unit_word(&format!("{name}={value}")));
+            }
             let text = format!(
                 "[Unit]\nDescription=toolgate: one MCP gateway for all clients\n\n[Service]\nExecStart={}\n{environment}Restart=on-failure\n\n\
                  [Install]\nWantedBy=default.target\n",
@@ -239,11 +241,16 @@ fn installation(manager: Manager, home: &Path, gateway: &Gateway) -> ServicePlan
             let string = |text: &str| format!("    <string>{}</string>\n", xml(text));
             let line: String =
                 std::iter::once(gateway.program.as_str()).chain(arguments).map(string).collect();
-            let environment: String = gateway
-                .environment
-                .iter()
-                .map(|(name, value)| format!("    <key>{}</key>\n{}", xml(name), string(value)))
-                .collect();
+            let mut environment = String::new();
+            for (name, value) in &gateway.environment {
+                let _ = write!(
+                    environment,
+                    "    <key>{}</key>
+{}",
+                    xml(name),
+                    string(value)
+                );
+            }
             let text = format!(
                 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" \
                  \"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">\n<plist version=\"1.0\">\n<dict>\n  <key>Label</key>\n  \

@@ -122,7 +122,7 @@ fn target(globals: &Globals, arguments: &Setup) -> Result<PathBuf, Failure> {
         .map_err(|error| Failure::usage(format!("cannot find {}: {error}", path.display())))
 }
 
-fn places<'a>(variable: &'a dyn Fn(&str) -> Option<String>) -> Result<Places<'a>, Failure> {
+fn places(variable: &dyn Fn(&str) -> Option<String>) -> Result<Places<'_>, Failure> {
     let system = match () {
         () if cfg!(windows) => System::Windows,
         () if cfg!(target_os = "macos") => System::Mac,
@@ -327,11 +327,18 @@ fn conclude(plan: &Plan, probe: &Probe, arguments: &Setup, failed: &[String]) {
         print::line(format!("error: not written: {failure}"));
     }
     if let Some((before, after)) = probe.before_and_after() {
+        let outcome = if after <= before {
+            format!("{} saved", grouped(before - after))
+        } else {
+            format!(
+                "{} more, because there are few; scripts and the policy come with them",
+                grouped(after - before)
+            )
+        };
         print::line(format!(
-            "A session starts with {} tokens of tools instead of {}: {} saved.",
+            "A session starts with {} tokens of tools instead of {}: {outcome}.",
             grouped(after),
             grouped(before),
-            grouped(before.saturating_sub(after)),
         ));
     }
     print::line(format!(

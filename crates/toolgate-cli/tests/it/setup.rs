@@ -28,6 +28,7 @@ fn program(fixture: &toolgate_testkit::Fixture) -> (String, String) {
 }
 
 /// The files of a home, as people and clients write them, with the key that leads to the servers.
+#[expect(clippy::too_many_lines, reason = "one file after the other")]
 fn files() -> Vec<(&'static str, &'static str, String)> {
     let (kit, kit_args) = program(&kit());
     let (notes, notes_args) = program(&notes());
@@ -187,13 +188,12 @@ fn servers(path: &Path, key: &str) -> Map<String, Value> {
 
 /// Starts what the entry of a client says, as the client would: with its variables, and without ours.
 async fn start(place: &Workplace, entry: &Value) -> RawClient {
-    let words = match &entry["command"] {
-        Value::Array(words) => words.clone(),
-        _ => {
-            let command = if entry["cmd"].is_null() { &entry["command"] } else { &entry["cmd"] };
-            let args = entry["args"].as_array().unwrap().iter();
-            std::iter::once(command).chain(args).cloned().collect()
-        }
+    let words = if let Value::Array(words) = &entry["command"] {
+        words.clone()
+    } else {
+        let command = if entry["cmd"].is_null() { &entry["command"] } else { &entry["cmd"] };
+        let args = entry["args"].as_array().unwrap().iter();
+        std::iter::once(command).chain(args).cloned().collect()
     };
     let words: Vec<String> = words.iter().map(|word| word.as_str().unwrap().to_owned()).collect();
     let program = FixtureEntry { command: words[0].clone(), args: words[1..].to_vec() };

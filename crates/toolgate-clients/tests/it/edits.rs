@@ -209,11 +209,12 @@ proptest! {
             if *has_comment {
                 inside.push_str("  # é\n");
             }
-            inside.push_str(&match kind {
+            let entry = match kind {
                 0 => format!("  s{index}:\n    cmd: x\n    enabled: {is_on}\n"),
                 1 => format!("  s{index}:\n    args: [a,\n      b]\n    enabled: {is_on} # on\n    text: |\n      a\n\n      b\n"),
                 _ => format!("  's{index}':\n    list:\n    - a: 1\n      b: 2\n    - c\n"),
-            });
+            };
+            inside.push_str(&entry);
         }
         let (head, tail) = ("a: 1 # x\nextensions:\n", "# end\nz:\n  - 1\n");
         let text = format!("{head}{inside}{tail}");
