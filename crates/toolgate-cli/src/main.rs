@@ -51,7 +51,7 @@ fn main() -> ExitCode {
             let outcome = runtime.block_on(async {
                 #[cfg(unix)]
                 survive_file_limits();
-                let outcome = commands::run(cli).await;
+                let outcome = Box::pin(commands::run(cli)).await;
                 load::flush_telemetry().await;
                 outcome
             });
