@@ -135,6 +135,7 @@ fn start(globals: &Globals, mode: Option<ExposureMode>) -> Result<(Loaded, ToolH
 }
 
 /// What a command needs of the servers.
+#[derive(Clone, Copy)]
 enum Needed<'a> {
     /// The tools of all servers, or of one.
     Tools(Option<&'a str>),

@@ -68,8 +68,8 @@ pub(crate) fn table(text: &str) {
     let text = spelled_out(text);
     let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
     let bold = Style::new().bold();
-    let break_ = if rest.is_empty() { "" } else { "\n" };
-    write(&format!("{bold}{first}{bold:#}{break_}{rest}"));
+    let separator = if rest.is_empty() { "" } else { "\n" };
+    write(&format!("{bold}{first}{bold:#}{separator}{rest}"));
 }
 
 /// Prints data for a program. Control characters are escaped as in JSON.

@@ -167,19 +167,17 @@ impl Setting for Enabled {
         match &member.node.value {
             Value::Boolean(true) => Some(RequestedMode::Deferred),
             Value::Boolean(false) => Some(RequestedMode::Direct),
-            value => match ExposureMode::from_value(value) {
-                Some(mode) => {
-                    mode.hint_of_old_word(scope, member);
-                    let mut read = ToolSearchConfig::default();
-                    mode.apply(&mut read);
-                    Some(read.enabled)
-                }
-                None => {
+            value => {
+                let Some(mode) = ExposureMode::from_value(value) else {
                     let expected = format!("{}, true or false", ExposureMode::NAMES);
                     scope.unfit(ProblemSeverity::Warning, &scope.at.value(member), &expected, "");
-                    None
-                }
-            },
+                    return None;
+                };
+                mode.hint_of_old_word(scope, member);
+                let mut read = ToolSearchConfig::default();
+                mode.apply(&mut read);
+                Some(read.enabled)
+            }
         }
     }
 

@@ -49,8 +49,10 @@ pub(crate) fn run(globals: &Globals, arguments: &Audit) -> CommandResult {
         .map_err(|error| Failure::new(error.to_string()))?;
     last.iter().for_each(print::line);
     // Lines about a server that is gone can still be looked at.
-    if let (true, false, Some(server), Ok(loaded)) =
-        (is_empty, arguments.verify, &arguments.server, load::load(globals))
+    if is_empty
+        && !arguments.verify
+        && let Some(server) = &arguments.server
+        && let Ok(loaded) = load::load(globals)
     {
         loaded.server(server)?;
     }

@@ -33,8 +33,9 @@ fn list(globals: &Globals, log: &UsageLog, arguments: &Usage) -> CommandResult {
     let mut uses = log.read();
     uses.retain(|past| fits(&arguments.which, past));
     // Queries of a server that is gone can still be looked at.
-    if let (true, Some(server), Ok(loaded)) =
-        (uses.is_empty(), &arguments.which.server, load::load(globals))
+    if uses.is_empty()
+        && let Some(server) = &arguments.which.server
+        && let Ok(loaded) = load::load(globals)
     {
         loaded.server(server)?;
     }

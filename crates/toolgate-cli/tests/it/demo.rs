@@ -43,7 +43,7 @@ async fn the_readme_shows_what_the_demo_prints() {
     }
 }
 
-/// With TOOLGATE_UPDATE=1 it writes the pictures.
+/// With `TOOLGATE_UPDATE=1` it writes the pictures.
 #[tokio::test]
 async fn the_pictures_show_what_the_demo_measures() {
     let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");

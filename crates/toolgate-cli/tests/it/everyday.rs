@@ -238,7 +238,7 @@ async fn one_key_makes_servers_lazy() {
     let outcome = place.run(&["status", "--json"]).await;
     assert!(outcome.stderr.contains("`lazyExcept[1]` names no server"), "{outcome:?}");
     let status = outcome.json();
-    let states: Vec<_> = status["servers"]
+    let rows: Vec<_> = status["servers"]
         .as_array()
         .unwrap()
         .iter()
@@ -246,7 +246,7 @@ async fn one_key_makes_servers_lazy() {
         .collect();
     let (lazy, not) = (json!(true), json!(false));
     let (idle, ready) = (json!("idle"), json!("ready"));
-    assert_eq!(states, [(&not, &ready), (&lazy, &idle), (&not, &ready)]);
+    assert_eq!(rows, [(&not, &ready), (&lazy, &idle), (&not, &ready)]);
 }
 
 #[tokio::test]

@@ -243,6 +243,7 @@ fn github_copilot() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a snapshot of everything")]
 fn toolgate_itself() {
     let configuration = read(
         r#"{
