@@ -294,9 +294,7 @@ impl Exposure {
 impl fmt::Display for Reason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Requested(RequestedMode::Direct) => formatter.write_str("asked for: direct"),
-            Self::Requested(RequestedMode::Code) => formatter.write_str("asked for: code"),
-            Self::Requested(_) => formatter.write_str("asked for: deferred"),
+            Self::Requested(_) => formatter.write_str("it was asked for"),
             Self::Fits { cost, allowed, unit } => write!(
                 formatter,
                 "{} fit into the {} allowed",
@@ -331,8 +329,8 @@ impl fmt::Display for ExposureKind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Direct => "direct",
-            Self::Stable => "deferred (stable)",
-            Self::Dynamic => "deferred (dynamic)",
+            Self::Stable => "stable",
+            Self::Dynamic => "dynamic",
             Self::Code => "code",
         })
     }
@@ -458,7 +456,7 @@ mod tests {
         1,490 characters are more than the 100 of tokenThreshold
         there are 20 tools, and toolThreshold is 15
         2,350 characters are more than 2,000, which is 5 % of a context of 10,000 tokens
-        asked for: deferred
+        it was asked for
         ");
         let unknown = decide(&catalog, &settings, OwnCost::default(), 2);
         assert_eq!(unknown.kind, ExposureKind::Stable, "what is unknown must not flood a context");

@@ -194,7 +194,7 @@ pub(crate) enum Command {
     /// Check the configuration, or print its JSON Schema
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Check everything: the configuration, each server, logins, scripts, the disk
+    /// Check everything: the configuration, each server, clients, logins, scripts, the disk
     ///
     /// Each line that is not well says what to do. The exit code is 0 if all is well or there are only
     /// warnings, 1 if something does not work, and 2 if nothing can be used.

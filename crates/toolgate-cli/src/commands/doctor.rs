@@ -12,7 +12,7 @@ use toolgate_sandbox::{
 };
 use toolgate_store::WRITABLE;
 
-use super::engines;
+use super::{engines, setup};
 use crate::{
     cli::{Doctor, Globals},
     failure::{CommandResult, Failure},
@@ -95,6 +95,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Doctor) -> CommandResult 
             });
         }
     }
+    checks.extend(setup::clients().iter().map(of_client));
     let scripts = Scripts::look(globals, &mut checks).await;
     let worst = checks.iter().map(|check| check.severity).max().unwrap_or(Severity::Ok);
     if arguments.output.json {
@@ -247,6 +248,32 @@ fn of_server(server: &ServerOverview) -> Check {
         (None, problems) => {
             let message = format!("{tools}; {}", problems.join("; "));
             Check::new(Severity::Warning, subject, message).fix("its authors have to mend it")
+        }
+    }
+}
+
+/// The file of a client.
+fn of_client(client: &setup::ClientState) -> Check {
+    let subject = format!("client {}", client.label);
+    let file = folders::shown(&client.path);
+    let set_up = format!("toolgate setup --client {}", client.id);
+    if let Some(problem) = &client.problem {
+        let message = format!("{file}: {problem}");
+        return Check::new(Severity::Warning, subject, message).fix("correct the file");
+    }
+    if let Some(program) = &client.missing_program {
+        let message = format!("{file} starts `{program}`, which does not exist");
+        return Check::new(Severity::Error, subject, message).fix(set_up);
+    }
+    let others = client.others;
+    match (client.uses_toolgate, others) {
+        (true, 0) => Check::ok(subject, format!("{file} uses toolgate")),
+        (true, _) => {
+            Check::ok(subject, format!("{file} uses toolgate, and {others} servers besides"))
+        }
+        (false, 0) => Check::ok(subject, format!("{file} has no servers")),
+        (false, _) => {
+            Check::ok(subject, format!("{file} has {others} servers, without toolgate")).fix(set_up)
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `toolgate setup`
 
+mod clients;
 mod plan;
 mod probe;
 mod undo;
@@ -19,6 +20,7 @@ use toolgate_clients::{ChangeRecord, Client, Places, System, Writer, difference}
 use toolgate_config::Format;
 use toolgate_store::{TokenOrder, utc};
 
+pub(crate) use self::clients::{ClientState, clients};
 use self::{
     plan::{Plan, Source},
     probe::Probe,

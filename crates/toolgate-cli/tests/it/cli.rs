@@ -70,8 +70,8 @@ async fn status_of_servers_that_work() {
      notes    ready      4       0         4  2025-11-25
      weather  ready      2       0         2  2025-11-25
 
-    A session of clients up to 2025-11-25 is deferred (dynamic): asked for: deferred.
-    A session of clients from 2026-07-28 on is deferred (stable): asked for: deferred.
+    A session of clients up to 2025-11-25 is dynamic: it was asked for.
+    A session of clients from 2026-07-28 on is stable: it was asked for.
 
      a session         tools  definitions  instructions  together
      without toolgate      6          319             0       319
@@ -179,13 +179,13 @@ async fn status_shows_what_a_session_lists_and_why() {
     }
     insta::assert_snapshot!(lines.join("\n"), @"
     A session of all clients is direct: 620 tokens fit into the 10,000 allowed.
-    A session of all clients is deferred (stable): there are 4 tools, and toolThreshold is 2.
-    A session of all clients is deferred (stable): 821 characters are more than the 2 of tokenThreshold.
-    A session of all clients is deferred (stable): 620 tokens are more than 200, which is 0.1 % of a context of 200,000 tokens.
-    A session of all clients is deferred (stable): asked for: deferred.
-    A session of clients up to 2025-11-25 is deferred (dynamic): asked for: deferred.
-    A session of clients from 2026-07-28 on is deferred (stable): asked for: deferred.
-    A session of all clients is direct: asked for: direct.
+    A session of all clients is stable: there are 4 tools, and toolThreshold is 2.
+    A session of all clients is stable: 821 characters are more than the 2 of tokenThreshold.
+    A session of all clients is stable: 620 tokens are more than 200, which is 0.1 % of a context of 200,000 tokens.
+    A session of all clients is stable: it was asked for.
+    A session of clients up to 2025-11-25 is dynamic: it was asked for.
+    A session of clients from 2026-07-28 on is stable: it was asked for.
+    A session of all clients is direct: it was asked for.
     ");
 }
 
@@ -209,7 +209,7 @@ async fn tokens() {
      code                  5          628            52       680
 
     Recommended: direct, because its definitions fit into the 10,000 allowed, and no search is needed.
-    A session now is deferred (stable): asked for: deferred.
+    A session now is stable: it was asked for.
     Counted: name, description and input schema of each listed tool, and the instructions of the handshake.
     --- stderr
     ");
@@ -230,7 +230,7 @@ async fn tokens() {
      code                  5        2,767           244     3,011
 
     Recommended: direct, because its definitions fit into the 10,000 allowed, and no search is needed.
-    A session now is deferred (stable): asked for: deferred.
+    A session now is stable: it was asked for.
     Counted: name, description and input schema of each listed tool, and the instructions of the handshake.
     --- stderr
     ");

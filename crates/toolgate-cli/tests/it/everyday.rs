@@ -163,6 +163,22 @@ async fn doctor_says_what_is_wrong_and_what_to_do() {
     assert!(lines.contains("has neither a `command` nor a `url`"), "{lines}");
     let offline = place.run(&["doctor", "--offline"]).await;
     assert!(offline.stdout.contains("server notes: runs "), "{offline:?}");
+
+    // The files of clients.
+    std::fs::create_dir_all(place.path().join(".cursor")).unwrap();
+    let cursor = place.path().join(".cursor/mcp.json");
+    let client = async |servers: Value| {
+        std::fs::write(&cursor, json!({ "mcpServers": servers }).to_string()).unwrap();
+        place.run(&["doctor", "--offline"]).await.stdout.replace('\n', " ")
+    };
+    let lines = client(json!({ "a": { "command": "a" } })).await;
+    assert!(lines.contains("has 1 servers, without toolgate"), "{lines}");
+    assert!(lines.contains("fix: toolgate setup --client cursor"), "{lines}");
+    let serve = json!(["serve", "--stdio"]);
+    let lines = client(json!({ "toolgate": { "command": "/gone/toolgate", "args": serve } })).await;
+    assert!(lines.contains("starts `/gone/toolgate`, which does not exist"), "{lines}");
+    let lines = client(json!({ "toolgate": { "command": "toolgate", "args": serve } })).await;
+    assert!(lines.contains("mcp.json uses toolgate"), "{lines}");
     place.rewrite("{,}");
     assert_eq!(place.run(&["doctor"]).await.code, Some(2));
 }
@@ -196,8 +212,8 @@ async fn one_set_of_words_for_modes() {
     for (word, mode) in [
         ("auto", "direct"),
         ("direct", "direct"),
-        ("stable", "deferred (stable)"),
-        ("dynamic", "deferred (dynamic)"),
+        ("stable", "stable"),
+        ("dynamic", "dynamic"),
         ("code", "code"),
     ] {
         assert_eq!(mode_of(json!({ "enabled": word }), &[]).await, (mode.into(), String::new()));
@@ -207,7 +223,7 @@ async fn one_set_of_words_for_modes() {
         [(json!({ "enabled": "deferred" }), &[][..]), (json!({}), &["--mode", "deferred"])]
     {
         let (mode, said) = mode_of(search, arguments).await;
-        assert_eq!(mode, "deferred (stable)");
+        assert_eq!(mode, "stable");
         assert!(said.contains("hint: write `stable`, or `dynamic`"), "{said}");
     }
 }
@@ -215,11 +231,11 @@ async fn one_set_of_words_for_modes() {
 #[tokio::test]
 async fn thresholds_mean_what_they_mean_elsewhere() {
     let modes = [
-        (json!({ "enabled": true }), "deferred (stable)"),
+        (json!({ "enabled": true }), "stable"),
         (json!({ "enabled": true, "tokenThreshold": 100_000 }), "direct"),
-        (json!({ "enabled": true, "tokenThreshold": 100 }), "deferred (stable)"),
+        (json!({ "enabled": true, "tokenThreshold": 100 }), "stable"),
         (json!({ "enabled": true, "toolThreshold": 5 }), "direct"),
-        (json!({ "enabled": true, "toolThreshold": 4 }), "deferred (stable)"),
+        (json!({ "enabled": true, "toolThreshold": 4 }), "stable"),
         (json!({ "enabled": false, "toolThreshold": 1 }), "direct"),
     ];
     for (search, mode) in modes {

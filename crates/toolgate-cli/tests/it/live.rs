@@ -41,10 +41,7 @@ async fn a_live_session_shows_its_mode_what_it_found_and_what_it_saved() {
     let query = json!({ "query": "weather of tomorrow", "limit": 1 });
     call(&mut client, "search_tools", query).await;
     let shown = session(&workplace, "the search is shown", |it| it["searches"] == 1).await;
-    assert_eq!(
-        (&shown["mode"], &shown["reason"]),
-        (&json!("deferred (stable)"), &json!("asked for: deferred"))
-    );
+    assert_eq!((&shown["mode"], &shown["reason"]), (&json!("stable"), &json!("it was asked for")));
     assert_eq!(shown["found"].as_array().unwrap().len(), 1, "{shown}");
     assert!(shown["found"][0].as_str().unwrap().starts_with("weather_"), "{shown}");
     assert_eq!((&shown["loaded"], &shown["calls"]), (&json!([]), &json!(1)));
@@ -56,13 +53,7 @@ async fn a_live_session_shows_its_mode_what_it_found_and_what_it_saved() {
 
     let outcome = workplace.run(&["status", "--live"]).await;
     let id = shown["id"].as_str().unwrap();
-    for part in [
-        id,
-        "deferred (stable): asked for: deferred",
-        "1 search, 1 call\n",
-        "found: weather_",
-        "saved",
-    ] {
+    for part in [id, "stable: it was asked for", "1 search, 1 call\n", "found: weather_", "saved"] {
         assert!(outcome.stdout.contains(part), "{part}: {}", outcome.stdout);
     }
     // A gateway that has ended is not shown.

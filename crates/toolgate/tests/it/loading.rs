@@ -77,7 +77,7 @@ async fn the_registry_shows_what_no_session_lists() -> Result<(), Box<dyn Error>
     let names: Vec<String> = host.tools().into_iter().map(|tool| tool.name).collect();
     assert_eq!(names, ["x_echo", "x_add"]);
     let mode = host.mode();
-    assert_eq!((mode.mode, mode.reason.as_str()), (SessionMode::Stable, "asked for: deferred"));
+    assert_eq!((mode.mode, mode.reason.as_str()), (SessionMode::Stable, "it was asked for"));
     assert_eq!(host.servers()[0].tools, 2);
     let declared = host.session().typescript("x_add").await?;
     assert!(declared.contains("x_add("), "{declared}");

@@ -82,7 +82,7 @@ pub(super) fn sources(arguments: &Setup, places: &Places<'_>) -> Vec<Source> {
 }
 
 impl Source {
-    fn read(
+    pub(super) fn read(
         client: &'static Client,
         path: PathBuf,
         container: Vec<String>,
@@ -134,6 +134,11 @@ impl Source {
             Err(error) => source.problem = Some(format!("not changed: {error}")),
         }
         source
+    }
+
+    /// The servers of the file.
+    pub(super) fn servers(&self) -> &[ImportedServer] {
+        &self.servers
     }
 
     /// The client, and what of it.

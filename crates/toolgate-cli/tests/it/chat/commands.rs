@@ -36,11 +36,11 @@ async fn commands_show_and_change_the_chat() {
     insta::assert_snapshot!(outcome.shown().replace(&id, "chat_ID"), @r#"
     exit code 0
     --- stdout
-    Mode search: asked for: deferred.
+    Mode search: it was asked for.
     Searches have loaded no tool.
     Definitions: 184 tokens in the context, 129 if all 4 tools were listed; 0 saved in 0 requests.
     Found it.
-    Mode search: asked for: deferred.
+    Mode search: it was asked for.
     Searches have loaded kit_echo.
     Definitions: 215 tokens in the context, 129 if all 4 tools were listed; 0 saved in 2 requests.
     Tokens: 20 new, 10 cache-written, 200 cached, 14 out.
@@ -54,7 +54,7 @@ async fn commands_show_and_change_the_chat() {
      kit_echo            loaded        31
      server  state  tools  tokens  remarks
      kit     ready      4     129
-    Mode search: asked for: deferred.
+    Mode search: it was asked for.
     New.
     --- stderr
     ? echo a message: kit_echo

@@ -210,7 +210,7 @@ async fn people_disable_and_enable_servers() {
      notes    ready         4       0         4  2025-11-25
      weather  disabled      2       0         0              `toolgate enable weather` enables it
 
-    A session of all clients is deferred (stable): asked for: deferred.
+    A session of all clients is stable: it was asked for.
 
      a session         tools  definitions  instructions  together
      without toolgate      6          319             0       319
