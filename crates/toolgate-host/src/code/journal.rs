@@ -62,8 +62,7 @@ pub struct UnknownCall {
 
 #[derive(Debug, Default)]
 struct JournalState {
-    began: bool,
-    ended: bool,
+    stage: RunStage,
     /// Whether a call was sent that must not be repeated.
     has_effects: bool,
     bytes: u64,
@@ -78,16 +77,32 @@ struct JournalState {
     under_way: HashMap<CallId, CallUnderWay>,
 }
 
+/// How far a run is.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum RunStage {
+    #[default]
+    New,
+    Began,
+    Ended,
+}
+
+/// Whether a call may have reached its server, and what that means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum SentState {
+    Unsent,
+    /// It may be sent again.
+    Repeatable,
+    /// It must not be sent again.
+    Once,
+}
+
 /// A call that has not ended.
 #[derive(Debug, Clone)]
 struct CallUnderWay {
     name: String,
     arguments: String,
     written: bool,
-    /// Whether the call may have reached its server.
-    sent: bool,
-    /// Whether it must not be repeated.
-    once: bool,
+    sent: SentState,
     /// Whether it is one that the journal had lost.
     lost: bool,
 }
@@ -162,15 +177,13 @@ impl RunJournal {
             .filter(|(_, past)| past.answer.is_none())
             .map(|(call, past)| {
                 let (name, arguments) = (past.name.clone(), past.arguments.clone());
-                let (written, sent) = (true, past.sent);
-                let under_way =
-                    CallUnderWay { name, arguments, written, sent, once: sent, lost: false };
-                (*call, under_way)
+                let sent = if past.sent { SentState::Once } else { SentState::Unsent };
+                (*call, CallUnderWay { name, arguments, written: true, sent, lost: false })
             })
             .collect();
         self.past = past;
         state.lost = lost;
-        state.began = true;
+        state.stage = RunStage::Began;
         state.has_effects = true;
         state.code_changed = code_changed;
         self
@@ -200,7 +213,7 @@ impl RunJournal {
 
     /// Whether a call is under way that was not sent.
     pub(super) fn is_unsent(&self, call: CallId) -> bool {
-        self.state.lock().under_way.get(&call).is_some_and(|under_way| !under_way.sent)
+        self.state.lock().under_way.get(&call).is_some_and(|call| call.sent == SentState::Unsent)
     }
 
     /// Whether a call may be one that was sent and that the journal has lost. A call of the same tool
@@ -214,8 +227,7 @@ impl RunJournal {
         state.lost.swap_remove(found);
         if let Some(under_way) = state.under_way.get_mut(&call) {
             // The entry says that it was sent, in place of the one that is gone.
-            (under_way.lost, under_way.sent, under_way.written) = (true, true, false);
-            under_way.once = true;
+            (under_way.lost, under_way.sent, under_way.written) = (true, SentState::Once, false);
         }
         true
     }
@@ -253,7 +265,7 @@ impl RunJournal {
                     namespace: self.namespace.clone(),
                 };
                 self.write(run.code.len(), || self.journal.write_soon(RunEntry::began(&run)));
-                self.state.lock().began = true;
+                self.state.lock().stage = RunStage::Began;
             }
             RunEvent::Called { id: call, name, arguments } => {
                 if self.past.contains_key(call) {
@@ -261,8 +273,8 @@ impl RunJournal {
                     self.write(0, || self.journal.forget_end(id, *call).map(|_| ()));
                 }
                 let (name, arguments) = ((*name).to_owned(), arguments.get().to_owned());
-                let (written, sent, once, lost) = (false, false, false, false);
-                let under_way = CallUnderWay { name, arguments, written, sent, once, lost };
+                let (written, sent, lost) = (false, SentState::Unsent, false);
+                let under_way = CallUnderWay { name, arguments, written, sent, lost };
                 self.state.lock().under_way.insert(*call, under_way);
             }
             RunEvent::Repeated { id: call, .. } => {
@@ -288,7 +300,7 @@ impl RunJournal {
                 let under_way = self.state.lock().under_way.remove(call);
                 let entry = RunEntry::answered(id, *call, microseconds(*at), end);
                 // The result of a call that only reads can be had again.
-                let once = under_way.is_none_or(|under_way| under_way.once);
+                let once = under_way.is_none_or(|under_way| under_way.sent == SentState::Once);
                 self.write(bytes, || self.write_entry(entry, once));
             }
             RunEvent::Time { at } => {
@@ -309,8 +321,7 @@ impl RunJournal {
             self.write_call(call, None);
         }
         let mut known = self.state.lock();
-        known.ended = true;
-        if !known.began {
+        if std::mem::replace(&mut known.stage, RunStage::Ended) == RunStage::New {
             return;
         }
         // Somebody may want to resume the run, or know what became of its effects.
@@ -337,17 +348,22 @@ impl RunJournal {
                 return;
             };
             under_way.written = true;
-            under_way.sent |= decision.is_some_and(|decision| decision.sent);
-            under_way.once |= decision.is_some_and(|decision| decision.sent && decision.once);
+            let sent = match decision {
+                Some(CallDecision { sent: true, once: true, .. }) => SentState::Once,
+                Some(CallDecision { sent: true, once: false, .. }) => SentState::Repeatable,
+                _ => SentState::Unsent,
+            };
+            under_way.sent = under_way.sent.max(sent);
             let under_way = under_way.clone();
-            state.has_effects |= under_way.once;
+            state.has_effects |= under_way.sent == SentState::Once;
             under_way
         };
-        let CallUnderWay { name, arguments, lost, once, .. } = &under_way;
+        let CallUnderWay { name, arguments, lost, sent, .. } = &under_way;
         let flow = decision.and_then(|decision| decision.flow).map_or(0, str::len);
         let new = NewCall { number: call, name, arguments, decision, lost: *lost };
         let entry = RunEntry::called(&self.id, &new);
-        self.write(arguments.len() + flow, || self.write_entry(entry, *once));
+        let is_effect = *sent == SentState::Once;
+        self.write(arguments.len() + flow, || self.write_entry(entry, is_effect));
     }
 
     /// Writes, unless an earlier write failed: after that nothing may happen.
@@ -413,7 +429,7 @@ impl CallJournal for RunJournal {
 
 impl Drop for RunJournal {
     fn drop(&mut self) {
-        if !self.state.get_mut().ended {
+        if self.state.get_mut().stage != RunStage::Ended {
             self.end(RunState::Failed, "", Some("nobody waited for its end"));
         }
     }
