@@ -93,7 +93,7 @@ impl Command {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Find the servers of all your clients, and let the clients use toolgate instead
+    /// Find the servers of all your clients, and let them use toolgate
     ///
     /// It imports the servers into one toolgate.json, starts each once to see what its tools cost, shows the change
     /// of every file, and asks. In the files of clients it adds toolgate, and disables or removes what it has
@@ -111,7 +111,7 @@ pub(crate) enum Command {
     },
     /// List the servers of the configuration
     List(Output),
-    /// Run one gateway in the background, which all clients of yours share
+    /// Run one gateway in the background for all your clients
     ///
     /// The system starts it when you log in: systemd on Linux, launchd on macOS, the Task Scheduler on Windows.
     #[command(subcommand)]
@@ -128,7 +128,7 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Show the state of each server, and what a session lists and why
     Status(Status),
-    /// Show how many tokens the tool definitions take, with and without toolgate
+    /// Show how many tokens definitions take, with and without toolgate
     Tokens(Tokens),
     /// Create, list and revoke access tokens for HTTP clients
     #[command(subcommand)]
@@ -179,7 +179,7 @@ pub(crate) enum Command {
     Approve(Approve),
     /// List the skills and the servers they need
     Skills(Skills),
-    /// Show what a server wrote to stderr, and when it started and stopped
+    /// Show what a server wrote to stderr, and its starts and stops
     Logs(Logs),
     /// Show or erase the queries that search has learned from
     Usage(Usage),
@@ -187,27 +187,27 @@ pub(crate) enum Command {
     Policy(Policy),
     /// List grants, or revoke one
     Grants(Grants),
-    /// List definitions that differ from the approved ones, and approve them
+    /// List definitions that differ from approved ones; approve them
     Definitions(Definitions),
     /// Show the audit log, or verify that it is complete
     Audit(Audit),
     /// Check the configuration, or print its JSON Schema
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Check everything: the configuration, each server, clients, logins, scripts, the disk
+    /// Check everything: servers, clients, logins, scripts, the disk
     ///
     /// Each line that is not well says what to do. The exit code is 0 if all is well or there are only
     /// warnings, 1 if something does not work, and 2 if nothing can be used.
     Doctor(Doctor),
-    /// Show what runs the scripts of each language, and why; add or remove a language
+    /// Show what runs scripts of each language; add or remove one
     ///
     /// Without a configuration it shows what holds by default.
     Engines(Engines),
-    /// Measure how well search strategies find tools, with labelled queries
+    /// Measure how well search finds tools, with labelled queries
     ///
     /// With --config, `hybrid` and `embedding` use the encoder of that file.
     Eval(Eval),
-    /// Try everything on built-in servers: the cost, a search, a call, a script
+    /// Try everything on built-in servers: cost, search, call, script
     Demo(Demo),
     /// Print a completion script for a shell
     ///
@@ -216,7 +216,7 @@ pub(crate) enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Print the manual page, or write the pages of all commands to a folder
+    /// Print the manual page, or write all pages to a folder
     Man {
         /// Write the pages of all commands to this folder
         #[arg(long, value_name = "FOLDER")]

@@ -75,6 +75,8 @@ fn printed_by(line: &str, timeout: Duration) -> Result<String, StoredValueError>
     let mut command = if cfg!(windows) { Command::new("cmd") } else { Command::new("/bin/sh") };
     command.args([if cfg!(windows) { "/C" } else { "-c" }, line]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let failed = |error: io::Error| StoredValueError::Failed(error.kind().to_string());
     let mut child = command.spawn().map_err(failed)?;
     let ends = Instant::now() + timeout;
@@ -85,13 +87,23 @@ fn printed_by(line: &str, timeout: Duration) -> Result<String, StoredValueError>
     let printed = printed.recv_timeout(timeout);
     let status = printed.is_ok().then(|| wait_until(&mut child, ends)).flatten();
     let Some(status) = status else {
-        let _ = child.kill();
-        let _ = child.wait();
+        end_group(&mut child);
         return Err(StoredValueError::TimedOut);
     };
     // Of a command that prints too much nobody reads the end: it ends by a signal.
     let value = value_of(printed.map_err(|_| StoredValueError::TimedOut)?.map_err(failed)?)?;
     if status.success() { Ok(value) } else { Err(StoredValueError::Exited(status.code())) }
+}
+
+/// Ends a command with everything that it has started and that stayed in its group.
+fn end_group(child: &mut Child) {
+    #[cfg(unix)]
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
+        // The child is not reaped yet, so the number is that of its group.
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
 }
 
 fn wait_until(child: &mut Child, ends: Instant) -> Option<std::process::ExitStatus> {
@@ -135,6 +147,30 @@ mod tests {
         let short = Duration::from_millis(50);
         assert_eq!(printed_by("sleep 1000", short), Err(StoredValueError::TimedOut));
         assert_eq!(printed_by("exec >&-; sleep 1000", short), Err(StoredValueError::TimedOut));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn nothing_of_a_command_that_took_too_long_lives_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("process");
+        let line = format!("sleep 1000 & echo $! > {}; wait", file.display());
+        let mut time = Duration::from_millis(200);
+        let process = loop {
+            assert_eq!(printed_by(&line, time), Err(StoredValueError::TimedOut));
+            // A busy machine may not have come to the second command.
+            if let Ok(process) = fs::read_to_string(&file)
+                && process.ends_with('\n')
+            {
+                break process;
+            }
+            time *= 2;
+        };
+        let status = format!("/proc/{}/status", process.trim());
+        let is_alive = || fs::read_to_string(&status).is_ok_and(|text| !text.contains("State:\tZ"));
+        while is_alive() {
+            thread::yield_now();
+        }
     }
 
     #[test]

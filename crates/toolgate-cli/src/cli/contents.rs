@@ -76,4 +76,12 @@ mod tests {
         listed.sort_unstable();
         assert_eq!(listed, known);
     }
+
+    #[test]
+    fn the_groups_fit_80_columns() {
+        for line in groups(&Cli::command()).lines() {
+            let plain = anstream::adapter::strip_str(line).to_string();
+            assert!(plain.chars().count() <= 80, "{plain}");
+        }
+    }
 }

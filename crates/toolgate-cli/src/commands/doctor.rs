@@ -234,6 +234,10 @@ async fn servers(loaded: &Loaded, offline: bool, checks: &mut Vec<Check>) {
     }
     host.shutdown().await;
     checks.extend(overview.iter().map(of_server));
+    if !overview.is_empty() && overview.iter().all(|server| server.reason.is_some()) {
+        let check = Check::new(Severity::Fatal, "servers", "none of them can be used");
+        checks.push(check.fix("mend one of those above"));
+    }
 }
 
 fn of_server(server: &ServerOverview) -> Check {

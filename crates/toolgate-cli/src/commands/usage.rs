@@ -19,6 +19,9 @@ pub(crate) fn run(globals: &Globals, arguments: &Usage) -> CommandResult {
         None => list(globals, &log, arguments),
         Some(UsageCommand::Erase { which, all, output }) => {
             let erased = erase(&log, which, *all)?;
+            if erased.is_empty() {
+                check_server(globals, which)?;
+            }
             print::show(output.json, &json!({ "erased": erased.len() }), || match erased.len() {
                 0 => "There was nothing to erase.".to_owned(),
                 1 => "1 query erased.".to_owned(),
@@ -29,15 +32,21 @@ pub(crate) fn run(globals: &Globals, arguments: &Usage) -> CommandResult {
     }
 }
 
-fn list(globals: &Globals, log: &UsageLog, arguments: &Usage) -> CommandResult {
-    let mut uses = log.read();
-    uses.retain(|past| fits(&arguments.which, past));
-    // Queries of a server that is gone can still be looked at.
-    if uses.is_empty()
-        && let Some(server) = &arguments.which.server
+/// Fails if the selected server does not exist. Queries of a server that is gone can still be used.
+fn check_server(globals: &Globals, which: &Which) -> Result<(), Failure> {
+    if let Some(server) = &which.server
         && let Ok(loaded) = load::load(globals)
     {
         loaded.server(server)?;
+    }
+    Ok(())
+}
+
+fn list(globals: &Globals, log: &UsageLog, arguments: &Usage) -> CommandResult {
+    let mut uses = log.read();
+    uses.retain(|past| fits(&arguments.which, past));
+    if uses.is_empty() {
+        check_server(globals, &arguments.which)?;
     }
     uses.sort_by(|left, right| {
         let tool = |past: &PastUse| (past.server.clone(), past.tool.clone());

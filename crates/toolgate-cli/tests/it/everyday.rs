@@ -179,6 +179,12 @@ async fn doctor_says_what_is_wrong_and_what_to_do() {
     assert!(lines.contains("starts `/gone/toolgate`, which does not exist"), "{lines}");
     let lines = client(json!({ "toolgate": { "command": "toolgate", "args": serve } })).await;
     assert!(lines.contains("mcp.json uses toolgate"), "{lines}");
+    place.rewrite(&json!({ "mcpServers": { "gone": { "command": "nowhere" } } }).to_string());
+    let outcome = place.run(&["doctor"]).await;
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    assert!(outcome.stdout.contains("servers: none of them can be used"), "{outcome:?}");
+    let outcome = place.run(&["usage", "erase", "--server", "nope"]).await;
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
     place.rewrite("{,}");
     assert_eq!(place.run(&["doctor"]).await.code, Some(2));
 }
