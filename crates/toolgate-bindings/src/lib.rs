@@ -48,6 +48,7 @@ use serde_json::Value;
 
 pub use limits::MAX_DECLARATION_BYTES;
 pub use module::wraps_result;
+pub use naming::DeclaredNames;
 pub use python::PYTHON_PREAMBLE;
 pub use script_functions::{python_function, typescript_function};
 pub use shape::Shape;
@@ -80,7 +81,12 @@ pub enum Output<'a> {
 /// Generates TypeScript declarations: the named types first, then one function per tool. Each
 /// function takes one object and returns a promise.
 pub fn typescript(tools: &[ToolApi<'_>]) -> String {
-    typescript::render(&module::Module::read(tools))
+    typescript_beside(tools, &mut DeclaredNames::default())
+}
+
+/// The same beside other declarations, whose names are `used`.
+pub fn typescript_beside(tools: &[ToolApi<'_>], used: &mut DeclaredNames) -> String {
+    typescript::render(&module::Module::read(tools), used)
 }
 
 /// Generates Python stubs: the named types first, then one `async` function per tool.
@@ -92,7 +98,12 @@ pub fn typescript(tools: &[ToolApi<'_>]) -> String {
 ///
 /// To execute the text, prepend [`PYTHON_PREAMBLE`].
 pub fn python(tools: &[ToolApi<'_>]) -> String {
-    python::render(&module::Module::read(tools))
+    python_beside(tools, &mut DeclaredNames::default())
+}
+
+/// The same beside other declarations, whose names are `used`.
+pub fn python_beside(tools: &[ToolApi<'_>], used: &mut DeclaredNames) -> String {
+    python::render(&module::Module::read(tools), used)
 }
 
 /// The names of a tool's parameters in the order of the schema's properties.

@@ -37,6 +37,10 @@ const RESERVED: &[&str] = &[
     "Any", "False", "Literal", "Never", "None", "NotRequired", "True", "TypeAlias", "TypeVar", "TypedDict",
 ];
 
+/// The names of types that are declared already, in declarations that are shown together.
+#[derive(Debug, Default)]
+pub struct DeclaredNames(HashSet<String>);
+
 /// The names of a module's types.
 #[derive(Debug)]
 pub(crate) struct TypeNames {
@@ -55,8 +59,8 @@ impl TypeNames {
         }
     }
 
-    /// Chooses the names.
-    pub(crate) fn choose(module: &Module, objects: Objects) -> Self {
+    /// Chooses the names. No type gets one of `used`, which then has the declared ones too.
+    pub(crate) fn choose(module: &Module, objects: Objects, used: &mut DeclaredNames) -> Self {
         let mut survey = Survey {
             arena: &module.arena,
             objects,
@@ -71,7 +75,8 @@ impl TypeNames {
         }
         survey.pending();
         let functions = module.functions.iter().map(|function| function.name.as_str());
-        let mut taken = UsedNames::new(RESERVED.iter().copied().chain(functions));
+        let others = used.0.iter().map(String::as_str);
+        let mut taken = UsedNames::new(RESERVED.iter().copied().chain(functions).chain(others));
         let mut names =
             Self { declared: Vec::new(), nodes: HashMap::new(), definitions: HashMap::new() };
         let order = std::mem::take(&mut survey.order);
@@ -98,6 +103,7 @@ impl TypeNames {
                 }
             }
         }
+        used.0.extend(names.declared.iter().map(|(name, _)| name.clone()));
         names
     }
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::{
     model::{Arena, Doc, Literal, Node, NodeId, Object, Property},
     module::{Module, ResultSource, ToolFunction},
-    naming::{Objects, TypeNames},
+    naming::{DeclaredNames, Objects, TypeNames},
     text::{Escape, identifier, indented, is_identifier, quoted},
 };
 
@@ -18,8 +18,8 @@ from typing import Any, Literal, Never, NotRequired, Required, TypeAlias, TypedD
 const MAX_LINE: usize = 100;
 
 /// The whole module.
-pub(crate) fn render(module: &Module) -> String {
-    let names = TypeNames::choose(module, Objects::Declared);
+pub(crate) fn render(module: &Module, used: &mut DeclaredNames) -> String {
+    let names = TypeNames::choose(module, Objects::Declared, used);
     let printer = PythonPrinter { arena: &module.arena, names: &names };
     let mut text = String::new();
     for (name, node) in &names.declared {

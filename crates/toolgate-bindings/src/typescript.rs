@@ -3,15 +3,15 @@
 use crate::{
     model::{Arena, Doc, Literal, Node, NodeId, Object, Property},
     module::{Module, ResultSource, ToolFunction},
-    naming::{Objects, TypeNames},
+    naming::{DeclaredNames, Objects, TypeNames},
     text::{Escape, identifier, indented, is_identifier, quoted},
 };
 
 const MAX_LINE: usize = 100;
 
 /// The whole module.
-pub(crate) fn render(module: &Module) -> String {
-    let names = TypeNames::choose(module, Objects::Inline);
+pub(crate) fn render(module: &Module, used: &mut DeclaredNames) -> String {
+    let names = TypeNames::choose(module, Objects::Inline, used);
     let printer = TypeScriptPrinter { arena: &module.arena, names: &names };
     let mut text = String::new();
     for (name, node) in &names.declared {

@@ -1,7 +1,7 @@
 //! What a model sees of a tool, in both languages.
 
 use serde_json::{Value, json};
-use toolgate_bindings::{python, typescript};
+use toolgate_bindings::{DeclaredNames, Output, ToolApi, python, typescript, typescript_beside};
 
 use crate::compilers::Tool;
 
@@ -500,4 +500,29 @@ fn shapes_have_the_same_names_in_both_languages() {
     let (typescript, python) = type_names(&both);
     assert_eq!(typescript.iter().filter(|name| name.contains("Entry")).count(), 1, "{both}");
     assert!(typescript.iter().all(|name| python.contains(name)), "{both}");
+}
+
+#[test]
+fn declarations_beside_each_other_have_different_names() {
+    let schema = |kind: &str| {
+        json!({ "type": "object", "required": ["item"], "properties": { "item": {
+            "type": "object", "required": ["id", "title", "author"], "properties": {
+                "id": { "type": kind }, "title": { "type": "string" }, "author": { "type": "string" },
+            },
+        } } })
+    };
+    let mut used = DeclaredNames::default();
+    let mut declare = |name: &str, kind: &str| {
+        let input_schema = schema(kind);
+        let tool = ToolApi {
+            name,
+            description: None,
+            input_schema: &input_schema,
+            output: Output::Unknown,
+        };
+        typescript_beside(&[tool], &mut used)
+    };
+    let (one, other) = (declare("a_make", "string"), declare("b_make", "number"));
+    assert!(one.starts_with("interface Item { id: string;"), "{one}");
+    assert!(other.starts_with("interface BMakeItem { id: number;"), "{other}");
 }

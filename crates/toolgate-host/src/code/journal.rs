@@ -162,6 +162,26 @@ impl RunJournal {
         calls.sort_by_key(|call| call.id);
     }
 
+    /// The first call of the earlier part that was sent and that the script did not make again, although
+    /// it ran to its end. `is_repeatable` says which calls do not matter.
+    pub(super) fn unreached(
+        &self,
+        calls: &[CallRecord],
+        is_repeatable: impl Fn(&str, &str) -> bool,
+    ) -> Option<String> {
+        let known: HashSet<CallId> = calls.iter().map(|call| call.id).collect();
+        // What failed may be done in another way.
+        let counts = |past: &PastCallState| {
+            past.sent && (past.unknown || !matches!(past.answer, Some(Err(_))))
+        };
+        let missing = self.past.iter().filter(|(id, past)| {
+            counts(past) && !known.contains(id) && !is_repeatable(&past.name, &past.arguments)
+        });
+        let (id, past) = missing.min_by_key(|(id, _)| **id)?;
+        let arguments: String = past.arguments.chars().take(EARLIER_CHARACTERS).collect();
+        Some(format!("call {} was {}({arguments}), and it ends without it", id + 1, past.name))
+    }
+
     /// Continues the journal of a resumed run with these earlier calls.
     pub(super) fn resumes(
         mut self,

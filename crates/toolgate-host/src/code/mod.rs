@@ -414,6 +414,15 @@ impl ToolSession {
             for call in in_flight.filter(|call| journal.is_unsent(call.id)) {
                 call.state = CallState::Refused("the run ended before it was sent".to_owned());
             }
+            let is_repeatable = |name: &str, arguments: &str| {
+                script_tools::is_repeatable(self.host(), name, arguments)
+            };
+            if matches!(report.outcome, RunOutcome::Value(_))
+                && report.calls_left_out == 0
+                && let Some(missing) = journal.unreached(&report.calls, is_repeatable)
+            {
+                report.outcome = RunOutcome::Diverged(missing);
+            }
             if !matches!(report.outcome, RunOutcome::Value(_)) {
                 journal.add_earlier(&mut report.calls);
             }

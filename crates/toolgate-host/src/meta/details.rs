@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolgate_bindings::{Output, ToolApi};
+use toolgate_bindings::{DeclaredNames, Output, ToolApi};
 use toolgate_catalog::{Tool, nearest};
 use toolgate_policy::CallPath;
 use toolgate_sandbox::Language;
@@ -53,6 +53,7 @@ pub(super) async fn details(session: &ToolSession, request: &DetailsRequest) -> 
     let catalog = session.host().catalog().read();
     let mut text = String::new();
     let mut tools = Vec::new();
+    let mut used = DeclaredNames::default();
     for name in names.iter().take(MAX_NAMES) {
         if !text.is_empty() {
             text.push_str("\n\n");
@@ -87,11 +88,13 @@ pub(super) async fn details(session: &ToolSession, request: &DetailsRequest) -> 
             tools.push(json!({ "name": name, "error": "not for scripts" }));
             continue;
         }
-        let declaration = match request.format {
+        let language = match request.format {
             DetailFormat::Json => None,
-            DetailFormat::TypeScript => Some(declaration(session, tool, Language::TypeScript)),
-            DetailFormat::Python => Some(declaration(session, tool, Language::Python)),
+            DetailFormat::TypeScript => Some(Language::TypeScript),
+            DetailFormat::Python => Some(Language::Python),
         };
+        let declaration =
+            language.map(|language| declaration_beside(session, tool, language, &mut used));
         let definition = declaration.as_deref().unwrap_or_else(|| tool.definition.json().get());
         if !text.is_empty() && text.len() + definition.len() > ROOM_CHARACTERS {
             let size = definition.len();
@@ -121,9 +124,19 @@ pub(super) async fn details(session: &ToolSession, request: &DetailsRequest) -> 
 
 /// The tool as a function of a language.
 pub(crate) fn declaration(session: &ToolSession, tool: &Tool, language: Language) -> String {
+    declaration_beside(session, tool, language, &mut DeclaredNames::default())
+}
+
+/// The same beside the declarations of other tools.
+fn declaration_beside(
+    session: &ToolSession,
+    tool: &Tool,
+    language: Language,
+    used: &mut DeclaredNames,
+) -> String {
     let render = match language {
-        Language::TypeScript => toolgate_bindings::typescript,
-        Language::Python => toolgate_bindings::python,
+        Language::TypeScript => toolgate_bindings::typescript_beside,
+        Language::Python => toolgate_bindings::python_beside,
     };
     let input_schema = tool.definition.input_schema();
     let declared = tool.definition.output_schema();
@@ -135,5 +148,5 @@ pub(crate) fn declaration(session: &ToolSession, tool: &Tool, language: Language
     };
     let description = Some(tool.definition.description()).filter(|text| !text.is_empty());
     let name = tool.name.as_str();
-    render(&[ToolApi { name, description, input_schema: &input_schema, output }])
+    render(&[ToolApi { name, description, input_schema: &input_schema, output }], used)
 }

@@ -24,8 +24,10 @@ error_output = io.TextIOWrapper(
 
 
 def flush_console():
-    output.flush()
-    error_output.flush()
+    for console in (output, error_output):
+        # A script may close it.
+        if not console.closed:
+            console.flush()
 
 
 def run_script(start):
@@ -45,8 +47,17 @@ def run_script(start):
         # A null character, or a text that is nested too deeply.
         return {"Failed": failure_of(error)}
     done = guarded(parts, main_module(start, parts))
+    if "Value" in done:
+        wait_for_unawaited()
     end()
     return done
+
+
+def wait_for_unawaited():
+    """Waits for calls that the script made and forgot, so that they do not depend on chance."""
+    for call in made:
+        while not (call.is_awaited or call.is_settled):
+            world.wait(None)
 
 
 def guarded(parts, variables):
@@ -69,10 +80,15 @@ def end():
         for task in list(KNOWN_TASKS):
             if task.done() and getattr(task, "_log_traceback", False) and not task.cancelled():
                 error = message_of(task.exception())
-                error_output.write(f"Task exception was never retrieved: {error}\n")
+                say(f"Task exception was never retrieved: {error}\n")
     if made:
-        error_output.write(unawaited_text())
+        say(unawaited_text())
     flush_console()
+
+
+def say(text):
+    if not error_output.closed:
+        error_output.write(text)
 
 
 def main_module(start, parts):

@@ -180,6 +180,16 @@ impl<'a> RunEntry<'a> {
         }
     }
 
+    /// The line beside the database that belongs to it, once it is written.
+    pub(super) fn line(&self) -> Option<SentLine> {
+        match &self.0 {
+            EntryKind::Began { run, created } => {
+                Some(SentLine::of_run(SentKind::Began, &run.id, unsigned(*created)))
+            }
+            _ => None,
+        }
+    }
+
     /// Whether a run ends with it.
     pub(super) fn is_end(&self) -> bool {
         matches!(self.0, EntryKind::Ended(_))
@@ -260,7 +270,6 @@ fn begin(
     created: i64,
 ) -> Result<(), JournalError> {
     let life = files.life()?;
-    files.mark(&SentLine::of_run(SentKind::Began, &run.id, unsigned(created)))?;
     let NewRun { id, language, code, session, began, seed, before, namespace } = run;
     let (began, seed, process) = (signed(*began), signed(*seed), std::process::id());
     let (none, state) = (None::<&str>, RunState::Running.name());
@@ -268,11 +277,7 @@ fn begin(
         id, created, none, state, language, code, session, began, seed, "", none, process, life,
         before, namespace, none
     ];
-    RUNS.insert(connection, row).map_err(|source| {
-        // The run had no effect, so losing it does no harm.
-        let _ = files.mark(&SentLine::of_run(SentKind::Removed, id, 0));
-        JournalError::new(&files.path, source)
-    })
+    RUNS.insert(connection, row).map_err(|source| JournalError::new(&files.path, source))
 }
 
 impl CalledEntry<'_> {

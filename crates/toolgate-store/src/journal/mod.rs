@@ -306,7 +306,9 @@ impl JournalFiles {
         for entry in entries {
             entry.write(self, &transaction)?;
         }
-        transaction.commit().map_err(failed)
+        transaction.commit().map_err(failed)?;
+        // Afterwards, or a run that could not be written would count as lost.
+        entries.iter().filter_map(RunEntry::line).try_for_each(|line| self.mark(&line))
     }
 
     /// Keeps the end of a run that could not be written.

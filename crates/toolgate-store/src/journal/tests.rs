@@ -472,6 +472,9 @@ fn a_run_whose_entries_cannot_be_written_learns_of_it() {
     let next = RunEntry::time("r1", 2);
     assert!(journal.write_soon(next).unwrap_err().to_string().contains("readonly"));
     assert!(journal.write_soon(RunEntry::time("r2", 2)).is_ok(), "another run");
+    journal.write_soon(RunEntry::began(&run("r9"))).unwrap();
+    journal.flush();
+    assert!(!journal.is_lost("r9"), "nothing of it was ever written");
     assert!(journal.end_run("r1", RunState::Failed, "", None).is_err());
     assert!(!other.is_running("r1").unwrap(), "though its end could not be written");
     read_only("OFF");

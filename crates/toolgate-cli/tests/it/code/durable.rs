@@ -65,6 +65,13 @@ async fn code_that_makes_other_calls_is_refused_and_changes_nothing() {
     Calls completed: kit_add.
     resume_run(run_id: "ID") takes code that makes the same calls first; run_code starts a new run.
     "#);
+    // Nor may it end without a call that was made.
+    let short = resume(&mut client, &id, Some("return 1")).await;
+    insta::assert_snapshot!(shown(&short), @r#"
+    The script does not do what it did before: call 1 was kit_add({"a":1,"b":1}), and it ends without it.
+    Calls completed: kit_add.
+    resume_run(run_id: "ID") takes code that makes the same calls first; run_code starts a new run.
+    "#);
     // The code is still the first.
     let same = resume(&mut client, &id, None).await;
     assert!(text(&same).starts_with("Error: x"), "{same}");

@@ -5,8 +5,8 @@ use std::sync::{Arc, atomic::Ordering};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use toolgate_sandbox::{
-    FailureKind, Language, LimitReached, PythonChoice, PythonEngine, PythonSettings, RunLimits,
-    RunOutcome, RunReport, ScriptFailure,
+    CallState, FailureKind, Language, LimitReached, PythonChoice, PythonEngine, PythonSettings,
+    RunLimits, RunOutcome, RunReport, ScriptFailure,
 };
 
 use super::{interpreter, pool, run_python, with};
@@ -238,6 +238,10 @@ async fn what_is_not_awaited_is_said() {
     let pool = pool();
     let report = run_python(&pool, "x = [echo(a=1), echo(a=2)]\n1").await;
     assert_eq!(text_of(&report), "RuntimeWarning: 2 call(s) were made and never awaited: echo\n");
+    // They do not depend on when the script ends.
+    let report = run_python(&pool, "x = [echo(a=n) for n in range(40)]\n1").await;
+    let completed = report.calls.iter().filter(|call| call.state == CallState::Completed);
+    assert_eq!(completed.count(), 40, "{:?}", report.calls);
     let code = "import asyncio\nasync def f():\n    raise ValueError('lost')\nt = asyncio.create_task(f())\nawait asyncio.sleep(0)\n1";
     let report = run_python(&pool, code).await;
     assert_eq!(text_of(&report), "Task exception was never retrieved: ValueError: lost\n");
@@ -249,6 +253,8 @@ async fn output_keeps_its_order_and_is_not_lost() {
     let code = "import sys\nprint('a', end='')\nsys.stderr.write('b\\n')\nprint('c')\nsys.stdout.buffer.write(b'd\\n')\nprint('\\ud800é')";
     let report = run_python(&pool, code).await;
     assert_eq!(text_of(&report), "b\nac\nd\n\\ud800é\n");
+    let report = run_python(&pool, "import sys\nprint('a')\nsys.stdout.close()\n'END'").await;
+    assert_eq!((text_of(&report).as_str(), value_of(&report)), ("a\n", json!("END")));
     // It has nothing left to send when it is stopped.
     let few = RunLimits { cpu: std::time::Duration::from_millis(300), ..limits() };
     for code in ["print('before')\nsum(range(10**12))", "print('before')\nwhile True: pass"] {
