@@ -277,10 +277,14 @@ pub fn keep_secrets(server: &str, entry: &mut Map<String, Value>) -> Vec<(String
             keep(&server, "", value, &mut kept);
         }
     }
-    for (key, value) in entry.iter_mut() {
-        if !["env", "headers", "args", "description", "type"].contains(&key.as_str()) {
-            keep(&server, key, value, &mut kept);
+    for key in ["command", "url"] {
+        if let Some(value) = entry.get_mut(key) {
+            keep(&server, "", value, &mut kept);
         }
+    }
+    // Other keys of it, such as `authServerUrl`, are no secrets.
+    if let Some(value) = entry.get_mut("oauth").and_then(|login| login.get_mut("clientSecret")) {
+        keep(&server, "clientSecret", value, &mut kept);
     }
     kept
 }

@@ -37,6 +37,15 @@ pub enum WriteError {
     },
 }
 
+impl WriteError {
+    /// The file that was not written.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::System { path, .. } | Self::Changed { path } | Self::NotKept { path } => path,
+        }
+    }
+}
+
 /// All that one run has changed.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
