@@ -104,7 +104,7 @@ pub fn imported(
         let mut entry = entry(raw, is_gemini)?;
         entry.values_mut().for_each(|value| references(value, style, project, &defaults));
         let is_given = |key: &&str| match raw.get(*key) {
-            Some(Value::Array(names)) => !names.is_empty(),
+            Some(Value::Array(tools)) => !tools.is_empty(),
             Some(value) => *value == Value::Bool(true),
             None => false,
         };
@@ -244,10 +244,14 @@ fn references(
             *text = written;
         }
         Value::Array(items) => {
-            items.iter_mut().for_each(|item| references(item, style, project, defaults));
+            for item in items {
+                references(item, style, project, defaults);
+            }
         }
         Value::Object(fields) => {
-            fields.values_mut().for_each(|field| references(field, style, project, defaults));
+            for field in fields.values_mut() {
+                references(field, style, project, defaults);
+            }
         }
         _ => {}
     }

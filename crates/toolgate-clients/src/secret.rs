@@ -89,7 +89,7 @@ fn found(name: &str, text: &str) -> Vec<Found> {
         let whole = after_scheme(text, 0)..text.len();
         if references.is_empty() {
             return if is_free(&whole)
-                || (0 < whole.len() && whole.len() < 3 && !WORDS.contains(&text))
+                || (!whole.is_empty() && whole.len() < 3 && !WORDS.contains(&text))
             {
                 vec![Found { range: whole, name: own }]
             } else {

@@ -180,9 +180,8 @@ impl Places<'_> {
         let config = || set("XDG_CONFIG_HOME").unwrap_or_else(|| self.home.join(".config"));
         Some(match base {
             Base::Home => self.home.clone(),
-            Base::Config => config(),
             Base::LinuxConfig if self.system != System::Linux => return None,
-            Base::LinuxConfig => config(),
+            Base::Config | Base::LinuxConfig => config(),
             Base::Variable(name, or) => set(name).unwrap_or_else(|| self.home.join(or)),
             Base::Application => match self.system {
                 System::Linux => config(),

@@ -296,11 +296,11 @@ pub fn undo(record: &ChangeRecord) -> Vec<Undone> {
 }
 
 /// Whether a file names another one, or starts toolgate in the folder of it.
-fn uses(user: &Path, used: &Path) -> bool {
-    let text = fs::read_to_string(user).unwrap_or_default();
-    let name = used.display().to_string();
+fn uses(client: &Path, target: &Path) -> bool {
+    let text = fs::read_to_string(client).unwrap_or_default();
+    let name = target.display().to_string();
     let escaped = serde_json::Value::from(name.as_str()).to_string();
-    let is_in_folder = used.parent().is_some_and(|folder| user.starts_with(folder));
+    let is_in_folder = target.parent().is_some_and(|folder| client.starts_with(folder));
     text.contains(&name)
         || text.contains(escaped.trim_matches('"'))
         || (is_in_folder && text.contains("toolgate"))
