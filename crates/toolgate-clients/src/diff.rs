@@ -4,7 +4,7 @@ use serde_json::Value;
 use similar::TextDiff;
 use toolgate_config::{Format, as_written};
 
-use crate::secret::looks_secret;
+use crate::secret::{hidden_line, is_option, secrets_in};
 
 const HIDDEN: &str = "[hidden]";
 
@@ -14,7 +14,9 @@ pub fn difference(before: &str, after: &str, format: Format, name: &str) -> Stri
         [before, after].into_iter().flat_map(|text| secrets_of(text, format)).collect();
     let diff = TextDiff::from_lines(before, after);
     let unified = diff.unified_diff().context_radius(2).header(name, name).to_string();
-    hidden(&unified, &secrets)
+    let unified = hidden(&unified, &secrets);
+    // Comments can have secrets too.
+    unified.split_inclusive('\n').map(|line| hidden_line(line, HIDDEN)).collect()
 }
 
 /// A text without these values.
@@ -49,27 +51,19 @@ fn collect(value: &Value, name: &str, is_private: bool, secrets: &mut Vec<String
             }
         }
         Value::Array(items) => {
-            let mut before = "";
+            let mut before = name;
             for item in items {
                 let text = item.as_str().unwrap_or_default();
-                let name =
-                    if before.starts_with('-') && !text.starts_with('-') { before } else { name };
-                if let Some((option, value)) = text.split_once('=')
-                    && looks_secret(option, value)
-                {
-                    secrets.push(value.to_owned());
-                }
-                collect(item, name, is_private, secrets);
-                before = text;
+                collect(item, if is_option(text) { "" } else { before }, is_private, secrets);
+                before = if is_option(text) { text } else { name };
             }
         }
         Value::String(text) => {
             let is_word = ["true", "false", "http", "stdio"].contains(&text.as_str());
-            if looks_secret(name, text)
-                || (is_private && text.len() >= 6 && !is_word && !text.contains("${"))
-            {
+            if is_private && text.len() >= 6 && !is_word && !text.contains("${") {
                 secrets.push(text.clone());
             }
+            secrets.extend(secrets_in(name, text).into_iter().map(str::to_owned));
         }
         _ => {}
     }

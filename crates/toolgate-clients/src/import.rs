@@ -1,6 +1,11 @@
 //! The servers of a client's file, as entries of `toolgate.json`.
 
-use std::path::Path;
+use std::{
+    env,
+    fs::{self, File},
+    io::Read as _,
+    path::{Path, PathBuf},
+};
 
 use serde_json::{Map, Value, json};
 use toolgate_config::{ConfigError, Format, ReferenceStyle, as_written, in_references};
@@ -16,7 +21,21 @@ pub struct ImportedServer {
     pub entry: Map<String, Value>,
     /// Whether the client uses it.
     pub enabled: bool,
+    /// The keys of the client's own approvals, which are not taken over.
+    pub approvals: Vec<&'static str>,
 }
+
+/// By what toolgate is recognised among servers.
+#[derive(Debug, Clone)]
+pub struct OwnProgram {
+    /// Its file.
+    pub program: PathBuf,
+    /// The ports at which it may listen on this machine.
+    pub ports: Vec<u16>,
+}
+
+/// The keys by which clients approve calls in advance.
+const APPROVALS: [&str; 3] = ["alwaysAllow", "autoApprove", "trust"];
 
 /// What a server is: two entries with the same identity are the same server.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,18 +83,33 @@ pub fn imported(
         }
     }
     let is_gemini = client.id == "gemini" || client.id == "qwen";
+    let defaults = defaults(&root);
+    let named = |key: &str| {
+        let names = root.get("mcp").filter(|_| is_gemini).and_then(|mcp| mcp.get(key)?.as_array());
+        names.filter(|names| !names.is_empty())
+    };
+    let is_left_out = |name: &str| {
+        named("excluded").is_some_and(|names| names.iter().any(|it| it == name))
+            || named("allowed").is_some_and(|names| !names.iter().any(|it| it == name))
+    };
     let servers = object.iter().filter_map(|(name, raw)| {
         let raw = raw.as_object()?;
         let is_off = |key: &str, value: bool| raw.get(key) == Some(&Value::Bool(value));
-        let enabled = !(is_off("enabled", false) || is_off("disabled", true));
+        let enabled = !(is_off("enabled", false) || is_off("disabled", true) || is_left_out(name));
         let style = match client.shape {
             Shape::List => ReferenceStyle::Braces,
             _ if client.id == "crush" => ReferenceStyle::Shell,
             _ => ReferenceStyle::Plain,
         };
         let mut entry = entry(raw, is_gemini)?;
-        entry.values_mut().for_each(|value| references(value, style, project));
-        Some(ImportedServer { name: name.clone(), entry, enabled })
+        entry.values_mut().for_each(|value| references(value, style, project, &defaults));
+        let is_given = |key: &&str| match raw.get(*key) {
+            Some(Value::Array(tools)) => !tools.is_empty(),
+            Some(value) => *value == Value::Bool(true),
+            None => false,
+        };
+        let approvals = APPROVALS.into_iter().filter(is_given).collect();
+        Some(ImportedServer { name: name.clone(), entry, enabled, approvals })
     });
     Ok(servers.collect())
 }
@@ -179,19 +213,45 @@ fn entry(raw: &Map<String, Value>, is_gemini: bool) -> Option<Map<String, Value>
     Some(entry)
 }
 
+/// The defaults of the inputs of VS Code that are not secret, by their references.
+fn defaults(root: &Map<String, Value>) -> Vec<(String, String)> {
+    let inputs = root.get("inputs").and_then(Value::as_array).into_iter().flatten();
+    let default = |input: &Value| {
+        let (id, default) = (input.get("id")?.as_str()?, input.get("default")?.as_str()?);
+        let is_secret = input.get("password") == Some(&Value::Bool(true));
+        (!is_secret).then(|| (format!("${{input:{id}}}"), default.to_owned()))
+    };
+    inputs.filter_map(default).collect()
+}
+
 /// Writes the references of a client as `toolgate.json` has them.
-fn references(value: &mut Value, style: ReferenceStyle, project: Option<&Path>) {
+fn references(
+    value: &mut Value,
+    style: ReferenceStyle,
+    project: Option<&Path>,
+    defaults: &[(String, String)],
+) {
     match value {
         Value::String(text) => {
-            let mut written = in_references(text, style).replace("${input:", "${keychain:");
+            let mut written = in_references(text, style).into_owned();
+            for (reference, default) in defaults {
+                written = written.replace(reference, default);
+            }
+            written = written.replace("${input:", "${keychain:");
             if let Some(folder) = project.and_then(Path::to_str) {
                 written = written.replace("${workspaceFolder}", folder);
             }
             *text = written;
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| references(item, style, project)),
+        Value::Array(items) => {
+            for item in items {
+                references(item, style, project, defaults);
+            }
+        }
         Value::Object(fields) => {
-            fields.values_mut().for_each(|field| references(field, style, project));
+            for field in fields.values_mut() {
+                references(field, style, project, defaults);
+            }
         }
         _ => {}
     }
@@ -216,22 +276,81 @@ pub fn identity(
     Some(ServerIdentity::Url(resolve(url).trim_end_matches('/').to_owned()))
 }
 
-/// Whether an entry starts toolgate, or contacts it.
-pub fn is_toolgate(entry: &Map<String, Value>, name: &str, own_program: &Path) -> bool {
+/// Whether an entry starts toolgate, or contacts it. Nothing is run to find out.
+pub fn is_toolgate(entry: &Map<String, Value>, name: &str, own: &OwnProgram) -> bool {
     let text = |key: &str| entry.get(key).and_then(Value::as_str);
-    let has_serve = entry
-        .get("args")
-        .and_then(Value::as_array)
-        .is_some_and(|args| args.iter().any(|arg| arg == "serve"));
+    let args = entry.get("args").and_then(Value::as_array).into_iter().flatten();
+    let args: Vec<&str> = args.filter_map(Value::as_str).collect();
     if let Some(command) = text("command") {
-        let program = Path::new(command);
-        let is_named = program.file_stem().is_some_and(|stem| stem == "toolgate");
-        return has_serve && (is_named || program == own_program);
+        let words = std::iter::once(command).chain(args.iter().copied());
+        if says_serve(words.flat_map(str::split_whitespace)) {
+            return true;
+        }
+        let program = found(command, text("cwd"));
+        let is_shell = ["sh", "bash", "zsh", "dash", "fish"]
+            .contains(&command.rsplit('/').next().unwrap_or_default());
+        let scripts = args.iter().filter(|arg| is_shell && arg.contains('/'));
+        let scripts = scripts.filter_map(|arg| found(arg, text("cwd")));
+        return program.iter().any(|program| is_same_file(program, &own.program))
+            || program.into_iter().chain(scripts).any(|file| is_script(&file));
     }
-    let is_here = |url: &str| {
-        ["http://127.0.0.1:", "http://localhost:", "http://[::1]:"]
-            .iter()
-            .any(|it| url.starts_with(it))
+    let Some(url) = text("url") else { return false };
+    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let (host, port) = authority.rsplit_once(':').unwrap_or((authority, ""));
+    let is_here = ["127.0.0.1", "localhost", "[::1]", "0.0.0.0"].contains(&host);
+    let is_port = port.parse().is_ok_and(|port: u16| own.ports.contains(&port));
+    is_here && path.starts_with("/mcp") && (is_port || name == "toolgate")
+}
+
+/// Whether words have `toolgate`, and `serve` after it.
+fn says_serve<'w>(words: impl Iterator<Item = &'w str>) -> bool {
+    let mut words = words.map(|word| word.trim_matches(['"', '\'', ';', '`', '(', ')']));
+    let is_named = |word: &str| {
+        let file = word.rsplit(['/', '\\']).next().unwrap_or_default();
+        let file = file.split('@').next().unwrap_or_default();
+        matches!(file, "toolgate" | "toolgate.exe" | "toolgate.cmd")
     };
-    name == "toolgate" && text("url").is_some_and(|url| is_here(url) && url.contains("/mcp"))
+    words.any(is_named) && words.any(|word| word == "serve")
+}
+
+/// The file of a program, with its links followed.
+fn found(command: &str, folder: Option<&str>) -> Option<PathBuf> {
+    let written = Path::new(command);
+    let home = || env::var_os("HOME").map(PathBuf::from);
+    if let Some(rest) = command.strip_prefix("~/") {
+        return home()?.join(rest).canonicalize().ok();
+    }
+    if written.components().nth(1).is_some() {
+        let there = folder.and_then(|folder| Path::new(folder).join(written).canonicalize().ok());
+        return there.or_else(|| written.canonicalize().ok());
+    }
+    let folders = env::var_os("PATH").unwrap_or_default();
+    let mut files = env::split_paths(&folders).map(|folder| folder.join(written));
+    files.find(|file| file.is_file())?.canonicalize().ok()
+}
+
+/// Whether two paths are one file, also by another hard link.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        let id = |path: &Path| fs::metadata(path).ok().map(|file| (file.dev(), file.ino()));
+        if id(one).is_some_and(|own| id(other) == Some(own)) {
+            return true;
+        }
+    }
+    fs::canonicalize(one).is_ok_and(|one| fs::canonicalize(other).is_ok_and(|other| one == other))
+}
+
+/// Whether a file is a small script that starts toolgate.
+fn is_script(path: &Path) -> bool {
+    const MOST: u64 = 64 * 1024;
+    let is_small = fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() <= MOST);
+    let mut text = String::new();
+    is_small
+        && File::open(path).is_ok_and(|file| file.take(MOST).read_to_string(&mut text).is_ok())
+        && text.starts_with("#!")
+        && text.contains("toolgate")
+        && text.contains("serve")
 }

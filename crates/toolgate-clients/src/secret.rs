@@ -1,122 +1,336 @@
 //! Finds values that are secrets, and replaces them by references.
 
+use std::{cmp::Reverse, ops::Range};
+
 use serde_json::{Map, Value};
 
-/// Words in the name of a variable, a header or an option whose value is a secret.
-const NAMES: [&str; 11] = [
+/// Words in the name of a variable, a header, an option or a parameter whose value is a secret.
+const NAMES: [&str; 16] = [
     "token",
     "secret",
-    "password",
-    "passwd",
-    "apikey",
-    "accesskey",
-    "privatekey",
+    "pass",
+    "pwd",
+    "key",
     "credential",
-    "authorization",
+    "auth",
     "cookie",
     "bearer",
+    "dsn",
+    "databaseurl",
+    "webhook",
+    "signature",
+    "connectionstring",
+    "headers",
+    "jwt",
 ];
+/// Parts of a name that say the same, if they stand alone.
+const PARTS: [&str; 3] = ["pat", "sig", "code"];
+/// Values that are no secrets, whatever their names are.
+const WORDS: [&str; 8] = ["true", "false", "0", "1", "yes", "no", "none", "null"];
+/// Words before a secret.
+const SCHEMES: [&str; 4] = ["Bearer ", "bearer ", "Basic ", "token "];
 /// Beginnings of well-known tokens.
-const BEGINNINGS: [&str; 12] = [
+const BEGINNINGS: [&str; 21] = [
     "sk-",
+    "sk_",
+    "rk_",
     "ghp_",
     "gho_",
     "ghs_",
     "github_pat_",
     "xoxb-",
     "xoxp-",
+    "xapp-",
     "glpat-",
     "AKIA",
     "AIza",
     "hf_",
     "npm_",
+    "eyJ",
+    "lin_api_",
+    "ntn_",
+    "sntrys_",
+    "shpat_",
+    "pplx-",
 ];
+/// What ends a value within a text.
+const ENDS: &[char] = &['&', ';', '#', ',', '"', '\'', '`', ' ', '\t', '\n', '\r', '\\', '}', ')'];
 
-/// Whether the value under this name is a secret.
-pub fn looks_secret(name: &str, value: &str) -> bool {
-    is_secret_name(name) && !is_reference(value) || is_secret_value(value)
+/// A secret within a text, and the name under which it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Found {
+    range: Range<usize>,
+    name: String,
+}
+
+/// The secrets within the value of this name. Everything that hides or stores secrets asks here.
+pub(crate) fn secrets_in<'t>(name: &str, text: &'t str) -> Vec<&'t str> {
+    found(name, text).into_iter().map(|it| &text[it.range]).collect()
+}
+
+/// A line of a text, whatever its syntax is, without secrets: for what no parser sees, such as comments.
+pub(crate) fn hidden_line(line: &str, instead: &str) -> String {
+    let mut line = line.to_owned();
+    for Found { range, .. } in found("", &line).into_iter().rev() {
+        line.replace_range(range, instead);
+    }
+    line
+}
+
+fn found(name: &str, text: &str) -> Vec<Found> {
+    let references = references(text);
+    let is_free = |range: &Range<usize>| {
+        range.len() >= 3
+            && !references.iter().any(|it| it.start < range.end && range.start < it.end)
+            && !WORDS.contains(&text[range.clone()].to_ascii_lowercase().as_str())
+    };
+    let own = clean_name(name);
+    if is_secret_name(name) {
+        let whole = after_scheme(text, 0)..text.len();
+        if references.is_empty() {
+            return if is_free(&whole)
+                || (!whole.is_empty() && whole.len() < 3 && !WORDS.contains(&text))
+            {
+                vec![Found { range: whole, name: own }]
+            } else {
+                Vec::new()
+            };
+        }
+    }
+    let mut all = Vec::new();
+    pairs(text, &mut all);
+    urls(text, &mut all);
+    words(text, &mut all);
+    all.retain(|it| is_free(&it.range));
+    if is_secret_name(name) && all.is_empty() && !text.contains("://") {
+        // What stands beside references.
+        let mut start = after_scheme(text, 0);
+        for end in references.iter().chain([&(text.len()..text.len())]) {
+            let beside = start..end.start.max(start);
+            if beside.len() >= 6 && !text[beside.clone()].trim().is_empty() {
+                all.push(Found { range: beside, name: own.clone() });
+            }
+            start = end.end;
+        }
+    }
+    // Of secrets that overlap the one that begins first counts, and of these the longest.
+    all.sort_by_key(|it| (it.range.start, Reverse(it.range.end)));
+    let mut last = 0;
+    all.retain(|it| {
+        let is_first = it.range.start >= last;
+        if is_first {
+            last = it.range.end;
+        }
+        is_first
+    });
+    for it in &mut all {
+        if it.name.is_empty() {
+            it.name = if own.is_empty() { "argument".to_owned() } else { own.clone() };
+        }
+    }
+    all
+}
+
+/// `NAME=VALUE`, `NAME: VALUE` and `--NAME VALUE` with a name of a secret.
+fn pairs(text: &str, all: &mut Vec<Found>) {
+    let is_part = |it: char| it.is_ascii_alphanumeric() || "_-.".contains(it);
+    for (at, mark) in text.match_indices(['=', ':', ' ']) {
+        // A name may be quoted, and a value too.
+        let before = text[..at].trim_end_matches(['"', '\'', ' ']);
+        let begin = before
+            .rfind(|it: char| !is_part(it))
+            .map_or(0, |it| it + before[it..].chars().next().map_or(1, char::len_utf8));
+        let name = &before[begin..];
+        let is_option = name.starts_with('-');
+        let is_wanted = match mark {
+            " " => is_option,
+            ":" => !text[at + 1..].starts_with("//"),
+            _ => true,
+        };
+        if !is_wanted || !is_secret_name(name) {
+            continue;
+        }
+        let rest = &text[at + 1..];
+        let opened = rest.trim_start_matches([' ', '[']);
+        let quote = opened.chars().next().filter(|it| *it == '"' || *it == '\'');
+        let value = &opened[quote.map_or(0, char::len_utf8)..];
+        let start = after_scheme(text, text.len() - value.len());
+        if mark == " "
+            && (text[start..].starts_with('-')
+                || quote.is_none() && value.contains("://") && !value.contains('@'))
+        {
+            continue;
+        }
+        let end = match quote {
+            Some(quote) => text[start..].find(quote),
+            // A pair that is the whole text has a value to its end.
+            None if mark != " " && begin == 0 && !text[start..].contains([';', '\n']) => None,
+            None => text[start..].find(ENDS),
+        };
+        let end = end.map_or(text.len(), |it| start + it);
+        all.push(Found { range: start..end, name: clean_name(name) });
+    }
+    for scheme in ["Bearer ", "bearer "] {
+        for (at, _) in text.match_indices(scheme) {
+            let start = at + scheme.len();
+            let end = text[start..].find(ENDS).map_or(text.len(), |it| start + it);
+            all.push(Found { range: start..end, name: String::new() });
+        }
+    }
+}
+
+/// The passwords of URLs, and the parts of their paths that nobody can guess.
+fn urls(text: &str, all: &mut Vec<Found>) {
+    for (at, mark) in text.match_indices("://") {
+        let start = at + mark.len();
+        let rest = &text[start..];
+        let rest = &rest[..rest
+            .find(|it: char| it.is_whitespace() || "\"'`".contains(it))
+            .unwrap_or(rest.len())];
+        let mut length = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        // A password may have such characters too; a port is a number.
+        let port = rest[..length].rsplit_once(':').map(|(_, port)| port);
+        if !rest[..length].contains('@')
+            && port
+                .is_some_and(|it| !it.chars().all(|it| it.is_ascii_digit()) && !it.ends_with(']'))
+        {
+            length = rest.rfind('@').map_or(length, |it| it + 1);
+        }
+        if let Some(end) = rest[..length].rfind('@') {
+            let begin = rest[..end].find(':').map_or(0, |it| it + 1);
+            all.push(Found { range: start + begin..start + end, name: "password".to_owned() });
+        }
+        let path = rest[length..].split(['?', '#']).next().unwrap_or_default();
+        let mut begin = start + length;
+        for part in path.split('/') {
+            if is_random(part) {
+                all.push(Found { range: begin..begin + part.len(), name: "url".to_owned() });
+            }
+            begin += part.len() + 1;
+        }
+    }
+}
+
+/// Well-known tokens.
+fn words(text: &str, all: &mut Vec<Found>) {
+    let mut start = 0;
+    for word in text.split(|it: char| !(it.is_ascii_alphanumeric() || "_-.+".contains(it))) {
+        if word.len() >= 16 && BEGINNINGS.iter().any(|beginning| word.starts_with(beginning)) {
+            all.push(Found { range: start..start + word.len(), name: String::new() });
+        }
+        start += word.len();
+        start += text[start..].chars().next().map_or(0, char::len_utf8);
+    }
+}
+
+fn is_random(part: &str) -> bool {
+    let count = |is: fn(&char) -> bool| part.chars().filter(is).count();
+    part.len() >= 20
+        && !part.contains(['.', '@', '$', '{'])
+        && count(char::is_ascii_digit) >= 3
+        && count(char::is_ascii_alphabetic) >= 3
+}
+
+/// Where a secret begins after a word such as `Bearer`.
+fn after_scheme(text: &str, start: usize) -> usize {
+    let length = SCHEMES.iter().find(|it| text[start..].starts_with(**it)).map_or(0, |it| it.len());
+    start + length
+}
+
+/// The places of `${…}`.
+fn references(text: &str) -> Vec<Range<usize>> {
+    let mut all: Vec<Range<usize>> = Vec::new();
+    for (start, _) in text.match_indices("${") {
+        if let Some(length) = text[start..].find('}')
+            && all.last().is_none_or(|last| last.end <= start)
+        {
+            all.push(start..start + length + 1);
+        }
+    }
+    all
 }
 
 fn is_secret_name(name: &str) -> bool {
-    let plain: String =
-        name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    let lower = name.to_ascii_lowercase();
+    let plain: String = lower.chars().filter(char::is_ascii_alphanumeric).collect();
     NAMES.iter().any(|word| plain.contains(word))
-        || plain == "key"
-        || plain.ends_with("key")
+        || lower.split(|it: char| !it.is_ascii_alphanumeric()).any(|part| PARTS.contains(&part))
         || plain.ends_with("pat")
+        || name == "-k"
 }
 
-fn is_secret_value(value: &str) -> bool {
-    let value = value.strip_prefix("Bearer ").unwrap_or(value);
-    value.len() >= 16 && BEGINNINGS.iter().any(|beginning| value.starts_with(beginning))
-}
-
-/// Whether a value is nothing but a reference, perhaps after a word such as `Bearer`.
-fn is_reference(value: &str) -> bool {
-    let is_short =
-        |rest: &str| rest.trim().is_empty() || matches!(rest.trim(), "Bearer" | "Basic" | "token");
-    match (value.find("${"), value.rfind('}')) {
-        (Some(start), Some(end)) if start < end => {
-            is_short(&value[..start]) && is_short(&value[end + 1..])
-        }
-        _ => value.is_empty(),
-    }
+/// A name for the vault.
+fn clean_name(name: &str) -> String {
+    let fits = |it: char| it.is_ascii_alphanumeric() || "_-.".contains(it);
+    let name = name.trim_start_matches('-');
+    name.chars().map(|it| if fits(it) { it } else { '_' }).collect()
 }
 
 /// Replaces the secrets of an entry by `${keychain:SERVER/NAME}`. Returns what has to be stored under these
 /// names.
 pub fn keep_secrets(server: &str, entry: &mut Map<String, Value>) -> Vec<(String, String)> {
-    let mut kept: Vec<(String, String)> = Vec::new();
-    let mut keep = |name: &str, value: &mut String| {
-        let (before, secret) = match value.strip_prefix("Bearer ") {
-            Some(secret) => ("Bearer ", secret.to_owned()),
-            None => ("", value.clone()),
-        };
-        let clean = |text: &str| {
-            let fits = |it: char| it.is_ascii_alphanumeric() || "_-.".contains(it);
-            text.chars().map(|it| if fits(it) { it } else { '_' }).collect::<String>()
-        };
-        let base = format!("{}/{}", clean(server), clean(name));
-        let mut stored = base.clone();
-        let mut number = 2;
-        while kept.iter().any(|(name, value)| *name == stored && *value != secret) {
-            stored = format!("{base}-{number}");
-            number += 1;
-        }
-        *value = format!("{before}${{keychain:{stored}}}");
-        kept.push((stored, secret));
-    };
-    for key in ["env", "headers"] {
-        for (name, value) in entry.get_mut(key).and_then(Value::as_object_mut).into_iter().flatten()
-        {
-            if let Value::String(value) = value
-                && looks_secret(name, value)
-            {
-                keep(name, value);
-            }
+    let mut kept = Vec::new();
+    let server = clean_name(server);
+    // The order in which they are shown.
+    for key in ["env", "headers", "args"] {
+        if let Some(value) = entry.get_mut(key) {
+            keep(&server, "", value, &mut kept);
         }
     }
-    let mut option = String::new();
-    for argument in entry.get_mut("args").and_then(Value::as_array_mut).into_iter().flatten() {
-        let Value::String(text) = argument else { continue };
-        let before = std::mem::take(&mut option);
-        match text.split_once('=') {
-            Some((name, value)) if looks_secret(name, value) && !value.is_empty() => {
-                let mut value = value.to_owned();
-                let name = name.to_owned();
-                keep(name.trim_start_matches('-'), &mut value);
-                *text = format!("{name}={value}");
-            }
-            _ if text.starts_with('-') => option.clone_from(text),
-            _ if (!before.is_empty() && looks_secret(&before, text)) || is_secret_value(text) => {
-                let name =
-                    if before.is_empty() { "argument" } else { before.trim_start_matches('-') };
-                keep(name, text);
-            }
-            _ => {}
+    for key in ["command", "url"] {
+        if let Some(value) = entry.get_mut(key) {
+            keep(&server, "", value, &mut kept);
         }
+    }
+    // Other keys of it, such as `authServerUrl`, are no secrets.
+    if let Some(value) = entry.get_mut("oauth").and_then(|login| login.get_mut("clientSecret")) {
+        keep(&server, "clientSecret", value, &mut kept);
     }
     kept
+}
+
+fn keep(server: &str, name: &str, value: &mut Value, kept: &mut Vec<(String, String)>) {
+    match value {
+        Value::Object(fields) => {
+            fields.iter_mut().for_each(|(key, field)| keep(server, key, field, kept));
+        }
+        Value::Array(items) => {
+            let mut option = String::new();
+            for item in items {
+                let before = std::mem::take(&mut option);
+                if let Some(text) = item.as_str().filter(|text| is_option(text)) {
+                    text.clone_into(&mut option);
+                }
+                keep(server, if option.is_empty() { &before } else { "" }, item, kept);
+            }
+        }
+        Value::String(text) => {
+            let mut moved = Vec::new();
+            for Found { range, name } in found(name, text).into_iter().rev() {
+                let secret = text[range.clone()].to_owned();
+                let base = format!("{server}/{name}");
+                let mut stored = base.clone();
+                let mut number = 2;
+                while kept
+                    .iter()
+                    .chain(&moved)
+                    .any(|(name, value)| *name == stored && *value != secret)
+                {
+                    stored = format!("{base}-{number}");
+                    number += 1;
+                }
+                text.replace_range(range, &format!("${{keychain:{stored}}}"));
+                moved.push((stored, secret));
+            }
+            kept.extend(moved.into_iter().rev());
+        }
+        _ => {}
+    }
+}
+
+/// Whether an argument is the name of an option, so that the next one is its value.
+pub(crate) fn is_option(argument: &str) -> bool {
+    argument.starts_with('-') && !argument.contains(['=', ' '])
 }
 
 #[cfg(test)]
@@ -149,5 +363,87 @@ mod tests {
             values,
             ["hunter4", "hunter5", "hunter2", "hunter3", "ghp_0123456789abcdefghij"]
         );
+    }
+
+    /// Whatever is a secret is neither in the entry nor in what is shown of it.
+    #[test]
+    fn secrets_are_found_wherever_people_write_them() {
+        let env = |name: &str| json!({ "command": "x", "env": { name: "HUNTER2" } });
+        let args = |args: &[&str]| json!({ "command": "x", "args": args });
+        let url = |url: &str| json!({ "url": url });
+        let entries = [
+            url("http://a.example/mcp?api_key=HUNTER2"),
+            url("http://a.example/mcp?x=1&token=HUNTER2&y=2#z"),
+            url("https://a.example/mcp?sig=HUNTER2"),
+            url("https://bob:HUNTER2@x.example/mcp"),
+            url("https://HUNTER2@x.example/mcp"),
+            url("https://a.example/s/HUNTER2aaaa0123456789bbbb/mcp"),
+            args(&["mcp-remote", "https://x.example", "--header", "Authorization: Bearer HUNTER2"]),
+            args(&["mcp-remote", "https://x.example", "-H", "Authorization:Basic HUNTER2"]),
+            args(&["--header", "X-Api-Key:HUNTER2"]),
+            args(&["--header=X-Api-Key: HUNTER2"]),
+            args(&["--header", "Cookie: HUNTER2"]),
+            args(&["postgresql://bob:HUNTER2@db/x"]),
+            args(&["postgresql://bob:HUNTER2/HUNTER2@db/x"]),
+            args(&["-k", "HUNTER2"]),
+            args(&["--connection-string", "Server=a;User=b;Password=HUNTER2;"]),
+            args(&["--db", "Server=a;User=b;Password=HUNTER2;Port=1"]),
+            args(&["-e", "API_KEY=HUNTER2"]),
+            args(&["--env=API_KEY=HUNTER2"]),
+            args(&["-c", "API_KEY=HUNTER2 exec server --token HUNTER2 --port 1"]),
+            args(&["--config", "{\"apiKey\":\"HUNTER2\",\"a\":1}"]),
+            json!({ "command": "server --token HUNTER2" }),
+            json!({ "url": "https://a.example", "oauth": { "clientSecret": "HUNTER2" } }),
+            json!({ "url": "https://a.example", "headers": { "X-Auth": "HUNTER2" } }),
+            json!({ "command": "x", "env": { "OPENAPI_MCP_HEADERS": "{\"Authorization\":\"Bearer HUNTER2\"}" } }),
+            json!({ "command": "x", "env": { "URL": "redis://:HUNTER2@host:1/0" } }),
+            json!({ "command": "x", "env": { "API_KEY": "HUNTER2-of-${USER}" } }),
+            env("DATABASE_URL"),
+            env("MY_AUTH"),
+            env("PASSPHRASE"),
+            env("DB_PASS"),
+            env("SENTRY_DSN"),
+            env("WEBHOOK_URL"),
+            env("SESSION_COOKIE"),
+            env("AWS_CREDENTIALS"),
+        ];
+        for entry in entries {
+            let mut kept_entry = entry.clone();
+            let kept = keep_secrets("s", kept_entry.as_object_mut().unwrap());
+            assert!(!kept_entry.to_string().contains("HUNTER2"), "{kept_entry}");
+            // With the values in their places it is the same entry.
+            let mut restored = kept_entry.to_string();
+            for (name, value) in &kept {
+                let value = Value::from(value.as_str()).to_string();
+                restored = restored.replace(
+                    &format!("${{keychain:{name}}}"),
+                    value[1..].strip_suffix('"').unwrap(),
+                );
+            }
+            assert_eq!(restored, entry.to_string());
+            let file = |entry: &Value| format!("{:#}\n", json!({ "mcpServers": { "s": entry } }));
+            let shown = crate::difference(
+                &file(&entry),
+                &file(&kept_entry),
+                toolgate_config::Format::Jsonc,
+                "f",
+            );
+            assert!(!shown.contains("HUNTER2"), "{shown}");
+            assert!(shown.contains("${keychain:s/"), "{shown}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_secret_stays() {
+        for entry in [
+            json!({ "command": "npx", "args": ["-y", "@scope/server@1.2.3", "--port", "8080", "/home/ada/notes", "--verbose"] }),
+            json!({ "url": "https://a.example:8080/v1/mcp?page=2" }),
+            json!({ "command": "x", "env": { "REGION": "north", "AUTH_ENABLED": "true", "API_KEY": "${API_KEY}", "URL": "postgres://bob:${PW}@db/x" } }),
+            json!({ "url": "https://a.example", "headers": { "Authorization": "Bearer ${T}" } }),
+        ] {
+            let mut same = entry.clone();
+            assert_eq!(keep_secrets("s", same.as_object_mut().unwrap()), []);
+            assert_eq!(same, entry);
+        }
     }
 }

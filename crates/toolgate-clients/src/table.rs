@@ -64,6 +64,8 @@ enum Base {
     Application,
     /// `$XDG_CONFIG_HOME`, or `.config` in the home, on every system.
     Config,
+    /// The same, on Linux alone.
+    LinuxConfig,
     /// The folder that a variable names, or this one in the home.
     Variable(&'static str, &'static str),
 }
@@ -89,7 +91,7 @@ pub(crate) enum Shape {
     Toml,
 }
 
-use Base::{Application, Config, Home, Variable};
+use Base::{Application, Config, Home, LinuxConfig, Variable};
 use Shape::{Copilot, Goose, List, Plain, Toml, Transport, Typed, Zed};
 
 const OFF: Option<(&str, bool)> = Some(("disabled", true));
@@ -131,7 +133,7 @@ clients! {
         &["mcp_servers"], Toml, Some(("url", None)), None, NEW_SESSION;
     "copilot", "Copilot CLI", [Place(Variable("XDG_CONFIG_HOME", ".copilot"), "mcp-config.json"), Place(Home, ".copilot/mcp-config.json")], [".github/mcp.json"],
         MCP_SERVERS, Copilot, Some(("url", Some("http"))), None, NEW_SESSION;
-    "zed", "Zed", [Place(Application, "Zed/settings.json"), Place(Config, "zed/settings.json")], [".zed/settings.json"],
+    "zed", "Zed", [Place(LinuxConfig, "zed/settings.json"), Place(Application, "Zed/settings.json"), Place(Config, "zed/settings.json")], [".zed/settings.json"],
         &["context_servers"], Zed, Some(("url", None)), NOT_ON, "it reloads by itself";
     "goose", "Goose", [Place(Config, "goose/config.yaml"), Place(Application, "Block/goose/config/config.yaml")], [".goose/config.yaml"],
         &["extensions"], Goose, Some(("uri", Some("streamable_http"))), NOT_ON, NEW_SESSION;
@@ -178,7 +180,8 @@ impl Places<'_> {
         let config = || set("XDG_CONFIG_HOME").unwrap_or_else(|| self.home.join(".config"));
         Some(match base {
             Base::Home => self.home.clone(),
-            Base::Config => config(),
+            Base::LinuxConfig if self.system != System::Linux => return None,
+            Base::Config | Base::LinuxConfig => config(),
             Base::Variable(name, or) => set(name).unwrap_or_else(|| self.home.join(or)),
             Base::Application => match self.system {
                 System::Linux => config(),
@@ -358,6 +361,11 @@ mod tests {
         assert_eq!(
             file("vscode", System::Mac),
             "/home/ada/Library/Application Support/Code/User/mcp.json"
+        );
+        assert_eq!(file("zed", System::Linux), "/home/ada/.config/zed/settings.json");
+        assert_eq!(
+            file("zed", System::Mac),
+            "/home/ada/Library/Application Support/Zed/settings.json"
         );
         assert_eq!(file("vscode", System::Windows), "/c/AppData/Code/User/mcp.json");
     }

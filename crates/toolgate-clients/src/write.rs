@@ -37,6 +37,15 @@ pub enum WriteError {
     },
 }
 
+impl WriteError {
+    /// The file that was not written.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::System { path, .. } | Self::Changed { path } | Self::NotKept { path } => path,
+        }
+    }
+}
+
 /// All that one run has changed.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -47,7 +56,8 @@ pub struct ChangeRecord {
     pub secrets: Vec<String>,
 }
 
-/// A file that was changed.
+/// A file that is changed. Its record is stored before it is, so that a change that was not made is undone
+/// too.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Changed {
@@ -55,8 +65,14 @@ pub struct Changed {
     pub path: PathBuf,
     /// Its back-up; none if the file was not there.
     pub backup: Option<PathBuf>,
-    /// The hash of what was written.
+    /// The hash of what is written.
     written: String,
+    /// The hash of what was there before.
+    #[serde(default)]
+    before: Option<String>,
+    /// The file that is put in its place, while it is written.
+    #[serde(default)]
+    beside: Option<PathBuf>,
     /// What was changed, by which the text can be made again from the back-up.
     edits: Vec<Edit>,
 }
@@ -68,6 +84,15 @@ pub enum Undone {
     Restored(PathBuf),
     /// It was not there before, and is gone.
     Removed(PathBuf),
+    /// It was not changed yet, or is restored already.
+    Untouched(PathBuf),
+    /// It was not there before, and stays, because this file that stays as it is uses it.
+    Used {
+        /// The file.
+        path: PathBuf,
+        /// The file that uses it.
+        by: PathBuf,
+    },
     /// It has changed since, and stays as it is. The change is shown without secrets.
     Changed {
         /// The file.
@@ -81,22 +106,36 @@ pub enum Undone {
     Failed(PathBuf, String),
 }
 
-/// Writes files, and remembers how to restore them.
+/// Writes files, and remembers how to restore them: [`Writer::plan`] for each file, then the record is stored,
+/// then [`Writer::apply`].
 #[derive(Debug)]
 pub struct Writer {
     stamp: String,
-    /// What was changed so far.
+    /// What is changed.
     pub record: ChangeRecord,
+    planned: Vec<Planned>,
+}
+
+/// A file that is going to be written.
+#[derive(Debug, Clone)]
+struct Planned {
+    path: PathBuf,
+    backup: Option<PathBuf>,
+    beside: PathBuf,
+    before: Option<Vec<u8>>,
+    after: Vec<u8>,
+    permissions: Option<Permissions>,
 }
 
 impl Writer {
     /// `stamp` is a part of the names of back-ups, such as `20260102-030405`.
     pub fn new(stamp: &str) -> Self {
-        Self { stamp: stamp.to_owned(), record: ChangeRecord::default() }
+        Self { stamp: stamp.to_owned(), record: ChangeRecord::default(), planned: Vec::new() }
     }
 
-    /// Changes a file. `before` is the text that the edits were planned for; none if there was no file.
-    pub fn write(
+    /// Plans the change of a file, and changes nothing. `before` is the text that the edits were planned for;
+    /// none if there was no file.
+    pub fn plan(
         &mut self,
         path: &Path,
         before: Option<&str>,
@@ -105,61 +144,194 @@ impl Writer {
     ) -> Result<(), WriteError> {
         // A link stays a link: the file behind it is changed.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let system = |source: io::Error| WriteError::System { path: path.clone(), source };
-        let now = match fs::read(&path) {
-            Ok(bytes) => Some(bytes),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(system(error)),
-        };
-        if now.as_deref() != before.map(str::as_bytes) {
+        let now =
+            content(&path).map_err(|source| WriteError::System { path: path.clone(), source })?;
+        let is_twice = self.planned.iter().any(|planned| planned.path == path);
+        if is_twice || now.as_deref() != before.map(str::as_bytes) {
             return Err(WriteError::Changed { path });
         }
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let backup = before.map(|_| self.free(&path, &format!("{name}.toolgate")));
+        let beside = self.free(&path, &format!(".{name}.toolgate"));
+        self.record.files.push(Changed {
+            path: path.clone(),
+            backup: backup.clone(),
+            written: hash(after.as_bytes()),
+            before: now.as_deref().map(hash),
+            beside: Some(beside.clone()),
+            edits: edits.to_vec(),
+        });
         let permissions = fs::metadata(&path).ok().map(|found| found.permissions());
-        let backup = before.map(|_| self.backup_of(&path));
-        if let (Some(backup), Some(bytes)) = (&backup, &now) {
-            create(backup, bytes, permissions.as_ref()).map_err(system)?;
-        } else if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(system)?;
-        }
-        replace(&path, after.as_bytes(), permissions.as_ref()).map_err(system)?;
-        if fs::read(&path).ok().as_deref() != Some(after.as_bytes()) {
-            let _ = match &now {
-                Some(bytes) => replace(&path, bytes, permissions.as_ref()),
-                None => fs::remove_file(&path),
-            };
-            return Err(WriteError::NotKept { path });
-        }
-        let written = hash(after.as_bytes());
-        self.record.files.push(Changed { path, backup, written, edits: edits.to_vec() });
+        let after = after.as_bytes().to_vec();
+        self.planned.push(Planned { path, backup, beside, before: now, after, permissions });
         Ok(())
     }
 
-    fn backup_of(&self, path: &Path) -> PathBuf {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
+    /// Makes the changes, one file after the other. What could not be written is as it was, and is in the
+    /// record no more. With `first_decides` nothing is written after the first file has failed.
+    pub fn apply(&mut self, first_decides: bool) -> Vec<WriteError> {
+        let mut errors = Vec::new();
+        for (index, planned) in std::mem::take(&mut self.planned).into_iter().enumerate() {
+            let result = if first_decides && index > 0 && self.record.files.is_empty() {
+                Ok(false)
+            } else {
+                planned.apply().map(|()| true)
+            };
+            if !matches!(result, Ok(true)) {
+                self.record.files.retain(|file| file.path != planned.path);
+            }
+            if let Err(error) = result {
+                errors.push(error);
+                if first_decides && index == 0 {
+                    self.record.files.clear();
+                }
+            }
+        }
+        errors
+    }
+
+    /// Changes one file.
+    pub fn write(
+        &mut self,
+        path: &Path,
+        before: Option<&str>,
+        after: &str,
+        edits: &[Edit],
+    ) -> Result<(), WriteError> {
+        self.plan(path, before, after, edits)?;
+        self.apply(false).into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// A name beside the file that nothing has.
+    fn free(&self, path: &Path, name: &str) -> PathBuf {
         let named = |number: usize| match number {
-            0 => path.with_file_name(format!("{name}.toolgate-{}", self.stamp)),
-            number => path.with_file_name(format!("{name}.toolgate-{}-{number}", self.stamp)),
+            0 => path.with_file_name(format!("{name}-{}", self.stamp)),
+            number => path.with_file_name(format!("{name}-{}-{number}", self.stamp)),
         };
         (0..10_000).map(named).find(|path| !path.exists()).unwrap_or_else(|| named(0))
     }
 }
 
-/// Restores the files of a record, the last one first.
-pub fn undo(record: &ChangeRecord) -> Vec<Undone> {
-    record.files.iter().rev().map(undo_file).collect()
+impl Planned {
+    /// What is done for a file. After each step, and within one, the file is either as it was or as it is
+    /// planned.
+    const STEPS: [fn(&Self) -> io::Result<()>; 3] =
+        [Self::back_up, Self::put_beside, Self::put_in_place];
+
+    fn apply(&self) -> Result<(), WriteError> {
+        let path = || self.path.clone();
+        let done = content(&self.path).and_then(|now| {
+            if now != self.before {
+                return Ok(false);
+            }
+            Self::STEPS.iter().try_for_each(|step| step(self)).map(|()| true)
+        });
+        match done {
+            Ok(true) if content(&self.path).is_ok_and(|now| now.as_ref() == Some(&self.after)) => {
+                Ok(())
+            }
+            Ok(true) => {
+                let _ = match &self.before {
+                    Some(bytes) => {
+                        replace(&self.path, &self.beside, bytes, self.permissions.as_ref())
+                    }
+                    None => fs::remove_file(&self.path),
+                };
+                self.clear();
+                Err(WriteError::NotKept { path: path() })
+            }
+            Ok(false) => Err(WriteError::Changed { path: path() }),
+            Err(source) => {
+                self.clear();
+                Err(WriteError::System { path: path(), source })
+            }
+        }
+    }
+
+    fn back_up(&self) -> io::Result<()> {
+        match (&self.backup, &self.before) {
+            (Some(backup), Some(bytes)) => create(backup, bytes, self.permissions.as_ref()),
+            _ => self.path.parent().map_or(Ok(()), fs::create_dir_all),
+        }
+    }
+
+    fn put_beside(&self) -> io::Result<()> {
+        create(&self.beside, &self.after, self.permissions.as_ref())
+    }
+
+    fn put_in_place(&self) -> io::Result<()> {
+        fs::rename(&self.beside, &self.path)
+    }
+
+    /// Removes what is beside the file.
+    fn clear(&self) {
+        for path in self.backup.iter().chain([&self.beside]) {
+            let _ = fs::remove_file(path);
+        }
+    }
 }
 
-fn undo_file(changed: &Changed) -> Undone {
-    let Changed { path, backup, written, edits } = changed;
+/// The content of a file; none if it is not there.
+fn content(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Restores the files of a record, the last one first. A file that was not there before stays while one that
+/// stays as it is uses it.
+pub fn undo(record: &ChangeRecord) -> Vec<Undone> {
+    let mut undone = Vec::new();
+    let mut staying: Vec<PathBuf> = Vec::new();
+    for changed in record.files.iter().rev() {
+        let outcome = undo_file(changed, &staying);
+        if let Undone::Changed { path, .. } | Undone::Failed(path, _) = &outcome {
+            staying.push(path.clone());
+        }
+        undone.push(outcome);
+    }
+    undone
+}
+
+/// Whether a file names another one, or starts toolgate in the folder of it.
+fn uses(client: &Path, target: &Path) -> bool {
+    let text = fs::read_to_string(client).unwrap_or_default();
+    let name = target.display().to_string();
+    let escaped = serde_json::Value::from(name.as_str()).to_string();
+    let is_in_folder = target.parent().is_some_and(|folder| client.starts_with(folder));
+    text.contains(&name)
+        || text.contains(escaped.trim_matches('"'))
+        || (is_in_folder && text.contains("toolgate"))
+}
+
+fn undo_file(changed: &Changed, staying: &[PathBuf]) -> Undone {
+    let Changed { path, backup, written, before: hash_before, beside, edits } = changed;
     let failed = |error: io::Error| Undone::Failed(path.clone(), error.to_string());
-    let now = match fs::read(path) {
+    let now = match content(path) {
         Ok(now) => now,
         Err(error) => return failed(error),
     };
+    if let Some(beside) = beside {
+        let _ = fs::remove_file(beside);
+    }
+    let is_as_before = match (&now, hash_before) {
+        (Some(now), Some(before)) => hash(now) == *before,
+        (None, None) => backup.is_none(),
+        _ => false,
+    };
+    if is_as_before {
+        if let Some(backup) = backup {
+            let _ = fs::remove_file(backup);
+        }
+        return Undone::Untouched(path.clone());
+    }
     let before = match backup.as_ref().map(fs::read).transpose() {
         Ok(before) => before,
         Err(error) => return failed(error),
     };
+    let Some(now) = now else { return failed(io::ErrorKind::NotFound.into()) };
     if hash(&now) != *written {
         let text = String::from_utf8_lossy(before.as_deref().unwrap_or_default()).into_owned();
         let format = Format::of_file(path);
@@ -169,17 +341,79 @@ fn undo_file(changed: &Changed) -> Undone {
         return Undone::Changed { path: path.clone(), backup: backup.clone(), since };
     }
     let (Some(before), Some(backup)) = (before, backup) else {
+        if let Some(by) = staying.iter().find(|user| uses(user, path)) {
+            return Undone::Used { path: path.clone(), by: by.clone() };
+        }
         return match fs::remove_file(path) {
             Ok(()) => Undone::Removed(path.clone()),
             Err(error) => failed(error),
         };
     };
     let permissions = fs::metadata(path).ok().map(|found| found.permissions());
-    if let Err(error) = replace(path, &before, permissions.as_ref()) {
+    let new = format!(
+        ".{}.toolgate-{}",
+        path.file_name().unwrap_or_default().to_string_lossy(),
+        std::process::id()
+    );
+    let beside = beside.clone().unwrap_or_else(|| path.with_file_name(new));
+    if let Err(error) = replace(path, &beside, &before, permissions.as_ref()) {
         return failed(error);
     }
     let _ = fs::remove_file(backup);
     Undone::Restored(path.clone())
+}
+
+impl ChangeRecord {
+    /// Stores the record in a new file of this folder, whole or not at all, and never in the place of another
+    /// one. The names of records sort by their age.
+    pub fn store(&self, folder: &Path, stamp: &str) -> io::Result<PathBuf> {
+        fs::create_dir_all(folder)?;
+        let beside = folder.join(format!(".{stamp}-{}.tmp", std::process::id()));
+        let _ = fs::remove_file(&beside);
+        create(&beside, &serde_json::to_vec_pretty(self)?, None)?;
+        let names = (0..1_000).map(|number| folder.join(format!("{stamp}-{number:03}.json")));
+        let mut result = Err(io::ErrorKind::AlreadyExists.into());
+        for path in names {
+            // Unlike a move, a link does not replace what is there.
+            let linked = match fs::hard_link(&beside, &path) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists && !path.exists() => {
+                    fs::rename(&beside, &path)
+                }
+                linked => linked,
+            };
+            match linked {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                linked => {
+                    result = linked.map(|()| path);
+                    break;
+                }
+            }
+        }
+        let _ = fs::remove_file(&beside);
+        result
+    }
+
+    /// Replaces the record in its file, whole or not at all.
+    pub fn update(&self, path: &Path) -> io::Result<()> {
+        let beside = path.with_file_name(format!(".{}.tmp", std::process::id()));
+        replace(path, &beside, &serde_json::to_vec_pretty(self)?, None)
+    }
+
+    /// The last record of a folder. Unfinished ones are removed.
+    pub fn last(folder: &Path) -> Option<PathBuf> {
+        let files: Vec<PathBuf> = fs::read_dir(folder)
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .collect();
+        for path in files.iter().filter(|path| path.extension().is_some_and(|it| it == "tmp")) {
+            let _ = fs::remove_file(path);
+        }
+        files
+            .into_iter()
+            .filter(|path| path.extension().is_some_and(|it| it == "json"))
+            .max_by_key(|path| path.file_stem().map(ToOwned::to_owned))
+    }
 }
 
 fn hash(bytes: &[u8]) -> String {
@@ -204,10 +438,121 @@ fn create(path: &Path, bytes: &[u8], permissions: Option<&Permissions>) -> io::R
     written
 }
 
-/// Puts a new file in the place of another, whole or not at all.
-fn replace(path: &Path, bytes: &[u8], permissions: Option<&Permissions>) -> io::Result<()> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let beside = path.with_file_name(format!(".{name}.toolgate-{}", std::process::id()));
-    create(&beside, bytes, permissions)?;
-    fs::rename(&beside, path).inspect_err(|_| drop(fs::remove_file(&beside)))
+/// Puts a new file in the place of another, whole or not at all. `beside` is the name of the new file until
+/// then.
+fn replace(
+    path: &Path,
+    beside: &Path,
+    bytes: &[u8],
+    permissions: Option<&Permissions>,
+) -> io::Result<()> {
+    let _ = fs::remove_file(beside);
+    create(beside, bytes, permissions)?;
+    fs::rename(beside, path).inspect_err(|_| drop(fs::remove_file(beside)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn all(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+        let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        paths
+            .filter(|path| path.is_file())
+            .map(|path| (path.clone(), fs::read(&path).unwrap()))
+            .collect()
+    }
+
+    /// The process ends after each step, and undo restores every byte and leaves nothing behind.
+    #[test]
+    fn a_run_that_ends_anywhere_is_undone() {
+        let steps = Planned::STEPS.len() * 3;
+        for ends_after in 0..=steps {
+            let folder = tempfile::tempdir().unwrap();
+            let path = |name: &str| folder.path().join(name);
+            fs::write(path("a.json"), "{ }").unwrap();
+            fs::write(path("b.json"), "{  }").unwrap();
+            let before = all(folder.path());
+            let mut writer = Writer::new("x");
+            writer.plan(&path("new.json"), None, "{}", &[]).unwrap();
+            writer.plan(&path("a.json"), Some("{ }"), "{}", &[]).unwrap();
+            writer.plan(&path("b.json"), Some("{  }"), "{}", &[]).unwrap();
+            let records = path("records");
+            let stored = writer.record.store(&records, "x").unwrap();
+            let all_steps = writer
+                .planned
+                .iter()
+                .flat_map(|planned| Planned::STEPS.map(|step| (planned, step)));
+            for (planned, step) in all_steps.take(ends_after) {
+                step(planned).unwrap();
+            }
+            // A file that is half written is only ever one beside.
+            if let Some(next) = writer.planned.get(ends_after / 3).filter(|_| ends_after % 3 == 1) {
+                fs::write(&next.beside, "{").unwrap();
+            }
+            assert_eq!(ChangeRecord::last(&records), Some(stored.clone()));
+            let record: ChangeRecord = serde_json::from_slice(&fs::read(&stored).unwrap()).unwrap();
+            for _ in 0..2 {
+                let undone = undo(&record);
+                let is_well = |it: &Undone| {
+                    matches!(it, Undone::Restored(_) | Undone::Removed(_) | Undone::Untouched(_))
+                };
+                assert!(undone.iter().all(is_well), "{ends_after}: {undone:?}");
+                assert_eq!(all(folder.path()), before, "{ends_after}: {undone:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn records_never_replace_each_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let stored: Vec<PathBuf> = (0..12)
+            .map(|_| ChangeRecord::default().store(folder.path(), "20260102-030405").unwrap())
+            .collect();
+        fs::write(folder.path().join(".20260102-030405-1.tmp"), "{").unwrap();
+        for path in stored.iter().rev() {
+            assert_eq!(ChangeRecord::last(folder.path()).as_ref(), Some(path));
+            fs::remove_file(path).unwrap();
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_file_that_is_used_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let (own, client) =
+            (folder.path().join("own/toolgate.json"), folder.path().join("mcp.json"));
+        fs::write(&client, "{}").unwrap();
+        let mut writer = Writer::new("x");
+        writer.plan(&own, None, "{}", &[]).unwrap();
+        writer.plan(&client, Some("{}"), &format!("[{own:?}]"), &[]).unwrap();
+        assert!(writer.apply(true).is_empty());
+        fs::write(&client, format!("[{own:?}, 1]")).unwrap();
+        let undone = undo(&writer.record);
+        assert!(
+            matches!(&undone[..], [Undone::Changed { .. }, Undone::Used { by, .. }] if *by == client),
+            "{undone:?}"
+        );
+        assert!(own.exists());
+    }
+
+    #[test]
+    fn nothing_is_written_after_the_first_file_has_failed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (own, client) = (folder.path().join("toolgate.json"), folder.path().join("mcp.json"));
+        fs::write(&client, "{}").unwrap();
+        let mut writer = Writer::new("x");
+        writer.plan(&own, None, "{}", &[]).unwrap();
+        writer.plan(&client, Some("{}"), "{ }", &[]).unwrap();
+        fs::write(&own, "mine").unwrap();
+        let errors = writer.apply(true);
+        assert!(matches!(&errors[..], [WriteError::Changed { .. }]), "{errors:?}");
+        assert!(writer.record.files.is_empty());
+        assert_eq!(
+            (fs::read_to_string(&own).unwrap(), fs::read_to_string(&client).unwrap()),
+            ("mine".to_owned(), "{}".to_owned())
+        );
+    }
 }

@@ -8,7 +8,6 @@ mod undo;
 use std::{
     collections::BTreeMap,
     env, fs,
-    io::Write as _,
     path::{Path, PathBuf},
     process::ExitCode,
     time::{SystemTime, UNIX_EPOCH},
@@ -16,7 +15,7 @@ use std::{
 
 use serde_json::{Map, Value, json};
 use toolgate::setup::vault_name;
-use toolgate_clients::{ChangeRecord, Client, Places, System, Writer, difference};
+use toolgate_clients::{Client, OwnProgram, Places, System, Writer, difference};
 use toolgate_config::Format;
 use toolgate_store::{TokenOrder, utc};
 
@@ -33,10 +32,13 @@ use crate::{
     person::OpenTerminal,
     print,
     table::{grouped, table},
+    trust::FolderFile,
 };
 
 /// The name of toolgate's own entry in the files of clients.
 pub(crate) const OWN_NAME: &str = "toolgate";
+/// The port of a gateway, unless another one is chosen.
+const DEFAULT_PORT: u16 = 8808;
 
 pub(crate) async fn run(globals: &Globals, arguments: &Setup) -> CommandResult {
     if arguments.undo {
@@ -67,7 +69,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Setup) -> CommandResult {
             "name one, and its file is made: `toolgate setup --client cursor`; or add a server: `toolgate add NAME -- COMMAND`",
         ));
     }
-    let plan = Plan::new(&target, sources, &connection, &mut |question| match &mut terminal {
+    let mut plan = Plan::new(&target, sources, &connection, &mut |question| match &mut terminal {
         Some(terminal) => terminal.answer(question),
         None => Ok(String::new()),
     })?;
@@ -79,7 +81,15 @@ pub(crate) async fn run(globals: &Globals, arguments: &Setup) -> CommandResult {
             ));
         }
     }
-    let probe = if arguments.no_probe { Probe::default() } else { Probe::run(&plan).await? };
+    let is_probed = !arguments.no_probe && (!arguments.project || is_trusted(&plan));
+    let mut probe = if is_probed { Probe::run(&plan).await? } else { Probe::default() };
+    if !is_probed && !arguments.no_probe {
+        print::note(
+            "note: the servers of this folder are not started, and nothing of it is run, before you trust it",
+        );
+    }
+    let own = plan.leave_out(&probe.own, &connection)?;
+    probe.rows.retain(|row| !own.contains(&row.name));
     let mut failed = Vec::new();
     if arguments.output.json {
         if !arguments.dry_run && plan.has_changes() {
@@ -107,6 +117,18 @@ pub(crate) async fn run(globals: &Globals, arguments: &Setup) -> CommandResult {
         && probe.failed().next().is_none()
         && plan.sources.iter().all(|source| source.problem.is_none());
     Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Whether a person has trusted the folder's file, and it has all servers already.
+fn is_trusted(plan: &Plan) -> bool {
+    plan.target_after.is_none()
+        && FolderFile::read(plan.target.clone()).is_ok_and(|file| file.is_trusted())
+}
+
+/// By what toolgate is recognised: the program, and the ports of the service.
+fn own_program(program: PathBuf) -> OwnProgram {
+    let service = service::address().ok().map(|address| address.port());
+    OwnProgram { program, ports: std::iter::once(DEFAULT_PORT).chain(service).collect() }
 }
 
 /// The file that the servers are imported to.
@@ -146,6 +168,7 @@ struct Connection {
     /// The URL of the service.
     url: Option<String>,
     needs_token: bool,
+    own: OwnProgram,
 }
 
 impl Connection {
@@ -180,6 +203,7 @@ impl Connection {
             env: environment,
             url,
             needs_token,
+            own: own_program(program),
         })
     }
 
@@ -194,17 +218,24 @@ fn show(plan: &Plan, probe: &Probe, arguments: &Setup) {
     let rows = plan.sources.iter().map(|source| {
         let (now, after) = probe.tokens_of(source);
         let count = |tokens: Option<u64>| tokens.map(grouped).unwrap_or_default();
-        vec![
-            source.label(),
-            folders::shown(&source.path),
-            source.taken.len().to_string(),
-            count(now),
-            count(after),
-            source.problem.clone().unwrap_or_default(),
-        ]
+        vec![source.label(), source.taken.len().to_string(), count(now), count(after)]
     });
-    print::line(table(&["client", "file", ">servers", ">tokens now", ">after", ""], rows));
+    print::line(table(&["client", ">servers", ">tokens now", ">after"], rows));
     print::line("");
+    for source in &plan.sources {
+        if let Some(problem) = &source.problem {
+            print::line(format!("{}: {problem}", source.label()));
+        }
+        if let (Some(now), Some(after)) = probe.tokens_of(source)
+            && after > now
+        {
+            print::line(format!(
+                "{}: a session starts with {} more than now.",
+                source.label(),
+                grouped(after - now)
+            ));
+        }
+    }
     if !probe.rows.is_empty() {
         let rows = probe.rows.iter().map(|row| {
             let remark = [row.reason.as_deref(), row.action.as_deref()]
@@ -253,36 +284,31 @@ fn show(plan: &Plan, probe: &Probe, arguments: &Setup) {
     }
 }
 
-/// Writes the secrets, the configuration and the files of clients. Returns the files that were not written, and why.
-fn write(plan: &Plan, connection: &Connection) -> Result<Vec<String>, Failure> {
+/// A file that was not written, and why.
+struct NotWritten {
+    path: PathBuf,
+    why: String,
+}
+
+/// Writes the record, the secrets, the configuration and the files of clients. Returns the files that were not
+/// written.
+fn write(plan: &Plan, connection: &Connection) -> Result<Vec<NotWritten>, Failure> {
     let store = load::required_store()?;
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let digits: String = utc(seconds).chars().filter(char::is_ascii_digit).collect();
     let (day, time) = digits.split_at_checked(8).unwrap_or((&digits, ""));
     let stamp = format!("{day}-{time}");
     let mut writer = Writer::new(&stamp);
-    let record =
-        undo::record_file(&stamp).ok_or_else(|| Failure::new("there is no state folder"))?;
-    if !plan.secrets.is_empty() {
-        let vault = store.vault(load::vault_key());
-        for (name, value) in &plan.secrets {
-            vault
-                .save(&vault_name(name), value)
-                .map_err(|error| Failure::new(format!("the secrets cannot be stored: {error}")))?;
-            writer.record.secrets.push(name.clone());
-        }
-        save(&record, &writer.record)?;
-    }
-    let mut failed = Vec::new();
+    let stopped = |why: String| Failure::new(why).hint("nothing was written");
     if let Some(after) = plan.target_after.as_deref() {
         writer
-            .write(&plan.target, plan.target_before.as_deref(), after, &plan.target_edits)
-            .map_err(|error| Failure::new(error.to_string()).hint("nothing else was written"))?;
-        save(&record, &writer.record)?;
+            .plan(&plan.target, plan.target_before.as_deref(), after, &plan.target_edits)
+            .map_err(|error| stopped(error.to_string()))?;
     }
+    let mut failed = Vec::new();
     for source in &plan.sources {
         let Some(after) = &source.after else { continue };
-        let (mut after, mut edits) = (after.clone(), source.edits.clone());
+        let mut after = after.clone();
         if connection.needs_token && source.client.can_http() {
             let order = TokenOrder {
                 name: Some(format!("setup-{}-{stamp}", source.client.id)),
@@ -290,43 +316,58 @@ fn write(plan: &Plan, connection: &Connection) -> Result<Vec<String>, Failure> {
                 namespaces: Vec::new(),
             };
             let (_, token) = store.access_tokens().create(&order, seconds)?;
-            edits = source.edits_with(connection.entry(source.client, Some(token.expose())));
-            after = toolgate_clients::edited(
-                source.text.as_deref().unwrap_or_default(),
-                Format::of_file(&source.path),
-                &edits,
-            )
-            .map_err(|error| Failure::new(error.to_string()))?;
-            // The record is about what was changed, and the token is nobody else's business.
-            edits.clone_from(&source.edits);
+            let edits = source.edits_with(connection.entry(source.client, Some(token.expose())));
+            let text = source.text.as_deref().unwrap_or_default();
+            after = toolgate_clients::edited(text, Format::of_file(&source.path), &edits)
+                .map_err(|error| stopped(error.to_string()))?;
         }
-        match writer.write(&source.path, source.text.as_deref(), &after, &edits) {
-            Ok(()) => save(&record, &writer.record)?,
-            Err(error) => failed.push(format!("{}: {error}", source.label())),
+        // The record is about what is changed, and the token is nobody else's business.
+        if let Err(error) = writer.plan(&source.path, source.text.as_deref(), &after, &source.edits)
+        {
+            failed.push(NotWritten { path: source.path.clone(), why: error.to_string() });
         }
     }
+    // With the record first, everything can be undone even if this process ends anywhere below.
+    writer.record.secrets = plan.secrets.iter().map(|(name, _)| name.clone()).collect();
+    let cannot = |error: std::io::Error| stopped(format!("cannot store what is changed: {error}"));
+    let record = writer.record.store(&undo::records()?, &stamp).map_err(cannot)?;
+    let vault = (!plan.secrets.is_empty()).then(|| store.vault(load::vault_key()));
+    let take_back = || {
+        for (name, _) in &plan.secrets {
+            let _ = vault.as_ref().map(|vault| vault.forget(&vault_name(name)));
+        }
+        let _ = fs::remove_file(&record);
+    };
+    for (name, value) in &plan.secrets {
+        let saved = vault.as_ref().map_or(Ok(()), |vault| vault.save(&vault_name(name), value));
+        saved.map_err(|error| {
+            take_back();
+            stopped(format!("the secrets cannot be stored: {error}"))
+        })?;
+    }
+    let errors = writer.apply(plan.target_after.is_some());
+    if let Some(error) = errors.first()
+        && writer.record.files.is_empty()
+    {
+        take_back();
+        return Err(stopped(error.to_string()));
+    }
+    if !errors.is_empty() {
+        writer.record.update(&record).map_err(|error| {
+            Failure::new(format!("cannot write {}: {error}", folders::shown(&record)))
+        })?;
+    }
+    failed.extend(
+        errors
+            .into_iter()
+            .map(|error| NotWritten { path: error.path().to_owned(), why: error.to_string() }),
+    );
     Ok(failed)
 }
 
-/// Stores what was changed so far, so that it can be undone even if this process ends now.
-fn save(path: &Path, record: &ChangeRecord) -> Result<(), Failure> {
-    let failed =
-        |error: std::io::Error| Failure::new(format!("cannot write {}: {error}", path.display()));
-    let text =
-        serde_json::to_vec_pretty(record).map_err(|error| Failure::new(error.to_string()))?;
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(failed)?;
-    }
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).and_then(|mut file| file.write_all(&text)).map_err(failed)
-}
-
-fn conclude(plan: &Plan, probe: &Probe, arguments: &Setup, failed: &[String]) {
+fn conclude(plan: &Plan, probe: &Probe, arguments: &Setup, failed: &[NotWritten]) {
     for failure in failed {
-        print::line(format!("error: not written: {failure}"));
+        print::line(format!("error: not written: {}", failure.why));
     }
     if let Some((before, after)) = probe.before_and_after() {
         let outcome = if after <= before {
@@ -338,7 +379,7 @@ fn conclude(plan: &Plan, probe: &Probe, arguments: &Setup, failed: &[String]) {
             )
         };
         print::line(format!(
-            "A session starts with {} tokens of tools instead of {}: {outcome}.",
+            "A session with all servers starts with {} tokens of tools and instructions instead of {}: {outcome}.",
             grouped(after),
             grouped(before),
         ));
@@ -348,7 +389,12 @@ fn conclude(plan: &Plan, probe: &Probe, arguments: &Setup, failed: &[String]) {
         folders::shown(&plan.target)
     ));
     let mut told: BTreeMap<&str, &str> = BTreeMap::new();
-    for source in plan.sources.iter().filter(|source| source.after.is_some()) {
+    let is_written = |source: &&Source| {
+        let real = fs::canonicalize(&source.path).unwrap_or_else(|_| source.path.clone());
+        source.after.is_some()
+            && !failed.iter().any(|failure| failure.path == real || failure.path == source.path)
+    };
+    for source in plan.sources.iter().filter(is_written) {
         told.insert(source.client.name, source.client.reload);
         if source.client.id == "claude-code" && source.path.ends_with(".claude.json") {
             print::line(
@@ -374,7 +420,7 @@ fn conclude(plan: &Plan, probe: &Probe, arguments: &Setup, failed: &[String]) {
     print::line("`toolgate setup --undo` restores all files.");
 }
 
-fn report(plan: &Plan, probe: &Probe, arguments: &Setup, failed: &[String]) -> Value {
+fn report(plan: &Plan, probe: &Probe, arguments: &Setup, failed: &[NotWritten]) -> Value {
     let clients = plan.sources.iter().map(|source: &Source| {
         let (now, after) = probe.tokens_of(source);
         json!({
@@ -391,7 +437,7 @@ fn report(plan: &Plan, probe: &Probe, arguments: &Setup, failed: &[String]) -> V
         "notes": plan.notes,
         "changes": plan.has_changes(),
         "written": plan.has_changes() && !arguments.dry_run,
-        "notWritten": failed,
+        "notWritten": failed.iter().map(|failure| &failure.why).collect::<Vec<_>>(),
         "tokensBefore": before,
         "tokensAfter": after,
     })

@@ -224,11 +224,16 @@ fn without_toolgate(host: &ToolHost, unit: Unit) -> SessionCost {
                 Unit::Characters => tool.definition.characters() as u64,
             };
         }
-        let handshake = host.servers().state(name).and_then(|state| state.handshake);
-        let said = handshake.and_then(|handshake| handshake.instructions);
-        instructions += said.map_or(0, |said| amount(&said, unit));
+        instructions += instructions_of(host, name, unit);
     }
     SessionCost::new(tools, cost, instructions)
+}
+
+/// What the instructions of a server cost.
+pub(crate) fn instructions_of(host: &ToolHost, server: &str, unit: Unit) -> u64 {
+    let handshake = host.servers().state(server).and_then(|state| state.handshake);
+    let said = handshake.and_then(|handshake| handshake.instructions);
+    said.map_or(0, |said| amount(&said, unit))
 }
 
 /// What a model reads of definitions.

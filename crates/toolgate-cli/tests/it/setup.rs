@@ -233,7 +233,7 @@ async fn seventeen_clients_use_toolgate_and_get_their_files_back() {
     let done = place.run(&["setup", "--yes"]).await;
     assert_eq!(done.code, Some(0), "{}\n{}", done.stdout, done.stderr);
     quiet(&done);
-    assert!(done.stdout.contains("tokens of tools instead of"), "{}", done.stdout);
+    assert!(done.stdout.contains("tokens of tools and instructions instead of"), "{}", done.stdout);
     assert!(done.stdout.contains("Cursor: it reloads by itself"), "{}", done.stdout);
     assert!(
         done.stdout.contains("a secret goes into the vault, as ${keychain:kit/GITHUB_TOKEN}"),
@@ -329,7 +329,8 @@ async fn what_fails_is_a_row_and_stops_nothing() {
     assert_eq!(row("unset")["action"], "store it: `toolgate secret set my-key`");
     let kiro_row =
         report["clients"].as_array().unwrap().iter().find(|it| it["client"] == "kiro").unwrap();
-    assert!(kiro_row["problem"].as_str().unwrap().starts_with("not changed: "), "{report}");
+    let problem = kiro_row["problem"].as_str().unwrap();
+    assert!(problem.starts_with("not changed: ~/.kiro/settings/mcp.json:1:"), "{report}");
     assert_eq!(fs::read_to_string(&kiro).unwrap(), "{ not json");
     assert!(report["tokensBefore"].as_u64().unwrap() > 0, "{report}");
 
@@ -358,7 +359,14 @@ async fn what_fails_is_a_row_and_stops_nothing() {
             && undone.stdout.contains("\"mine\""),
         "{undone:?}"
     );
-    assert!(!place.path().join(".config/toolgate/toolgate.json").exists());
+    // The entry in the file that stays still works.
+    assert!(undone.stdout.contains("stays, because ~/.cursor/mcp.json uses it"), "{undone:?}");
+    assert!(place.path().join(".config/toolgate/toolgate.json").exists());
+    fs::remove_file(&cursor).unwrap();
+    fs::write(&cursor, "{}").unwrap();
+    let undone = place.run(&["setup", "--undo"]).await;
+    assert_eq!(undone.code, Some(1), "{undone:?}");
+    assert!(!place.path().join(".config/toolgate/toolgate.json").exists(), "{undone:?}");
 }
 
 #[cfg(unix)]
@@ -563,6 +571,200 @@ async fn values_of_a_folder_are_not_run_or_read_before_it_is_trusted() {
     fs::write(visit.folder().join("key"), "other\n").unwrap();
     let status = visit.run(&["status"]).await;
     assert!(status.stderr.contains("is not trusted"), "{status:?}");
+}
+
+/// Writes a file of the home.
+fn put(place: &Workplace, path: &str, content: &Value) -> PathBuf {
+    let path = place.path().join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, content.to_string()).unwrap();
+    path
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn nothing_of_a_folder_is_run_before_it_is_trusted_and_no_command_while_planning() {
+    let place = Workplace::empty();
+    let touch = |name: &str| format!("touch {}", place.path().join(name).display());
+    let server = json!({ "command": "sh", "args": ["-c", format!("{}; cat", touch("RAN1"))] });
+    put(&place, "app/.mcp.json", &json!({ "mcpServers": { "x": server } }));
+    let value = format!("$({}; echo v)", touch("RAN2"));
+    let crush =
+        json!({ "mcp": { "y": { "type": "stdio", "command": "cat", "env": { "B": value } } } });
+    put(&place, "app/crush.json", &crush);
+    let ran = || ["RAN1", "RAN2"].iter().any(|name| place.path().join(name).exists());
+    let folder = place.path().join("app");
+    let command = |arguments: &[&str]| {
+        let mut command = place.command(arguments);
+        command.current_dir(&folder);
+        command
+    };
+    let dry = command(&["setup", "--project", "--dry-run"]).output().await.unwrap();
+    assert!(dry.status.success() && !ran(), "{dry:?}");
+    let mut typist = Typist::run_command(command(&["setup", "--project"]));
+    typist.sees("Write these files? [y/N] ").await.types("n\r");
+    let refused = typist.end().await;
+    assert!(refused.code == Some(1) && !ran(), "{refused:?}");
+    let done = command(&["setup", "--project", "--yes"]).output().await.unwrap();
+    assert!(done.status.success() && !ran(), "{done:?}");
+    assert!(String::from_utf8_lossy(&done.stderr).contains("before you trust it"), "{done:?}");
+
+    // A person's own server is started, but no command is run for a value.
+    put(&place, ".config/crush/crush.json", &crush);
+    let dry = place.run(&["setup", "--dry-run", "--json"]).await;
+    assert_eq!(dry.code, Some(0), "{dry:?}");
+    assert_eq!(dry.json()["servers"][0]["state"], "not started", "{dry:?}");
+    assert!(!ran(), "{dry:?}");
+}
+
+#[tokio::test]
+async fn secrets_of_all_kinds_go_into_the_vault_and_are_never_shown() {
+    let place = Workplace::empty();
+    let servers_there = json!({
+        "a": { "url": "http://127.0.0.1:9/mcp?api_key=hunter2a" },
+        "b": { "url": "https://bob:hunter2b@x.example/mcp" },
+        "c": { "command": "npx", "args": ["mcp-remote", "https://x.example", "--header", "Authorization: Bearer hunter2c"] },
+        "d": { "command": "d", "args": ["X-Api-Key:hunter2d", "-k", "hunter2e", "postgresql://bob:hunter2f@db/x"] },
+        "e": { "command": "e", "args": ["--connection-string", "Server=x;Password=hunter2g;"] },
+        "f": { "command": "f", "env": { "DATABASE_URL": "hunter2h", "MY_AUTH": "hunter2i", "DB_PASS": "hunter2j",
+            "OPENAPI_MCP_HEADERS": "{\"Authorization\":\"Bearer hunter2k\"}" } },
+    });
+    let cursor = put(&place, ".cursor/mcp.json", &json!({ "mcpServers": servers_there }));
+    // A secret in a comment is one too.
+    let text = fs::read_to_string(&cursor).unwrap();
+    fs::write(&cursor, format!("// \"apiKey\": \"hunter2z\"\n{text}")).unwrap();
+    let before = fs::read_to_string(&cursor).unwrap();
+    let dry = place.run(&["setup", "--dry-run", "--no-probe"]).await;
+    let done = place.run(&["setup", "--yes", "--no-probe"]).await;
+    for outcome in [&dry, &done] {
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        quiet(outcome);
+    }
+    let own = place.path().join(".config/toolgate/toolgate.json");
+    let text = fs::read_to_string(&own).unwrap();
+    assert!(!text.contains("hunter2"), "{text}");
+    assert!(text.contains("?api_key=${keychain:a/api_key}"), "{text}");
+    for arguments in [
+        &["add", "g", "https://g.example/mcp?token=hunter2l"][..],
+        &[
+            "add",
+            "h",
+            "--",
+            "npx",
+            "mcp-remote",
+            "https://x.example",
+            "--header",
+            "Authorization: Bearer hunter2m",
+        ],
+    ] {
+        let added = place.run(arguments).await;
+        assert_eq!(added.code, Some(0), "{added:?}");
+        quiet(&added);
+    }
+    let text = fs::read_to_string(&own).unwrap();
+    assert!(!text.contains("hunter2"), "{text}");
+    // With the stored values it is the same server again, so that there is nothing new.
+    fs::write(&cursor, before).unwrap();
+    let again = place.run(&["setup", "--dry-run", "--no-probe", "--json"]).await.json();
+    assert_eq!(again["secrets"], json!([]), "{again}");
+    assert_eq!(again["clients"][0]["servers"], json!(["a", "b", "c", "d", "e", "f"]), "{again}");
+}
+
+#[tokio::test]
+async fn two_setups_at_once_are_undone_one_after_the_other() {
+    let place = Workplace::empty();
+    let cursor = put(&place, ".cursor/mcp.json", &json!({}));
+    let windsurf = put(&place, ".codeium/windsurf/mcp_config.json", &json!({}));
+    let before = all_files(place.path());
+    for client in ["cursor", "windsurf"] {
+        let done = place.run(&["setup", "--yes", "--no-probe", "--client", client]).await;
+        assert_eq!(done.code, Some(0), "{done:?}");
+    }
+    for file in [&windsurf, &cursor] {
+        assert_ne!(fs::read_to_string(file).unwrap(), "{}");
+        let undone = place.run(&["setup", "--undo"]).await;
+        assert_eq!(undone.code, Some(0), "{undone:?}");
+        assert_eq!(fs::read_to_string(file).unwrap(), "{}", "{undone:?}");
+    }
+    assert!(all_files(place.path()) == before);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn toolgate_is_not_imported_into_itself() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let place = Workplace::empty();
+    let path = |name: &str| place.path().join(name);
+    std::os::unix::fs::symlink(crate::support::program(), path("tg")).unwrap();
+    let script = |name: &str, text: &str| {
+        fs::write(path(name), text).unwrap();
+        fs::set_permissions(path(name), fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    script("wrap.sh", "#!/bin/sh\nexec toolgate serve --stdio\n");
+    // Nothing in this one tells what it starts.
+    script(
+        "hidden.sh",
+        "#!/bin/sh\nexec \"$HOME/tg\" \"$VERB\" --stdio --config \"$HOME/other.json\"\n",
+    );
+    put(&place, "other.json", &json!({ "mcpServers": {} }));
+    let home = place.path().to_str().unwrap();
+    let servers_there = json!({
+        "notes": entry(&notes()),
+        "link": { "command": path("tg"), "args": ["serve", "--stdio"] },
+        "wrap": { "command": path("wrap.sh") },
+        "npx": { "command": "npx", "args": ["-y", "toolgate", "serve", "--stdio"] },
+        "http": { "url": "http://127.0.0.1:8808/mcp" },
+        "hidden": { "command": path("hidden.sh"), "env": { "VERB": "serve", "HOME": home } },
+    });
+    let cursor = put(&place, ".cursor/mcp.json", &json!({ "mcpServers": servers_there }));
+    let done = place.run(&["setup", "--yes"]).await;
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let own = servers(&path(".config/toolgate/toolgate.json"), "mcpServers");
+    assert_eq!(own.keys().collect::<Vec<_>>(), ["notes"], "{done:?}");
+    let left = servers(&cursor, "mcpServers");
+    for name in ["link", "wrap", "npx", "http", "hidden"] {
+        let line = format!("note: `{name}` of Cursor is toolgate itself: it is left out");
+        assert_eq!(done.stdout.matches(&line).count(), 1, "{line}: {}", done.stdout);
+        assert_eq!(left[name], servers_there[name]);
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn differences_of_tools_are_named_and_costs_are_honest() {
+    let place = Workplace::empty();
+    let mut less = entry(&kit());
+    less["disabled_tools"] = json!(["echo"]);
+    let mut approved = entry(&kit());
+    approved["alwaysAllow"] = json!(["echo"]);
+    put(&place, ".cursor/mcp.json", &json!({ "mcpServers": { "kit": entry(&kit()) } }));
+    put(&place, ".config/crush/crush.json", &json!({ "mcp": { "c1": less } }));
+    put(&place, ".roo/unused.json", &json!({}));
+    put(&place, ".kiro/settings/mcp.json", &json!({ "mcpServers": { "kit": approved } }));
+    put(&place, ".codeium/windsurf/mcp_config.json", &json!({ "mcpServers": {} }));
+    let dry = place.run(&["setup", "--dry-run"]).await;
+    assert_eq!(dry.code, Some(0), "{dry:?}");
+    for line in [
+        "`c1` of Crush is the same server as `kit` of Cursor, but has another disabled_tools: the first one is used",
+        "`alwaysAllow` of `kit` of Kiro is not taken over",
+        "Windsurf: a session starts with ",
+    ] {
+        assert!(dry.stdout.contains(line), "{line}: {}", dry.stdout);
+    }
+    let report = place.run(&["setup", "--dry-run", "--json"]).await.json();
+    let tokens = place.run(&["tokens", "--json", "--config", ".cursor/mcp.json"]).await.json();
+    assert_eq!(report["tokensBefore"], tokens["modes"]["without"]["together"], "{tokens}");
+    let cursor = report["clients"].as_array().unwrap().iter().find(|it| it["client"] == "cursor");
+    assert_eq!(cursor.unwrap()["tokensNow"], report["tokensBefore"], "{report}");
+
+    // No answer but the three is taken for one of them.
+    let before = all_files(place.path());
+    let mut typist = Typist::start(&place, &["setup", "--no-probe"]);
+    typist.sees("[b]oth? ").await.types("n\r");
+    let refused = typist.end().await;
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(all_files(place.path()) == before);
 }
 
 /// The output of a real client in this home.

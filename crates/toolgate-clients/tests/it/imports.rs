@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toolgate_clients::{Client, identity, imported, is_toolgate};
+use toolgate_clients::{Client, OwnProgram, identity, imported, is_toolgate};
 use toolgate_config::Format;
 
 fn entries(id: &str, text: &str, format: Format) -> Value {
@@ -82,11 +82,59 @@ fn what_a_server_is_does_not_depend_on_its_name() {
     );
     assert_ne!(of(json!({ "command": "x", "args": ["a"] })), of(json!({ "command": "x" })));
     let own = |name: &str, entry: Value| {
-        is_toolgate(entry.as_object().unwrap(), name, Path::new("/opt/gate"))
+        let own = OwnProgram { program: "/opt/gate".into(), ports: vec![8808] };
+        is_toolgate(entry.as_object().unwrap(), name, &own)
     };
     assert!(own("x", json!({ "command": "/usr/bin/toolgate", "args": ["serve"] })));
-    assert!(own("x", json!({ "command": "/opt/gate", "args": ["serve", "--stdio"] })));
+    assert!(own(
+        "x",
+        json!({ "command": "npx", "args": ["-y", "toolgate@1", "serve", "--stdio"] })
+    ));
+    assert!(own(
+        "x",
+        json!({ "command": "sh", "args": ["-c", "exec /opt/toolgate serve --stdio"] })
+    ));
+    assert!(!own("x", json!({ "command": "files", "args": ["/src/toolgate"] })));
     assert!(own("toolgate", json!({ "url": "http://127.0.0.1:8808/mcp" })));
-    assert!(!own("crm", json!({ "url": "http://127.0.0.1:8808/mcp" })));
+    assert!(own("crm", json!({ "url": "http://localhost:8808/mcp" })));
+    assert!(!own("crm", json!({ "url": "http://127.0.0.1:8809/mcp" })));
+    assert!(!own("crm", json!({ "url": "https://x.example:8808/mcp" })));
     assert!(!own("x", json!({ "command": "npx", "args": ["serve"] })));
+}
+
+#[cfg(unix)]
+#[test]
+fn toolgate_is_recognised_behind_links_and_scripts() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("gate"), [0x7f, b'E', b'L', b'F']).unwrap();
+    std::os::unix::fs::symlink(path("gate"), path("tg")).unwrap();
+    std::fs::hard_link(path("gate"), path("hard")).unwrap();
+    std::fs::write(path("wrap.sh"), "#!/bin/sh\nexec toolgate serve --stdio\n").unwrap();
+    std::fs::write(path("other.sh"), "#!/bin/sh\nexec server\n").unwrap();
+    let own = OwnProgram { program: path("gate"), ports: Vec::new() };
+    for (name, expected) in [("tg", true), ("hard", true), ("wrap.sh", true), ("other.sh", false)] {
+        let entry = json!({ "command": path(name) });
+        assert_eq!(is_toolgate(entry.as_object().unwrap(), "x", &own), expected, "{name}");
+        let entry = json!({ "command": "sh", "args": [path(name)] });
+        let is_script = name == "wrap.sh";
+        assert_eq!(is_toolgate(entry.as_object().unwrap(), "x", &own), is_script, "{name}");
+    }
+}
+
+#[test]
+fn servers_that_a_client_does_not_use_are_off_and_defaults_are_kept() {
+    let gemini = r#"{ "mcpServers": { "a": { "command": "a" }, "b": { "command": "b" }, "c": { "command": "c" } },
+        "mcp": { "excluded": ["a"], "allowed": ["a", "b"] } }"#;
+    let all = entries("gemini", gemini, Format::Jsonc);
+    assert_eq!(
+        (&all["a"][0], &all["b"][0], &all["c"][0]),
+        (&json!(false), &json!(true), &json!(false))
+    );
+    let vscode = r#"{ "inputs": [{ "id": "region", "type": "pickString", "default": "eu" }, { "id": "key", "default": "x", "password": true }],
+        "servers": { "a": { "command": "a", "env": { "R": "${input:region}", "K": "${input:key}" } } } }"#;
+    assert_eq!(
+        entries("vscode", vscode, Format::Jsonc)["a"][1]["env"],
+        json!({ "R": "eu", "K": "${keychain:key}" })
+    );
 }

@@ -6,9 +6,9 @@ use std::{
 };
 
 use serde_json::Value;
-use toolgate_clients::{CLIENTS, is_toolgate};
+use toolgate_clients::{CLIENTS, OwnProgram, is_toolgate};
 
-use super::{places, plan::Source};
+use super::{own_program, places, plan::Source};
 
 /// A client with a configuration file.
 pub(crate) struct ClientState {
@@ -29,7 +29,7 @@ pub(crate) struct ClientState {
 pub(crate) fn clients() -> Vec<ClientState> {
     let variable = |name: &str| env::var(name).ok();
     let Ok(places) = places(&variable) else { return Vec::new() };
-    let own_program = env::current_exe().unwrap_or_default();
+    let own_program = own_program(env::current_exe().unwrap_or_default());
     let files = CLIENTS.iter().filter_map(|client| {
         let path = client.user_file(&places).filter(|path| path.is_file())?;
         let container = client.container.iter().map(ToString::to_string).collect();
@@ -38,7 +38,7 @@ pub(crate) fn clients() -> Vec<ClientState> {
     files.map(|source| state(&source, &own_program)).collect()
 }
 
-fn state(source: &Source, own_program: &Path) -> ClientState {
+fn state(source: &Source, own_program: &OwnProgram) -> ClientState {
     let used = || source.servers().iter().filter(|server| server.enabled);
     let own: Vec<_> =
         used().filter(|server| is_toolgate(&server.entry, &server.name, own_program)).collect();

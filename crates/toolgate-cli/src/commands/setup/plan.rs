@@ -27,6 +27,8 @@ pub(super) struct Source {
     servers: Vec<ImportedServer>,
     /// The names in `toolgate.json` of the servers that are taken over.
     pub(super) taken: Vec<String>,
+    /// Their names in the file.
+    taken_from: Vec<String>,
     pub(super) edits: Vec<Edit>,
     /// The text with all edits; none if nothing changes.
     pub(super) after: Option<String>,
@@ -94,6 +96,7 @@ impl Source {
             text: None,
             servers: Vec::new(),
             taken: Vec::new(),
+            taken_from: Vec::new(),
             edits: Vec::new(),
             after: None,
             problem: None,
@@ -126,7 +129,10 @@ impl Source {
                     Ok(servers) => source.servers = servers,
                     Err(error) => {
                         let line = error.to_string().lines().next().unwrap_or_default().to_owned();
-                        source.problem = Some(format!("not changed: {line}"));
+                        // A place in the file comes first.
+                        let file = folders::shown(&source.path);
+                        let file = if line.starts_with(':') { file } else { format!("{file}: ") };
+                        source.problem = Some(format!("not changed: {file}{line}"));
                     }
                 }
                 source.text = Some(text);
@@ -162,15 +168,17 @@ impl Source {
     }
 
     /// Plans the edits: the servers that were taken over are switched off or removed, and toolgate is added.
-    fn plan_edits(&mut self, taken: &[String], connection: &Connection) {
-        for name in taken {
+    fn plan_edits(&mut self, connection: &Connection) {
+        self.edits.clear();
+        self.after = None;
+        for name in &self.taken_from {
             let (container, name) = (self.container.clone(), name.clone());
             self.edits.push(match self.client.switch {
                 Some((key, value)) => Edit::Switch { container, name, key: key.to_owned(), value },
                 None => Edit::Remove { container, name },
             });
         }
-        let own = Path::new(&connection.command);
+        let own = &connection.own;
         let wanted = connection.entry(self.client, None);
         let mut ours =
             self.servers.iter().filter(|server| is_toolgate(&server.entry, &server.name, own));
@@ -198,6 +206,20 @@ impl Source {
         }
     }
 
+    /// What a person has to do where a client has a list of the servers that it uses.
+    fn allowed_note(&self) -> Option<String> {
+        let text = self.after.as_deref()?;
+        let root = as_written(text, Format::of_file(&self.path), "").ok()?;
+        let allowed = root.get("mcp")?.get("allowed")?.as_array()?;
+        let is_open = allowed.is_empty() || allowed.iter().any(|it| it == OWN_NAME);
+        (!is_open).then(|| {
+            format!(
+                "{} uses only the servers in `mcp.allowed`: add `{OWN_NAME}` there",
+                self.client.name
+            )
+        })
+    }
+
     /// An entry as it is written.
     fn raw(&self, name: &str) -> Option<Map<String, Value>> {
         let root = as_written(self.text.as_deref()?, Format::of_file(&self.path), "").ok()?;
@@ -209,6 +231,10 @@ impl Source {
     }
 }
 
+fn own_note(name: &str, from: &str) -> String {
+    format!("`{name}` of {from} is toolgate itself: it is left out, and stays there as it is")
+}
+
 /// Whether an entry has everything that is wanted. A token and the client's own keys may be beside it.
 fn covers(raw: &Map<String, Value>, wanted: &Map<String, Value>) -> bool {
     wanted.iter().all(|(key, value)| key == "timeout" || raw.get(key) == Some(value))
@@ -218,10 +244,14 @@ fn covers(raw: &Map<String, Value>, wanted: &Map<String, Value>) -> bool {
 struct Known {
     name: String,
     identity: Option<ServerIdentity>,
-    /// Its variables and headers, as they are sent.
+    /// Its variables and headers, as they are sent, and which tools are used.
     values: BTreeMap<String, String>,
     from: String,
 }
+
+/// The keys that say which tools of a server are used.
+const TOOL_LISTS: [&str; 5] =
+    ["enabled_tools", "disabled_tools", "disabledTools", "includeTools", "excludeTools"];
 
 /// Replaces a reference in all texts of a value.
 fn rename(value: &mut Value, from: &str, to: &str) {
@@ -275,36 +305,91 @@ impl Plan {
                 merge.know(name, entry, folders::shown(target));
             }
         }
-        let own = PathBuf::from(&connection.command);
         for source in &mut sources {
-            let mut taken = Vec::new();
             let from = source.label();
             for server in source.servers.iter().filter(|server| server.enabled) {
-                if !is_toolgate(&server.entry, &server.name, &own) {
-                    source.taken.push(merge.take(server, &from)?);
-                    taken.push(server.name.clone());
+                if is_toolgate(&server.entry, &server.name, &connection.own) {
+                    if server.name != OWN_NAME {
+                        merge.notes.push(own_note(&server.name, &from));
+                    }
+                    continue;
+                }
+                source.taken.push(merge.take(server, &from)?);
+                source.taken_from.push(server.name.clone());
+                if !server.approvals.is_empty() {
+                    merge.notes.push(format!(
+                        "`{}` of `{}` of {from} is not taken over: toolgate's own policy decides what is asked",
+                        server.approvals.join("`, `"),
+                        server.name
+                    ));
                 }
             }
-            source.plan_edits(&taken, connection);
+            source.plan_edits(connection);
+            if let Some(note) = source.allowed_note() {
+                merge.notes.push(note);
+            }
         }
         let Merge { secrets, notes, edits, .. } = merge;
-        let target_after = if edits.is_empty() && target_before.is_some() {
-            None
-        } else {
-            let text = if text.trim().is_empty() { "{\n  \"mcpServers\": {}\n}\n" } else { &text };
-            let after = edited(text, format, &edits)
-                .map_err(|error| Failure::usage(format!("{}: {error}", folders::shown(target))))?;
-            Some(after)
-        };
-        Ok(Self {
+        let mut plan = Self {
             target: target.to_owned(),
             target_before,
             target_edits: edits,
-            target_after,
+            target_after: None,
             sources,
             secrets,
             notes,
-        })
+        };
+        plan.edit_target()?;
+        Ok(plan)
+    }
+
+    fn edit_target(&mut self) -> Result<(), Failure> {
+        let before = self.target_before.as_deref();
+        self.target_after = if self.target_edits.is_empty() && before.is_some() {
+            None
+        } else {
+            let text = before.filter(|text| !text.trim().is_empty());
+            let text = text.unwrap_or("{\n  \"mcpServers\": {}\n}\n");
+            let after = edited(text, Format::of_file(&self.target), &self.target_edits);
+            let shown = folders::shown(&self.target);
+            Some(after.map_err(|error| Failure::usage(format!("{shown}: {error}")))?)
+        };
+        Ok(())
+    }
+
+    /// Takes these servers back, because they have turned out to be toolgate itself. Returns those that were
+    /// in the plan.
+    pub(super) fn leave_out(
+        &mut self,
+        names: &[String],
+        connection: &Connection,
+    ) -> Result<Vec<String>, Failure> {
+        let is_named =
+            |edit: &Edit, name: &String| matches!(edit, Edit::Set { name: it, .. } if it == name);
+        let planned = |name: &&String| self.target_edits.iter().any(|edit| is_named(edit, name));
+        let names: Vec<String> = names.iter().filter(planned).cloned().collect();
+        if names.is_empty() {
+            return Ok(names);
+        }
+        self.target_edits.retain(|edit| !names.iter().any(|name| is_named(edit, name)));
+        self.edit_target()?;
+        for source in &mut self.sources {
+            let label = source.label();
+            let (taken, from) =
+                (std::mem::take(&mut source.taken), std::mem::take(&mut source.taken_from));
+            for (name, there) in taken.into_iter().zip(from) {
+                if names.contains(&name) {
+                    self.notes.push(own_note(&there, &label));
+                } else {
+                    source.taken.push(name);
+                    source.taken_from.push(there);
+                }
+            }
+            source.plan_edits(connection);
+        }
+        let text = self.target_text().to_owned();
+        self.secrets.retain(|(name, _)| text.contains(&format!("${{keychain:{name}}}")));
+        Ok(names)
     }
 
     pub(super) fn has_changes(&self) -> bool {
@@ -331,6 +416,13 @@ impl Plan {
     pub(super) fn secret_values(&self) -> Vec<String> {
         self.secrets.iter().map(|(_, value)| value.clone()).collect()
     }
+}
+
+/// Which of two servers that differ is used.
+enum Choice {
+    First,
+    Second,
+    Both,
 }
 
 /// The servers while they are merged.
@@ -371,15 +463,13 @@ impl Merge<'_> {
                 same.from,
                 differs.join(", ")
             );
-            let answer =
-                (self.ask)(&format!("{what}.\nUse the [F]irst, the [s]econd, or [b]oth? "))?;
-            match answer.as_str() {
-                "s" | "second" => {
+            match self.choice(&what)? {
+                Choice::Second => {
                     self.put(&name, server, from);
                     return Ok(name);
                 }
-                "b" | "both" => {}
-                _ => {
+                Choice::Both => {}
+                Choice::First => {
                     self.notes.push(format!("{what}: the first one is used"));
                     return Ok(name);
                 }
@@ -401,6 +491,21 @@ impl Merge<'_> {
         Ok(name)
     }
 
+    fn choice(&mut self, what: &str) -> Result<Choice, Failure> {
+        for _ in 0..3 {
+            let answer =
+                (self.ask)(&format!("{what}.\nUse the [F]irst, the [s]econd, or [b]oth? "))?;
+            match answer.as_str() {
+                "" | "f" | "first" => return Ok(Choice::First),
+                "s" | "second" => return Ok(Choice::Second),
+                "b" | "both" => return Ok(Choice::Both),
+                "n" | "no" | "q" | "quit" => break,
+                _ => {}
+            }
+        }
+        Err(Failure::new("nothing was written"))
+    }
+
     fn put(&mut self, name: &str, server: &ImportedServer, from: &str) {
         let mut entry = server.entry.clone();
         let kept = keep_secrets(name, &mut entry);
@@ -420,7 +525,8 @@ impl Merge<'_> {
             entry
                 .values_mut()
                 .for_each(|field| rename(field, &reference(&stored), &reference(&chosen)));
-            if !self.secrets.iter().any(|(name, _)| *name == chosen) {
+            // What is stored already is not of this run, and undo does not forget it.
+            if self.resolved(&reference(&chosen)) != value {
                 self.secrets.push((chosen, value));
             }
         }
@@ -436,7 +542,11 @@ impl Merge<'_> {
     fn values(&self, entry: &Map<String, Value>) -> BTreeMap<String, String> {
         let objects = ["env", "headers"].into_iter().filter_map(|key| entry.get(key)?.as_object());
         let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        objects.flatten().map(|(name, value)| (name.clone(), self.resolved(&text(value)))).collect()
+        let tools = TOOL_LISTS.into_iter().filter_map(|key| Some((key, entry.get(key)?)));
+        let tools = tools.map(|(key, names)| (key.to_owned(), names.to_string()));
+        let named = objects.flatten();
+        let named = named.map(|(name, value)| (name.clone(), self.resolved(&text(value))));
+        named.chain(tools).collect()
     }
 
     /// A text with the values of the vault, so that an imported entry equals the one that it came from.

@@ -4,19 +4,29 @@ use std::env;
 
 use serde::Serialize;
 use toolgate::setup::{
-    FileAccess, Format, HostConfig, StoredReference, parse_file, read_env_file, read_stored,
+    FileAccess, Format, HostConfig, StoredReference, StoredValueError, parse_file, read_env_file,
+    read_stored,
 };
+use toolgate_config::Transport;
 use toolgate_host::ToolHost;
 
-use super::plan::{Plan, Source};
+use super::{
+    OWN_NAME,
+    plan::{Plan, Source},
+};
 use crate::{cli::Unit, commands, failure::Failure, folders, load};
+
+/// The reason of a server that answers as toolgate does.
+const ITSELF: &str = "it is toolgate itself, and is left out";
 
 /// What the servers said.
 #[derive(Debug, Default)]
 pub(super) struct Probe {
     pub(super) rows: Vec<ProbedServer>,
-    /// The tokens that a session of toolgate starts with.
-    after: Option<u64>,
+    /// The tokens that a session with all servers starts with, without and with toolgate.
+    costs: Option<(u64, u64)>,
+    /// The servers on this machine that are toolgate itself.
+    pub(super) own: Vec<String>,
 }
 
 /// A server, and its tools or why it has none.
@@ -25,6 +35,7 @@ pub(super) struct ProbedServer {
     pub(super) name: String,
     pub(super) state: String,
     pub(super) tools: u64,
+    /// Of its definitions and instructions.
     pub(super) tokens: u64,
     pub(super) reason: Option<String>,
     pub(super) action: Option<String>,
@@ -39,6 +50,10 @@ impl Probe {
                 && let Some((_, value)) = plan.secrets.iter().find(|(stored, _)| stored == name)
             {
                 return Ok(value.clone());
+            }
+            // Nobody has agreed to run it for this yet.
+            if let StoredReference::Command(_) = reference {
+                return Err(StoredValueError::NotTrusted);
             }
             read_stored(reference, environment.store.as_ref(), &environment.vault_key)
         };
@@ -58,6 +73,19 @@ impl Probe {
             configuration.servers.iter().filter(|server| server.settings.enabled).filter_map(
                 |server| {
                     let problem = server.transport.as_ref().err()?;
+                    if problem.message.contains("${command:") {
+                        return Some(ProbedServer {
+                            name: server.name.clone(),
+                            state: "not started".to_owned(),
+                            tools: 0,
+                            tokens: 0,
+                            reason: None,
+                            action: Some(
+                                "a value of it comes from a command, which setup does not run"
+                                    .to_owned(),
+                            ),
+                        });
+                    }
                     Some(ProbedServer {
                         name: server.name.clone(),
                         state: "unusable".to_owned(),
@@ -69,6 +97,16 @@ impl Probe {
                 },
             );
         let mut rows: Vec<ProbedServer> = unusable.collect();
+        // A gateway of another machine can be a server.
+        let is_here = |transport: &Transport| match transport {
+            Transport::Stdio { .. } => true,
+            Transport::Http { url, .. } => {
+                ["://127.0.0.1", "://localhost", "://[::1]"].iter().any(|it| url.contains(it))
+            }
+        };
+        let here = configuration.servers.iter();
+        let here = here.filter(|server| server.transport.as_ref().is_ok_and(is_here));
+        let here: Vec<String> = here.map(|server| server.name.clone()).collect();
         let config =
             HostConfig::new(configuration, Some(plan.target.clone()), environment.clone())?;
         let mut settings = config.settings(None, None);
@@ -76,39 +114,54 @@ impl Probe {
         settings.encoder = None;
         let host = ToolHost::start(settings);
         commands::settle(&host).await;
+        let secrets = plan.secret_values();
         let overview = host.overview(&host.exposure());
         let probed = overview.into_iter().map(|server| {
             let catalog = host.catalog().read();
             let tools = catalog.tools_of(server.server.as_str());
+            let definitions: u64 =
+                tools.iter().map(|tool| u64::from(tool.definition.tokens())).sum();
+            let name = server.server.as_str();
+            let instructions = commands::tokens::instructions_of(&host, name, Unit::Tokens);
             ProbedServer {
                 name: server.server.to_string(),
                 state: server.state.to_owned(),
                 tools: tools.len() as u64,
-                tokens: tools.iter().map(|tool| u64::from(tool.definition.tokens())).sum(),
-                reason: server.reason,
+                tokens: definitions + instructions,
+                reason: server.reason.map(|reason| toolgate_clients::hidden(&reason, &secrets)),
                 action: server.action,
             }
         });
         rows.splice(0..0, probed);
         let costs = commands::tokens::count(&host, Unit::Tokens).await;
-        let after = costs.before_and_after().1.together;
+        let (before, after) = costs.before_and_after();
+        let costs = Some((before.together, after.together));
+        let answers_so = |name: &&String| {
+            let handshake = host.servers().state(name).and_then(|state| state.handshake);
+            handshake.is_some_and(|it| it.server_info["name"] == OWN_NAME)
+                || rows
+                    .iter()
+                    .any(|row| row.name == **name && row.reason.as_deref() == Some(ITSELF))
+        };
+        let own = here.iter().filter(answers_so).cloned().collect();
         host.shutdown().await;
-        Ok(Self { rows, after: Some(after) })
+        Ok(Self { rows, costs, own })
     }
 
     pub(super) fn failed(&self) -> impl Iterator<Item = &ProbedServer> {
         self.rows.iter().filter(|row| row.reason.is_some())
     }
 
-    /// The tokens of the tools of a client's servers, and of a session of toolgate.
+    /// The tokens that a session of a client starts with, without and with toolgate. Both have definitions and
+    /// instructions.
     pub(super) fn tokens_of(&self, source: &Source) -> (Option<u64>, Option<u64>) {
         let rows = self.rows.iter().filter(|row| source.taken.contains(&row.name));
-        let now = self.after.map(|_| rows.map(|row| row.tokens).sum());
-        (now, self.after)
+        let now = self.costs.map(|_| rows.map(|row| row.tokens).sum());
+        (now, self.costs.map(|(_, after)| after))
     }
 
-    /// The tokens of all tools, and of a session of toolgate.
+    /// The tokens that a session with all servers starts with, without and with toolgate.
     pub(super) fn before_and_after(&self) -> Option<(u64, u64)> {
-        Some((self.rows.iter().map(|row| row.tokens).sum(), self.after?))
+        self.costs
     }
 }

@@ -12,17 +12,14 @@ use crate::{
     folders, load, print,
 };
 
-/// The file with the record of a setup.
-pub(super) fn record_file(stamp: &str) -> Option<PathBuf> {
-    Some(folders::state()?.join("setup").join(format!("{stamp}.json")))
+/// The folder with the records of setups.
+pub(super) fn records() -> Result<PathBuf, Failure> {
+    let state = folders::state().ok_or_else(|| Failure::new("there is no state folder"))?;
+    Ok(state.join("setup"))
 }
 
 pub(super) fn run(arguments: &Setup) -> CommandResult {
-    let folder =
-        folders::state().ok_or_else(|| Failure::new("there is no state folder"))?.join("setup");
-    let files =
-        fs::read_dir(&folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
-    let last = files.filter(|path| path.extension().is_some_and(|it| it == "json")).max();
+    let last = ChangeRecord::last(&records()?);
     let Some(path) = last else {
         return Err(Failure::usage("there is no setup to undo"));
     };
@@ -39,7 +36,10 @@ pub(super) fn run(arguments: &Setup) -> CommandResult {
         return Ok(ExitCode::SUCCESS);
     }
     let undone = undo(&record);
-    let is_whole = undone.iter().all(|it| matches!(it, Undone::Restored(_) | Undone::Removed(_)));
+    let is_open = |it: &Undone| {
+        matches!(it, Undone::Changed { .. } | Undone::Used { .. } | Undone::Failed(..))
+    };
+    let is_whole = !undone.iter().any(is_open);
     let lines: Vec<String> = undone.iter().map(told).collect();
     if arguments.output.json {
         print::json(&json!({ "files": lines, "restored": is_whole }))?;
@@ -49,11 +49,13 @@ pub(super) fn run(arguments: &Setup) -> CommandResult {
     if !is_whole {
         // Those that are restored are not looked at again.
         let is_open = |path: &PathBuf| {
-            undone.iter().any(|it| matches!(it, Undone::Changed { path: it, .. } | Undone::Failed(it, _) if it == path))
+            undone.iter().any(|it| matches!(it, Undone::Changed { path: it, .. } | Undone::Used { path: it, .. } | Undone::Failed(it, _) if it == path))
         };
         let mut rest = record.clone();
         rest.files.retain(|file| is_open(&file.path));
-        super::save(&path, &rest)?;
+        rest.update(&path).map_err(|error| {
+            Failure::new(format!("cannot write {}: {error}", folders::shown(&path)))
+        })?;
         return Ok(ExitCode::FAILURE);
     }
     // The clients have the values in their files again.
@@ -72,6 +74,15 @@ fn told(undone: &Undone) -> String {
         Undone::Restored(path) => format!("{} is what it was.", folders::shown(path)),
         Undone::Removed(path) => {
             format!("{} was not there before, and is removed.", folders::shown(path))
+        }
+        Undone::Untouched(path) => {
+            format!("{} was not changed.", folders::shown(path))
+        }
+        Undone::Used { path, by } => {
+            let (path, by) = (folders::shown(path), folders::shown(by));
+            format!(
+                "{path} was not there before, and stays, because {by} uses it.\n  hint: take toolgate out of that file, and undo again"
+            )
         }
         Undone::Changed { path, backup, since } => {
             let backup = backup
