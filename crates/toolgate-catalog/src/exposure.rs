@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     catalog::{Catalog, CatalogServer, Tool},
     cost::CostUnit,
+    identity::ServerName,
 };
 
 /// The mode in the configuration.
@@ -142,10 +143,13 @@ pub enum Reason {
     },
     /// Some servers have not listed their tools yet, so the cost is unknown.
     Unknown {
-        /// How many servers.
-        servers: usize,
+        /// The servers.
+        servers: Vec<ServerName>,
     },
 }
+
+/// How many servers a reason names.
+const SHOWN_SERVERS: usize = 3;
 
 /// The number of characters that count as one token.
 pub const CHARACTERS_A_TOKEN: u64 = 4;
@@ -212,7 +216,7 @@ pub fn decide(
     catalog: &Catalog,
     settings: &ExposureSettings,
     own: OwnCost,
-    unknown_servers: usize,
+    unknown_servers: &[ServerName],
 ) -> Exposure {
     let reason = match settings.mode {
         // These modes need no count.
@@ -237,7 +241,7 @@ pub fn decide(
     Exposure { kind, forced_direct, reason }
 }
 
-fn reason(totals: &Totals, settings: &ExposureSettings, unknown_servers: usize) -> Reason {
+fn reason(totals: &Totals, settings: &ExposureSettings, unknown_servers: &[ServerName]) -> Reason {
     let unit = settings.unit;
     let cost = match unit {
         CostUnit::Tokens => totals.tokens,
@@ -259,8 +263,8 @@ fn reason(totals: &Totals, settings: &ExposureSettings, unknown_servers: usize) 
     {
         return Reason::ToolCount { tools: totals.tools, allowed };
     }
-    if unknown_servers > 0 {
-        return Reason::Unknown { servers: unknown_servers };
+    if !unknown_servers.is_empty() {
+        return Reason::Unknown { servers: unknown_servers.to_vec() };
     }
     Reason::Fits { cost, allowed, unit }
 }
@@ -317,10 +321,16 @@ impl fmt::Display for Reason {
             Self::ToolCount { tools, allowed } => {
                 write!(formatter, "there are {tools} tools, and toolThreshold is {allowed}")
             }
-            Self::Unknown { servers } => write!(
-                formatter,
-                "{servers} server(s) have not listed their tools yet, so the cost is unknown"
-            ),
+            Self::Unknown { servers } => {
+                let shown: Vec<&str> =
+                    servers.iter().take(SHOWN_SERVERS).map(ServerName::as_str).collect();
+                write!(formatter, "the tools of {}", shown.join(", "))?;
+                if servers.len() > SHOWN_SERVERS {
+                    write!(formatter, " and {} more", servers.len() - SHOWN_SERVERS)?;
+                }
+                formatter
+                    .write_str(" are not known yet, and what is unknown must not flood a context")
+            }
         }
     }
 }
@@ -388,7 +398,7 @@ mod tests {
     #[test]
     fn a_small_set_is_shown_directly() {
         let catalog = catalog(vec![CatalogServer::named("s")], 3);
-        let exposure = decide(&catalog, &ExposureSettings::default(), OwnCost::default(), 0);
+        let exposure = decide(&catalog, &ExposureSettings::default(), OwnCost::default(), &[]);
         assert_eq!(exposure.kind, ExposureKind::Direct);
         assert_eq!(loaded(&exposure, &catalog), 3);
         insta::assert_snapshot!(exposure.reason, @"87 tokens fit into the 10,000 allowed");
@@ -398,7 +408,7 @@ mod tests {
     fn tools_of_our_own_count() {
         let catalog = catalog(vec![CatalogServer::named("s")], 3);
         let settings = ExposureSettings { context_window: 2_000, ..Default::default() };
-        let with = |own| decide(&catalog, &settings, own, 0);
+        let with = |own| decide(&catalog, &settings, own, &[]);
         assert_eq!(with(OwnCost { tokens: 13, characters: 0 }).kind, ExposureKind::Direct);
         let more = with(OwnCost { tokens: 14, characters: 0 });
         insta::assert_snapshot!(more.reason, @"101 tokens are more than 100, which is 5 % of a context of 2,000 tokens");
@@ -415,13 +425,13 @@ mod tests {
             let settings =
                 ExposureSettings { character_threshold: Some(threshold), ..Default::default() };
             let own = OwnCost { tokens: 0, characters: 10_000 };
-            assert_eq!(decide(&catalog, &settings, own, 0).kind, kind, "{threshold}");
+            assert_eq!(decide(&catalog, &settings, own, &[]).kind, kind, "{threshold}");
         }
         for (threshold, kind) in [(4, ExposureKind::Direct), (3, ExposureKind::Stable)] {
             let settings =
                 ExposureSettings { tool_threshold: Some(threshold), ..Default::default() };
             assert_eq!(
-                decide(&catalog, &settings, OwnCost::default(), 0).kind,
+                decide(&catalog, &settings, OwnCost::default(), &[]).kind,
                 kind,
                 "{threshold}"
             );
@@ -445,7 +455,7 @@ mod tests {
         ]
         .iter()
         .map(|settings| {
-            let exposure = decide(&catalog, settings, OwnCost::default(), 0);
+            let exposure = decide(&catalog, settings, OwnCost::default(), &[]);
             assert_eq!(exposure.kind, ExposureKind::Stable);
             assert_eq!(loaded(&exposure, &catalog), 0);
             exposure.reason.to_string()
@@ -458,8 +468,10 @@ mod tests {
         2,350 characters are more than 2,000, which is 5 % of a context of 10,000 tokens
         it was asked for
         ");
-        let unknown = decide(&catalog, &settings, OwnCost::default(), 2);
+        let servers = ["a", "b", "c", "d"].map(ServerName::from);
+        let unknown = decide(&catalog, &settings, OwnCost::default(), &servers);
         assert_eq!(unknown.kind, ExposureKind::Stable, "what is unknown must not flood a context");
+        insta::assert_snapshot!(unknown.reason, @"the tools of a, b, c and 1 more are not known yet, and what is unknown must not flood a context");
     }
 
     #[test]
@@ -469,18 +481,18 @@ mod tests {
         entry.defer_tools.insert("tool_1".into(), false);
         let catalog = catalog(vec![entry, CatalogServer::named("other")], 3);
 
-        let small = decide(&catalog, &ExposureSettings::default(), OwnCost::default(), 0);
+        let small = decide(&catalog, &ExposureSettings::default(), OwnCost::default(), &[]);
         assert_eq!(small.kind, ExposureKind::Direct);
         let names: Vec<_> = small.loaded(&catalog).map(|tool| tool.name.as_str()).collect();
         assert_eq!(names, ["s_tool_1", "other_tool_0", "other_tool_1", "other_tool_2"]);
 
         let settings = ExposureSettings { tool_threshold: Some(1), ..Default::default() };
-        let large = decide(&catalog, &settings, OwnCost::default(), 0);
+        let large = decide(&catalog, &settings, OwnCost::default(), &[]);
         let names: Vec<_> = large.loaded(&catalog).map(|tool| tool.name.as_str()).collect();
         assert_eq!(names, ["s_tool_1"]);
 
         let settings = ExposureSettings { mode: RequestedMode::Direct, ..settings };
-        assert_eq!(loaded(&decide(&catalog, &settings, OwnCost::default(), 0), &catalog), 6);
+        assert_eq!(loaded(&decide(&catalog, &settings, OwnCost::default(), &[]), &catalog), 6);
     }
 
     #[test]

@@ -48,7 +48,9 @@ use indicatif::ProgressBar;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use toolgate::setup::ExposureMode;
-use toolgate_host::{CallFailure, Connect, HostSettings, ToolHost, ToolSession, VectorProgress};
+use toolgate_host::{
+    CallFailure, Connect, HostSettings, ToolHost, ToolSession, UnsearchedServer, VectorProgress,
+};
 use toolgate_policy::definitions::shown as one_line;
 use toolgate_search::StrategyName;
 use toolgate_upstream::{CallOptions, Progress, StateKind};
@@ -60,6 +62,8 @@ use crate::{
     print,
 };
 
+/// How long a command waits for servers that it can do without.
+const SOON: Duration = Duration::from_secs(3);
 /// A terminal wraps longer messages.
 const LONGEST_PROGRESS: usize = 200;
 
@@ -139,6 +143,8 @@ fn start(globals: &Globals, mode: Option<ExposureMode>) -> Result<(Loaded, ToolH
 enum Needed<'a> {
     /// The tools of all servers, or of one.
     Tools(Option<&'a str>),
+    /// The tools of the servers that answer soon.
+    Soon,
     /// The tools with these names.
     Names(&'a [String]),
 }
@@ -168,6 +174,13 @@ async fn start_when_needed(
     let bar = print::progress(host.settings().servers.len() as u64, "connecting");
     match needed {
         Needed::Tools(None) => host.all_known().await,
+        Needed::Soon => {
+            let missing = host.known_soon(SOON).await;
+            if !missing.is_empty() {
+                let missing = missing.iter().map(unsearched).collect::<Vec<_>>().join(", ");
+                print::note(format!("not searched: {missing}"));
+            }
+        }
         Needed::Tools(Some(server)) => {
             if let Err(failure) = check_server(&host, server) {
                 host.shutdown().await;
@@ -182,7 +195,18 @@ async fn start_when_needed(
         }
     }
     bar.finish_and_clear();
+    // What is needed was waited for.
+    host.end_first_lists();
     Ok((loaded, host))
+}
+
+fn unsearched(missing: &UnsearchedServer) -> String {
+    let UnsearchedServer { server, was_silent } = missing;
+    if *was_silent {
+        format!("{server} (it did not answer the last time; `toolgate status` waits for it)")
+    } else {
+        format!("{server} (not answered yet)")
+    }
 }
 
 /// Refuses a server that does not exist, and suggests similar names.

@@ -1,6 +1,7 @@
 //! The assembly: servers, catalog, search, broker and sandbox.
 
 use std::{
+    collections::BTreeSet,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -61,6 +62,17 @@ pub(crate) struct HostParts {
     pub(crate) live_sessions: LiveSessions,
     /// Until when requests wait for servers whose tools are unknown.
     pub(crate) first_lists_until: Mutex<Instant>,
+    /// Servers that were neither known nor failed by then.
+    late: Mutex<BTreeSet<ServerName>>,
+}
+
+/// A server whose tools a search does not find.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnsearchedServer {
+    /// The server.
+    pub server: ServerName,
+    /// Whether it was not waited for, because it did not answer the last time.
+    pub was_silent: bool,
 }
 
 /// How long after the start, or a reload, requests wait for servers whose tools are not even in the cache. Later
@@ -98,7 +110,9 @@ impl ToolHost {
                 setup.spec.start = StartMode::OnDemand;
                 cached.push(setup.spec.name.clone());
             }
-            if setup.lazy || enabled.is_off(&setup.spec.name) {
+            let waits = settings.connect == Connect::WhenNeeded
+                && live_catalog.was_silent(&setup.spec.name);
+            if setup.lazy || waits || enabled.is_off(&setup.spec.name) {
                 setup.spec.start = StartMode::OnDemand;
             }
         }
@@ -144,6 +158,7 @@ impl ToolHost {
             events,
             live_sessions: LiveSessions::default(),
             first_lists_until,
+            late: Mutex::default(),
         };
         let host = Self { inner: Arc::new(inner) };
         for plan in &plans {
@@ -153,7 +168,33 @@ impl ToolHost {
             let host = host.clone();
             tokio::spawn(async move { host.wake().await });
         }
+        host.watch_first_lists();
         host
+    }
+
+    /// Notes which servers are late when requests no longer wait for them.
+    pub(crate) fn watch_first_lists(&self) {
+        let until = *self.inner.first_lists_until.lock();
+        let inner = Arc::downgrade(&self.inner);
+        tokio::spawn(async move {
+            tokio::time::sleep_until(until.into()).await;
+            let Some(inner) = inner.upgrade() else { return };
+            let host = Self { inner };
+            let late = host.unknown_servers().into_iter().filter(|server| {
+                let state = host.servers().state(server.as_str());
+                state.is_some_and(|state| state.failure.is_none())
+            });
+            let late: Vec<ServerName> = late.collect();
+            host.inner.late.lock().extend(late);
+        });
+    }
+
+    /// Forgets that servers were late, because they are replaced.
+    pub(crate) fn forget_late(&self, servers: &[ServerName]) {
+        let mut late = self.inner.late.lock();
+        for server in servers {
+            late.remove(server);
+        }
     }
 
     /// Starts a session of a model.
@@ -215,20 +256,33 @@ impl ToolHost {
 
     /// What a session that starts now would be shown, and why.
     pub fn exposure(&self) -> Exposure {
-        let unknown = self.unknown_servers().len();
+        self.exposure_by(&self.settings().exposure)
+    }
+
+    /// What a session that starts now would be shown if no mode were set, and why.
+    pub fn automatic_exposure(&self) -> Exposure {
+        let settings = self.settings();
+        self.exposure_by(&ExposureSettings {
+            mode: RequestedMode::Auto,
+            ..settings.exposure.clone()
+        })
+    }
+
+    fn exposure_by(&self, settings: &ExposureSettings) -> Exposure {
+        let unknown = self.uncounted_servers();
         let catalog = self.catalog().read();
         let off = self.inner.enabled.off();
         let direct = MetaToolOptions { deferred: false, ..self.meta_tool_options() };
         let own = meta::direct_cost(&direct);
         if off.is_empty() {
-            return decide(&catalog, &self.settings().exposure, own, unknown);
+            return decide(&catalog, settings, own, &unknown);
         }
         // Disabled servers cost nothing.
         let mut visible = (*catalog).clone();
         for server in &off {
             visible.replace_server(server, Vec::new());
         }
-        decide(&visible, &self.settings().exposure, own, unknown)
+        decide(&visible, settings, own, &unknown)
     }
 
     /// A session that starts now in this mode, to see what it would list. Nobody uses it.
@@ -245,7 +299,7 @@ impl ToolHost {
             ExposureKind::Code => (RequestedMode::Code, DeferredStyle::Stable),
         };
         let exposure = ExposureSettings { mode, deferred, ..self.settings().exposure.clone() };
-        let decided = decide(&self.catalog().read(), &exposure, OwnCost::default(), 0);
+        let decided = decide(&self.catalog().read(), &exposure, OwnCost::default(), &[]);
         session.decide(decided);
         session
     }
@@ -302,6 +356,74 @@ impl ToolHost {
         }
     }
 
+    /// Waits for the servers whose tools are unknown, but no longer than `limit` once some tools are known.
+    /// A server that did not answer the last time is not waited for, unless nothing else is there. Later
+    /// requests do not wait. Returns the servers whose tools are still unknown.
+    pub async fn known_soon(&self, limit: Duration) -> Vec<UnsearchedServer> {
+        self.recalled().await;
+        let (mut silent, mut awaited): (Vec<_>, Vec<_>) = self
+            .unknown_servers()
+            .into_iter()
+            .partition(|server| self.inner.live_catalog.was_silent(server));
+        let has_tools = || self.catalog().read().tools().next().is_some();
+        let only_silent = awaited.is_empty() && !has_tools();
+        if only_silent {
+            std::mem::swap(&mut silent, &mut awaited);
+        }
+        for server in &awaited {
+            self.servers().wake(server.as_str());
+        }
+        let all = async {
+            for server in &awaited {
+                self.servers().settled(server.as_str()).await;
+            }
+        };
+        let mut changes = self.changes();
+        let long_enough = async {
+            while !only_silent && !has_tools() && changes.changed().await.is_ok() {}
+            tokio::time::sleep(limit).await;
+        };
+        tokio::select! {
+            () = all => {}
+            () = long_enough => {}
+        }
+        self.end_first_lists();
+        let late = self.note_silent(&awaited);
+        let late = late.into_iter().map(|server| UnsearchedServer { server, was_silent: false });
+        let silent = silent.into_iter().map(|server| UnsearchedServer { server, was_silent: true });
+        late.chain(silent).collect()
+    }
+
+    /// Notes which of these servers have not answered, and returns them.
+    pub fn note_silent(&self, servers: &[ServerName]) -> Vec<ServerName> {
+        let is_silent = |server: &&ServerName| {
+            let Some(state) = self.servers().state(server.as_str()) else { return false };
+            let is_late = || self.inner.late.lock().contains(*server);
+            !self.inner.live_catalog.is_known(server)
+                && (state.kind == StateKind::Connecting && state.failure.is_none() || is_late())
+        };
+        let silent: Vec<ServerName> = servers.iter().filter(is_silent).cloned().collect();
+        for server in &silent {
+            self.inner.live_catalog.note_silent(server);
+        }
+        silent
+    }
+
+    /// The servers that something with this name may come from: a tool, or `SERVER/prompts/NAME`.
+    pub fn owners(&self, name: &str) -> Vec<ServerName> {
+        let holding = self.hidden_tools().into_iter().filter(|tool| tool.name == name);
+        let mut owners: BTreeSet<ServerName> = holding.map(|tool| tool.id.server).collect();
+        let catalog = self.catalog().read();
+        owners.extend(catalog.resolve(name).map(|tool| tool.id.server.clone()));
+        let may_own = |entry: &&CatalogServer| {
+            let has_entry =
+                name.strip_prefix(entry.name.as_str()).is_some_and(|rest| rest.starts_with('/'));
+            has_entry || self.may_own(entry, name)
+        };
+        owners.extend(catalog.servers().filter(may_own).map(|entry| entry.name.clone()));
+        owners.into_iter().collect()
+    }
+
     /// Waits until a server has listed its tools or failed. A server in the cache is not waited for.
     pub async fn known(&self, server: &str) {
         self.recalled().await;
@@ -338,8 +460,16 @@ impl ToolHost {
     /// the cache are not waited for.
     pub async fn first_lists(&self) {
         let until = *self.inner.first_lists_until.lock();
+        if until <= Instant::now() {
+            return;
+        }
         // A later request finds the tools of a server that is late.
         let _ = tokio::time::timeout_at(until.into(), self.all_known()).await;
+    }
+
+    /// Lets no request wait for the first lists any more.
+    pub fn end_first_lists(&self) {
+        *self.inner.first_lists_until.lock() = Instant::now();
     }
 
     /// How many tools have a vector of the configured encoder; `None` if search uses no encoder.
@@ -407,6 +537,26 @@ impl ToolHost {
         for server in owners.chain(holding.map(|tool| tool.id.server)) {
             self.connect(server.as_str()).await;
         }
+    }
+
+    /// The servers whose tools are unknown to a session that starts now: those that may still list them, and
+    /// those that did not answer in time. A server that fails at once has no tools.
+    fn uncounted_servers(&self) -> Vec<ServerName> {
+        let settings = self.settings();
+        let off = self.inner.enabled.off();
+        let servers = settings.servers.iter().filter(|setup| !setup.lazy);
+        let names = servers.map(|setup| &setup.spec.name).filter(|name| !off.contains(*name));
+        let late = self.inner.late.lock();
+        let is_uncounted = |name: &&ServerName| {
+            let may_list = || {
+                self.servers().state(name.as_str()).is_some_and(|state| {
+                    matches!(state.kind, StateKind::Connecting | StateKind::Idle)
+                        && state.failure.is_none()
+                })
+            };
+            !self.inner.live_catalog.is_known(name) && (late.contains(*name) || may_list())
+        };
+        names.filter(is_uncounted).cloned().collect()
     }
 
     /// The servers that may still list tools on their own: neither in the cache, nor failed, nor

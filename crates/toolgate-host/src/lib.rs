@@ -62,7 +62,7 @@ pub use encoding::{EncodeTools, EncoderSetup, VectorProgress};
 pub use entry_filter::HeldReason;
 pub use events::{CallFacts, CallOutcome, HostEvent, HostEvents};
 pub use finding::{FoundTool, FoundTools, ToolQuery};
-pub use host::ToolHost;
+pub use host::{ToolHost, UnsearchedServer};
 pub use live_sessions::LiveSession;
 pub use meta::{MetaTool, PythonKind, one_line};
 pub use overview::ServerOverview;

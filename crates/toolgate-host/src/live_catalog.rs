@@ -7,6 +7,7 @@ use std::{
 };
 
 use parking_lot::{Mutex, RwLock};
+use serde_json::Value;
 use tokio::{sync::watch, task::JoinSet};
 use toolgate_broker::SharedCatalog;
 use toolgate_catalog::{Catalog, Definition, ServerName, Tool, ToolId};
@@ -209,7 +210,21 @@ impl LiveCatalog {
 
     /// What the cache knows about a server's connection.
     pub(crate) fn memory(&self, server: &ServerName) -> Option<ServerMemory> {
-        self.store.as_ref()?.definitions().memory(&self.record(server)?.key)
+        let memory = self.store.as_ref()?.definitions().memory(&self.record(server)?.key)?;
+        (!is_toolgate(&memory.server_info)).then_some(memory)
+    }
+
+    /// Whether a server did not answer a short time ago.
+    pub(crate) fn was_silent(&self, server: &ServerName) -> bool {
+        let (Some(store), Some(record)) = (&self.store, self.record(server)) else { return false };
+        store.definitions().was_silent(&record.key)
+    }
+
+    /// Notes that a server has not answered. If that fails, it is waited for the next time.
+    pub(crate) fn note_silent(&self, server: &ServerName) {
+        if let (Some(store), Some(record)) = (&self.store, self.record(server)) {
+            let _ = store.definitions().note_silent(&record.key);
+        }
     }
 
     /// Reads cached definitions in the background: the first requests of a client need not wait.
@@ -391,6 +406,9 @@ impl LiveCatalog {
     /// Writes what a server sent to the cache, in the background: counting tokens and writing files
     /// would delay the server's task.
     fn remember(&self, server: &ServerName, handshake: &Handshake, definitions: Vec<Definition>) {
+        if is_toolgate(&handshake.server_info) {
+            return;
+        }
         let (Some(store), Some(record)) = (&self.store, self.record(server)) else { return };
         let (cache, key) = (store.definitions(), record.key.clone());
         let (server, writing) = (server.clone(), Arc::clone(&self.writing));
@@ -428,6 +446,12 @@ impl Drop for CountDownOnDrop<'_> {
     fn drop(&mut self) {
         self.0.send_modify(|left| *left = left.saturating_sub(1));
     }
+}
+
+/// Whether a server is a toolgate. It may be this one, which only a request to it can tell: so its
+/// definitions are never taken from the cache.
+fn is_toolgate(server_info: &Value) -> bool {
+    server_info.get("name").is_some_and(|name| name == "toolgate")
 }
 
 fn same_tools(left: &[Tool], right: &[Tool]) -> bool {

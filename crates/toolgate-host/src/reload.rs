@@ -42,6 +42,7 @@ impl ToolHost {
         let mut gone: Vec<ServerName> = old.iter().filter(|it| !stays(it)).cloned().collect();
         // A configured server takes the place of one of a registry.
         gone.extend(new.iter().filter(|it| self.inner.enabled.unused(it)).cloned());
+        self.forget_late(&gone);
         for server in &gone {
             self.servers().retire(server.as_str(), RETIRE_TIMEOUT);
             self.inner.live_catalog.remove(server);
@@ -63,6 +64,7 @@ impl ToolHost {
         for setup in settings.servers.iter().filter(|setup| !stays(&setup.spec.name)) {
             self.add_configured(setup, settings.connect);
         }
+        self.watch_first_lists();
         // Another file, or another server of the same name, may be on or off.
         self.take_in_choices().await;
         self.inner.live_catalog.announce();

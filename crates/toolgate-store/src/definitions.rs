@@ -6,6 +6,7 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,8 @@ use crate::{StoreError, files};
 
 /// A larger file was not written by toolgate.
 const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
+/// How long it counts that a server has not answered.
+const SILENCE: Duration = Duration::from_mins(10);
 
 /// The cached definitions of all servers.
 #[derive(Debug, Clone)]
@@ -164,6 +167,17 @@ impl DefinitionCache {
         Ok(true)
     }
 
+    /// Notes that a server has not answered.
+    pub fn note_silent(&self, key: &ServerKey) -> Result<(), StoreError> {
+        files::replace(&self.silent_path(key), b"")
+    }
+
+    /// Whether a server did not answer a short time ago.
+    pub fn was_silent(&self, key: &ServerKey) -> bool {
+        let noted = fs::metadata(self.silent_path(key)).and_then(|file| file.modified());
+        noted.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < SILENCE))
+    }
+
     /// Removes a content file that no server uses. A failure does no harm.
     fn drop_unused(&self, fingerprint: &str) {
         let Ok(entries) = fs::read_dir(self.folder.join("servers")) else { return };
@@ -183,6 +197,10 @@ impl DefinitionCache {
 
     fn server_path(&self, key: &ServerKey) -> PathBuf {
         self.folder.join("servers").join(format!("{}.json", key.0))
+    }
+
+    fn silent_path(&self, key: &ServerKey) -> PathBuf {
+        self.folder.join("silent").join(&key.0)
     }
 
     fn content_path(&self, fingerprint: &str) -> PathBuf {

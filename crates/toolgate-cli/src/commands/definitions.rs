@@ -1,11 +1,12 @@
 //! `toolgate definitions`
 
-use std::{fmt::Write as _, process::ExitCode, time::Duration};
+use std::{collections::BTreeSet, fmt::Write as _, process::ExitCode};
 
+use futures::future::join_all;
 use serde_json::{Value, json};
 use toolgate::setup::{HostConfigError, PinFile};
 use toolgate_catalog::{ServerName, Tool};
-use toolgate_host::{HeldReason, HiddenReason, HiddenTool, JudgedEntry, ToolHost};
+use toolgate_host::{Connect, HeldReason, HiddenReason, HiddenTool, JudgedEntry, ToolHost};
 use toolgate_policy::{
     NewTools,
     definitions::{EntryKind, Lock, NotPinned, ServerEntry, ToolNames, scan, shadowing, shown},
@@ -26,27 +27,41 @@ use crate::{
     person, print,
 };
 
-/// How long a list waits for servers.
-const LIST_TIMEOUT: Duration = Duration::from_secs(3);
-
 pub(crate) async fn run(globals: &Globals, arguments: &Definitions) -> CommandResult {
-    let (loaded, host) = super::start(globals, None)?;
-    if matches!(arguments.command, Some(DefinitionsCommand::Approve { .. })) {
-        // What is approved is what the servers have now, lazy ones too.
-        host.recalled().await;
-        for setup in &host.settings().servers {
-            host.servers().wake(setup.spec.name.as_str());
-        }
+    let names = match &arguments.command {
+        None | Some(DefinitionsCommand::Approve { all: true, .. }) => &[],
+        Some(DefinitionsCommand::Diff { name }) => std::slice::from_ref(name),
+        Some(DefinitionsCommand::Approve { names, .. }) => names.as_slice(),
+    };
+    let loaded = load::load(globals)?;
+    load::report(&loaded);
+    let mut settings = loaded.settings(None);
+    if !names.is_empty() {
+        settings.connect = Connect::WhenNeeded;
     }
-    if arguments.command.is_none() {
+    let host = ToolHost::start(settings);
+    host.recalled().await;
+    match &arguments.command {
         // A list need not be complete. What is approved must be.
-        let late = super::settle_within(&host, LIST_TIMEOUT).await;
-        if !late.is_empty() {
-            let names = late.join(", ");
-            print::note(format!("not looked at, because they have not answered yet: {names}"));
+        None => {
+            let late = super::settle_within(&host, super::SOON).await;
+            if !late.is_empty() {
+                let names = late.join(", ");
+                print::note(format!("not looked at, because they have not answered yet: {names}"));
+            }
         }
-    } else {
-        super::settle(&host).await;
+        Some(DefinitionsCommand::Approve { all: true, .. }) => {
+            // What is approved is what the servers have now, lazy ones too.
+            for setup in &host.settings().servers {
+                host.servers().wake(setup.spec.name.as_str());
+            }
+            super::settle(&host).await;
+        }
+        Some(_) => {
+            let owners: BTreeSet<ServerName> =
+                names.iter().flat_map(|name| host.owners(name)).collect();
+            join_all(owners.iter().map(|server| host.connect(server.as_str()))).await;
+        }
     }
     let entries = host.entries().await;
     let held = held::all(&host, &entries);

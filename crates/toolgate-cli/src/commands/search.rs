@@ -12,7 +12,10 @@ use crate::{
 };
 
 pub(crate) async fn run(globals: &Globals, arguments: Search) -> CommandResult {
-    let needed = Needed::Tools(arguments.server.as_deref());
+    let needed = match arguments.server.as_deref() {
+        Some(server) => Needed::Tools(Some(server)),
+        None => Needed::Soon,
+    };
     let (_, host) = super::start_when_needed(globals, needed, arguments.strategy).await?;
     super::encode(&host).await;
     let session = host.session();

@@ -48,6 +48,10 @@ pub(crate) async fn run(globals: &Globals, arguments: &Serve) -> CommandResult {
         }
         None => None,
     };
+    if listener.is_some() {
+        // Before the first request to a server, which may be this gateway.
+        nesting::be_gateway();
+    }
     let Served { source, hosts, passthrough } = source(&loaded, arguments)?;
     if let Some(line) = loaded.first_policy() {
         print::note(line);
@@ -70,11 +74,13 @@ pub(crate) async fn run(globals: &Globals, arguments: &Serve) -> CommandResult {
         tokio::spawn(stop.clone().run_until_cancelled_owned(reloader.run()))
     };
     let (store, path) = (loaded.writable_store().ok(), loaded.path.clone());
-    let publishing = live::publish(store, path, hosts.clone(), passthrough.clone());
+    // One server, unchanged, is not what clients share.
+    let shared = listener.as_ref().filter(|_| passthrough.is_none() && globals.namespace.is_none());
+    let address = shared.map(|(_, address, _)| *address);
+    let publishing = live::publish(store, (path, address), hosts.clone(), passthrough.clone());
     let publishing = tokio::spawn(stop.clone().run_until_cancelled_owned(publishing));
     let watching;
     if let Some((listener, address, access)) = listener {
-        nesting::be_gateway();
         let mut settings = HttpSettings::new(source);
         access::apply(&loaded.configuration.gateway, access, &mut settings);
         if passthrough.is_some() {

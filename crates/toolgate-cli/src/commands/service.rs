@@ -17,7 +17,7 @@ use toolgate_config::Format;
 use crate::{
     cli::{Globals, ServiceCommand},
     failure::{CommandResult, Failure},
-    folders, lineage, print,
+    folders, lineage, load, print,
 };
 
 /// The name of the service, and of its task on Windows.
@@ -57,12 +57,22 @@ pub(crate) fn run(globals: &Globals, command: &ServiceCommand) -> CommandResult 
     }
 }
 
-/// The address at which the installed service listens.
+/// The address at which the installed service listens, or a gateway that runs on this machine.
 pub(crate) fn address() -> Result<SocketAddr, Failure> {
-    recorded()?.ok_or_else(|| {
-        Failure::usage("there is no service that clients could share")
-            .hint("install it first: `toolgate service install`")
+    recorded()?.or_else(running).ok_or_else(|| {
+        Failure::usage("there is no gateway that clients could share")
+            .hint("install one first: `toolgate service install`; or start it: `toolgate serve --http 127.0.0.1:8808`")
     })
+}
+
+/// The address of a running gateway that answers.
+fn running() -> Option<SocketAddr> {
+    let said = load::store()?.live().read();
+    let addresses = said.iter().filter_map(|(_, text)| {
+        let gateway: Value = serde_json::from_slice(text).ok()?;
+        gateway["address"].as_str()?.parse().ok()
+    });
+    addresses.filter(|address: &SocketAddr| address.ip().is_loopback()).find(|it| answers(*it))
 }
 
 /// Whether clients of the gateway need a token.
@@ -102,10 +112,17 @@ fn install(globals: &Globals, address: SocketAddr, dry_run: bool) -> CommandResu
         show(&plan);
         return Ok(ExitCode::SUCCESS);
     }
-    if let Some((path, text)) = &plan.file {
-        write(path, text)?;
+    let before = plan.file.as_ref().map(|(path, _)| Before::of(path));
+    if let Err(failure) = carry_out(&plan) {
+        if let Some(before) = before {
+            before.restore();
+        }
+        let serve = format!("toolgate serve --http {address} --config {}", folders::shown(&config));
+        return Err(failure.hint(format!(
+            "nothing was installed; start the gateway yourself: `{serve}`, and then \
+             `toolgate setup --transport http` lets your clients share it"
+        )));
     }
-    plan.commands.iter().try_for_each(|command| execute(command))?;
     let record = json!({ "address": address.to_string() }).to_string();
     write(&record_file()?, &record)?;
     print::line(format!(
@@ -114,6 +131,47 @@ fn install(globals: &Globals, address: SocketAddr, dry_run: bool) -> CommandResu
     ));
     print::line("`toolgate setup --transport http` lets your clients share it.");
     Ok(ExitCode::SUCCESS)
+}
+
+fn carry_out(plan: &ServicePlan) -> Result<(), Failure> {
+    if let Some((path, text)) = &plan.file {
+        write(path, text)?;
+    }
+    plan.commands.iter().try_for_each(|command| execute(command))
+}
+
+/// What was at the place of a file before it was written.
+struct Before {
+    path: PathBuf,
+    content: Option<Vec<u8>>,
+    /// The folders that are not there, the innermost first.
+    missing: Vec<PathBuf>,
+}
+
+impl Before {
+    fn of(path: &Path) -> Self {
+        let folders = path.ancestors().skip(1);
+        let missing = folders.take_while(|folder| !folder.exists()).map(Path::to_owned).collect();
+        Self { path: path.to_owned(), content: fs::read(path).ok(), missing }
+    }
+
+    /// Puts it back. What cannot be put back is named.
+    fn restore(self) {
+        let restored = match self.content {
+            Some(content) => fs::write(&self.path, content),
+            None => fs::remove_file(&self.path),
+        };
+        match restored {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                print::note(format!("warning: {} stays: {error}", folders::shown(&self.path)));
+            }
+            _ => {}
+        }
+        for folder in self.missing {
+            // Somebody else may have written there meanwhile.
+            let _ = fs::remove_dir(folder);
+        }
+    }
 }
 
 fn status(as_json: bool) -> CommandResult {
@@ -327,16 +385,12 @@ fn execute(command: &[String]) -> Result<(), Failure> {
     let Some((program, arguments)) = command.split_first() else { return Ok(()) };
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output();
     let shown = command.join(" ");
-    let output = output.map_err(|error| {
-        Failure::new(format!("cannot run `{shown}`: {error}"))
-            .hint("start the gateway yourself: `toolgate serve --http 8808`")
-    })?;
+    let output = output.map_err(|error| Failure::new(format!("cannot run `{shown}`: {error}")))?;
     if output.status.success() {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    Err(Failure::new(format!("`{shown}` failed: {}", said.lines().next().unwrap_or_default()))
-        .hint("start the gateway yourself: `toolgate serve --http 8808`"))
+    Err(Failure::new(format!("`{shown}` failed: {}", said.lines().next().unwrap_or_default())))
 }
 
 fn record_file() -> Result<PathBuf, Failure> {

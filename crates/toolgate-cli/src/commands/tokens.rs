@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use serde_json::Value;
-use toolgate_catalog::{CHARACTERS_A_TOKEN, ExposureKind, TokenCounter};
+use toolgate_catalog::{CHARACTERS_A_TOKEN, ExposureKind, Reason, TokenCounter};
 use toolgate_gateway::instructions_in;
 use toolgate_host::{ToolHost, ToolSession};
 
@@ -51,6 +51,8 @@ pub(crate) struct SessionCosts {
     recommended: ExposureKind,
     /// Why it is recommended.
     why: String,
+    /// What costs less, and what speaks against it, as sentences.
+    cheaper: Vec<String>,
 }
 
 /// What the start of a session costs.
@@ -175,34 +177,28 @@ pub(crate) async fn session_costs(host: &ToolHost, unit: Unit) -> SessionCosts {
     };
     let direct = of(ExposureKind::Direct).await;
     let stable = of(ExposureKind::Stable).await;
-    let allowed = host.settings().exposure.allowance();
-    let (recommended, why) = if direct.together <= stable.together {
-        (
+    let code = of(ExposureKind::Code).await;
+    let reason = host.automatic_exposure().reason;
+    let (recommended, why) = match reason {
+        Reason::Fits { .. } if direct.together <= stable.together => (
             ExposureKind::Direct,
             "it costs no more than the meta-tools, and no search is needed".to_owned(),
-        )
-    } else if direct.definitions <= allowed {
-        let why = format!(
-            "its definitions fit into the {} allowed, and no search is needed",
-            grouped(allowed)
-        );
-        (ExposureKind::Direct, why)
-    } else {
-        let saved = direct.together - stable.together;
-        (
-            ExposureKind::Stable,
-            format!("each session starts with {} fewer than direct", grouped(saved)),
-        )
+        ),
+        Reason::Fits { .. } => (ExposureKind::Direct, format!("{reason}, and no search is needed")),
+        _ => (ExposureKind::Stable, reason.to_string()),
     };
-    SessionCosts {
+    let mut costs = SessionCosts {
         without: without_toolgate(host, unit),
         direct,
         stable,
         dynamic: of(ExposureKind::Dynamic).await,
-        code: of(ExposureKind::Code).await,
+        code,
         recommended,
         why,
-    }
+        cheaper: Vec::new(),
+    };
+    costs.cheaper = costs.cheaper_ways(host.code().is_enabled());
+    costs
 }
 
 async fn cost_of(session: &ToolSession, mode: ExposureKind, unit: Unit) -> SessionCost {
@@ -281,7 +277,43 @@ impl SessionCosts {
             ExposureKind::Direct => "direct",
             _ => "stable",
         };
-        format!("{}\n\nRecommended: {named}, because {}.", table(&columns, rows), self.why)
+        let mut text =
+            format!("{}\n\nRecommended: {named}, because {}.", table(&columns, rows), self.why);
+        for sentence in &self.cheaper {
+            text.push('\n');
+            text.push_str(sentence);
+        }
+        text
+    }
+
+    /// A sentence about the cheapest mode, and one about the servers without toolgate, where they cost less
+    /// than what is recommended.
+    fn cheaper_ways(&self, has_scripts: bool) -> Vec<String> {
+        let recommended = self.of(self.recommended).together;
+        let code = has_scripts.then_some((
+            "Code",
+            &self.code,
+            ": tools are searched for first, and called by scripts",
+        ));
+        let modes = [
+            ("Direct", &self.direct, ""),
+            ("Stable", &self.stable, ": tools are searched for first"),
+        ];
+        let cheapest = modes.into_iter().chain(code).min_by_key(|(_, cost, _)| cost.together);
+        let mut sentences = Vec::new();
+        if let Some((name, cost, but)) = cheapest
+            && cost.together < recommended
+        {
+            sentences
+                .push(format!("{name} costs {} less{but}.", grouped(recommended - cost.together)));
+        }
+        if self.without.tools > 0 && self.without.together < recommended {
+            let less = grouped(recommended - self.without.together);
+            sentences.push(format!(
+                "Without toolgate a session costs {less} less, and has no scripts, no search and no policy."
+            ));
+        }
+        sentences
     }
 
     /// What a session costs in a mode.

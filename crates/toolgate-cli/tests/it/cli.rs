@@ -56,7 +56,9 @@ async fn status_of_servers_that_work() {
      dynamic               6          701            69       770
      code                  5          628            57       685
 
-    Recommended: direct, because its definitions fit into the 10,000 allowed, and no search is needed.
+    Recommended: direct, because 708 tokens fit into the 10,000 allowed, and no search is needed.
+    Code costs 99 less: tools are searched for first, and called by scripts.
+    Without toolgate a session costs 465 less, and has no scripts, no search and no policy.
 
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
@@ -80,7 +82,9 @@ async fn status_of_servers_that_work() {
      dynamic               6          701            69       770  now
      code                  5          628            57       685
 
-    Recommended: direct, because its definitions fit into the 10,000 allowed, and no search is needed.
+    Recommended: direct, because 708 tokens fit into the 10,000 allowed, and no search is needed.
+    Code costs 99 less: tools are searched for first, and called by scripts.
+    Without toolgate a session costs 465 less, and has no scripts, no search and no policy.
 
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
@@ -101,11 +105,11 @@ async fn status_of_servers_that_fail() {
     exit code 1
     --- stdout
      server   state   tools  loaded  deferred  protocol    remarks
-     notes    ready       4       4         0  2025-11-25
+     notes    ready       4       0         4  2025-11-25
      dead     failed      0       0         0              the process ended before it answered (exit status: 3): Error: no licence; see `toolgate logs dead`
      mute     failed      0       0         0              no answer to tools/list within 5 s; raise `connectTimeoutSeconds` of the server, or see `toolgate logs mute`
      missing  failed      0       0         0              the command `no-such-command-anywhere` was not found; install it, or write its full path as `command`
-     odd      ready       5       5         0  2025-11-25  tool `#2` is left out: `name` is missing or not a non-empty string of at most 512 bytes
+     odd      ready       5       0         5  2025-11-25  tool `#2` is left out: `name` is missing or not a non-empty string of at most 512 bytes
                                                            tool `#3` is left out: `name` is missing or not a non-empty string of at most 512 bytes
                                                            tool `#4` is left out: the definition is a string, not an object
                                                            tool `no_schema` is left out: `inputSchema` is missing, not an object
@@ -113,16 +117,18 @@ async fn status_of_servers_that_fail() {
                                                            the arguments of `odd_invalid_pattern` cannot be checked, because its schema is broken ("([unclosed" is not a "regex"); the server has to mend it, or set `validateArguments: false` for the tool to call it unchecked
                                                            the arguments of `odd_dangling_reference` cannot be checked, because its schema is broken (Pointer '/$defs/absent' does not exist); the server has to mend it, or set `validateArguments: false` for the tool to call it unchecked
 
-    A session of all clients is direct: 763 tokens fit into the 10,000 allowed.
+    A session of all clients is stable: the tools of mute are not known yet, and what is unknown must not flood a context.
 
      a session         tools  definitions  instructions  together
      without toolgate      9          374             0       374
-     direct               12          785            70       855  now, recommended
-     stable                6          693            70       763
+     direct               12          785            70       855
+     stable                6          693            70       763  now, recommended
      dynamic               6          701            70       771
      code                  5          628            58       686
 
-    Recommended: direct, because its definitions fit into the 10,000 allowed, and no search is needed.
+    Recommended: stable, because the tools of mute are not known yet, and what is unknown must not flood a context.
+    Code costs 77 less: tools are searched for first, and called by scripts.
+    Without toolgate a session costs 389 less, and has no scripts, no search and no policy.
 
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
@@ -140,19 +146,20 @@ async fn status_for_a_program() {
     assert_eq!(names, ["notes", "dead", "mute", "missing", "odd"]);
     assert_eq!(servers[0]["state"], "ready");
     assert_eq!(servers[0]["protocolVersion"], "2025-11-25");
-    assert_eq!(servers[0]["loaded"].as_array().unwrap().len(), 4);
+    assert_eq!(servers[0]["deferred"].as_array().unwrap().len(), 4);
     assert_eq!(servers[1]["state"], "failed");
     assert!(servers[1]["reason"].as_str().unwrap().contains("Error: no licence"));
     assert_eq!(servers[1]["action"], "see `toolgate logs dead`");
     assert!(servers[2]["reason"].as_str().unwrap().contains("within 5 s"), "{}", servers[2]);
     assert_eq!(servers[4]["state"], "ready");
     assert!(!servers[4]["problems"].as_array().unwrap().is_empty());
-    assert!(status["reason"].as_str().unwrap().contains("fit into"), "{}", status["reason"]);
+    let reason = status["reason"].as_str().unwrap();
+    assert!(reason.starts_with("the tools of mute are not known yet"), "{reason}");
     insta::assert_json_snapshot!(status["exposure"], @r#"
     [
       {
         "clients": "all clients",
-        "mode": "direct"
+        "mode": "stable"
       }
     ]
     "#);
@@ -208,7 +215,9 @@ async fn tokens() {
      dynamic               6          701            64       765
      code                  5          628            52       680
 
-    Recommended: direct, because its definitions fit into the 10,000 allowed, and no search is needed.
+    Recommended: direct, because 1,497 tokens fit into the 10,000 allowed, and no search is needed.
+    Code costs 913 less: tools are searched for first, and called by scripts.
+    Without toolgate a session costs 485 less, and has no scripts, no search and no policy.
     A session now is stable: it was asked for.
     Counted: name, description and input schema of each listed tool, and the instructions of the handshake.
     --- stderr
@@ -229,7 +238,9 @@ async fn tokens() {
      dynamic               6        3,106           294     3,400
      code                  5        2,767           244     3,011
 
-    Recommended: direct, because its definitions fit into the 10,000 allowed, and no search is needed.
+    Recommended: direct, because 1,497 tokens fit into the 10,000 allowed, and no search is needed.
+    Code costs 3,937 less: tools are searched for first, and called by scripts.
+    Without toolgate a session costs 2,099 less, and has no scripts, no search and no policy.
     A session now is stable: it was asked for.
     Counted: name, description and input schema of each listed tool, and the instructions of the handshake.
     --- stderr

@@ -4,11 +4,11 @@ use std::{fs, path::Path};
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
-use toolgate_testkit::{Fixture, within};
+use toolgate_testkit::{Faults, Fixture, within};
 
 use crate::{
     fixtures::{kit, notes, weather},
-    support::{Workplace, entry},
+    support::{Workplace, entry, served, until},
 };
 
 /// A server that notes each of its starts.
@@ -283,5 +283,136 @@ async fn a_gateway_says_that_it_lives() {
     assert_eq!(client.post(&url).send().await.unwrap().status(), 405);
     let strange = client.get(&url).header("host", "evil.example").send().await.unwrap();
     assert_eq!(strange.status(), 403);
+    gateway.stop().await;
+}
+
+#[tokio::test]
+async fn a_search_answers_from_what_is_known_and_names_what_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = with_silent(&folder.path().join("starts"));
+    // Nothing is known yet: the server that answers is waited for, and the other one only for a short time.
+    let first = place.run(&["search", "find a note"]).await;
+    assert_eq!(first.code, Some(0), "{first:?}");
+    assert!(first.stdout.contains("notes_find_notes"), "{first:?}");
+    assert_eq!(first.stderr, "not searched: silent (not answered yet)\n");
+    // It is not waited for again.
+    for words in ["find a note", "qwxyz"] {
+        let next = place.run(&["search", words]).await;
+        let told = "not searched: silent (it did not answer the last time; `toolgate status` waits for it)\n";
+        assert_eq!(next.stderr, told, "{next:?}");
+    }
+    // Nor is it by those who name something that it cannot have.
+    for arguments in [&["definitions", "approve", "nope"][..], &["definitions", "diff", "notes_x"]]
+    {
+        let refused = place.run(arguments).await;
+        assert_eq!(refused.code, Some(2), "{arguments:?}: {refused:?}");
+        assert!(refused.stderr.contains("is held back"), "{arguments:?}: {refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_first_search_waits_for_a_slow_server() {
+    // Longer than a search waits once it knows some tools.
+    let slow = notes().with_faults(Faults { start_delay_ms: 4_000, ..Faults::default() });
+    let place = Workplace::new(&json!({ "mcpServers": { "notes": entry(&slow) } }));
+    let first = place.run(&["search", "find a note"]).await;
+    assert!(first.stdout.contains("notes_find_notes"), "{first:?}");
+    assert_eq!(first.stderr, "");
+}
+
+#[tokio::test]
+async fn the_predicted_mode_is_that_of_a_session() {
+    let modes = async |other: Value| {
+        let servers = json!({ "notes": entry(&notes()), "other": other });
+        let place = Workplace::new(&json!({ "mcpServers": servers }));
+        let status = place.run(&["status", "--json"]).await.json();
+        let tokens = place.run(&["tokens", "--json"]).await.json();
+        let mut client = place.connect(&[]).await;
+        let is_direct = !served(&mut client).await.is_empty();
+        let predicted = [&status["exposure"][0]["mode"], &tokens["exposure"]];
+        assert_eq!(predicted, [if is_direct { "direct" } else { "stable" }; 2], "{status}");
+        assert_eq!(status["reason"], tokens["reason"]);
+        (is_direct, status["reason"].as_str().unwrap().to_owned())
+    };
+    // Longer than a session waits for it.
+    let silent = json!({ "command": "sleep", "args": ["900"], "connectTimeoutSeconds": 5 });
+    let (is_direct, reason) = modes(silent).await;
+    assert!(!is_direct);
+    assert_eq!(
+        reason,
+        "the tools of other are not known yet, and what is unknown must not flood a context"
+    );
+    let (is_direct, reason) = modes(json!({ "command": "false" })).await;
+    assert!(is_direct, "one that fails at once has no tools");
+    assert!(reason.contains("fit into the 10,000 allowed"), "{reason}");
+}
+
+#[tokio::test]
+async fn a_threshold_that_decides_is_named() {
+    let servers = json!({ "notes": entry(&notes()) });
+    let search = json!({ "toolThreshold": 4 });
+    let place = Workplace::new(&json!({ "mcpServers": servers, "toolSearch": search }));
+    let told = place.run(&["tokens", "--json"]).await.json();
+    assert_eq!(told["modes"]["recommended"], "stable", "{told}");
+    assert_eq!(told["modes"]["why"], "there are 4 tools, and toolThreshold is 4");
+    let cheaper = told["modes"]["cheaper"].to_string();
+    assert!(cheaper.contains("Direct costs ") || cheaper.contains("Code costs "), "{cheaper}");
+    assert!(cheaper.contains("Without toolgate a session costs "), "{cheaper}");
+}
+
+#[tokio::test]
+async fn a_server_that_prints_something_else_is_not_told_to_take_longer() {
+    let garbage = json!({
+        "command": "sh", "args": ["-c", "echo hello; exec sleep 900"], "connectTimeoutSeconds": 1,
+    });
+    let place = Workplace::new(&json!({ "mcpServers": { "garbage": garbage } }));
+    let row = place.run(&["status", "--json"]).await.json()["servers"][0].clone();
+    assert!(row["reason"].as_str().unwrap().contains("what is not MCP: `hello`"), "{row}");
+    let action = row["action"].as_str().unwrap();
+    assert!(action.starts_with("check that its `command` and `args` start an MCP server"), "{row}");
+    assert!(!action.contains("connectTimeoutSeconds"), "{row}");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_service_that_cannot_be_installed_leaves_nothing_and_a_gateway_can_be_shared() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let place = Workplace::new(&json!({ "mcpServers": { "notes": entry(&notes()) } }));
+    let bin = place.path().join("bin");
+    fs::create_dir(&bin).unwrap();
+    fs::write(bin.join("systemctl"), "#!/bin/sh\necho 'no bus' >&2; exit 1\n").unwrap();
+    fs::set_permissions(bin.join("systemctl"), fs::Permissions::from_mode(0o755)).unwrap();
+    let failed = place.run(&["service", "install"]).await;
+    assert_eq!(failed.code, Some(1), "{failed:?}");
+    assert!(failed.stderr.contains("nothing was installed"), "{failed:?}");
+    assert!(
+        failed.stderr.contains("`toolgate serve --http 127.0.0.1:8808 --config "),
+        "{failed:?}"
+    );
+    assert!(!place.path().join(".config").exists(), "{failed:?}");
+    // What was there stays as it was.
+    let unit = place.path().join(".config/systemd/user/toolgate.service");
+    fs::create_dir_all(unit.parent().unwrap()).unwrap();
+    fs::write(&unit, "mine").unwrap();
+    assert_eq!(place.run(&["service", "install"]).await.code, Some(1));
+    assert_eq!(fs::read_to_string(&unit).unwrap(), "mine");
+
+    let cursor = place.path().join(".cursor/mcp.json");
+    fs::create_dir_all(cursor.parent().unwrap()).unwrap();
+    fs::write(&cursor, json!({ "mcpServers": {} }).to_string()).unwrap();
+    let share = ["setup", "--yes", "--no-probe", "--client", "cursor", "--transport", "http"];
+    let refused = place.run(&share).await;
+    assert!(refused.stderr.contains("there is no gateway that clients could share"), "{refused:?}");
+    let gateway = place.serve_http(&[]).await;
+    until("its address", async || {
+        let live = place.run(&["status", "--live", "--json"]).await.json();
+        live[0]["address"].is_string().then_some(())
+    })
+    .await;
+    let shared = place.run(&share).await;
+    assert_eq!(shared.code, Some(0), "{shared:?}");
+    let written: Value = serde_json::from_str(&fs::read_to_string(&cursor).unwrap()).unwrap();
+    assert_eq!(written["mcpServers"]["toolgate"]["url"], gateway.url(), "{shared:?}");
     gateway.stop().await;
 }

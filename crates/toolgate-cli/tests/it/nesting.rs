@@ -131,3 +131,35 @@ async fn a_gateway_does_not_connect_to_itself_and_may_connect_to_another() {
     front.stop().await;
     gateway.stop().await;
 }
+
+#[tokio::test]
+async fn a_gateway_is_never_listed_from_the_cache() {
+    let workplace = Workplace::deferred(&json!({ "notes": entry(&notes()) }));
+    let mut gateway = workplace.serve_http(&[]).await;
+    let servers = json!({ "notes": entry(&notes()), "myself": { "url": gateway.url() } });
+    let config = json!({ "mcpServers": servers, "toolSearch": { "enabled": true } }).to_string();
+    // Another process may use it as a server, with the same cache.
+    fs::write(workplace.path().join("other.json"), &config).unwrap();
+    let status = workplace.run(&["status", "other.json", "--json"]).await.json();
+    assert_eq!(status["servers"][1]["state"], "ready", "{status}");
+    // The gateway itself may not.
+    workplace.rewrite(&config);
+    gateway.says("configuration").await;
+    let client = gateway.client();
+    let search = async || {
+        let found = client.call("search_tools", json!({ "query": "search tools" })).await;
+        assert!(!found.to_string().contains("myself_"), "{found}");
+        found
+    };
+    until("it knows itself", async || {
+        let found = search().await.to_string();
+        found.contains("myself (it is toolgate itself, and is left out)").then_some(())
+    })
+    .await;
+    search().await;
+    gateway.stop().await;
+    // Nothing answers any more, and nothing is remembered.
+    let found = workplace.run(&["search", "search tools", "--config", "other.json"]).await;
+    assert!(!found.stdout.contains("myself_"), "{found:?}");
+    assert!(found.stdout.contains("Not connected: myself"), "{found:?}");
+}

@@ -37,7 +37,8 @@ impl ToolHost {
         }
         for kind in ListKind::ALL {
             let options = CallOptions::default();
-            let Ok(lists) = requests::lists(self, kind, &options).await else { continue };
+            let lists = requests::lists_of(self, kind, &options, &[StateKind::Ready]).await;
+            let Ok(lists) = lists else { continue };
             for (server, known) in lists {
                 if requests::is_hidden(self, &server, kind) {
                     continue;

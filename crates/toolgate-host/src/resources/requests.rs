@@ -224,6 +224,16 @@ pub(super) async fn lists(
     kind: ListKind,
     options: &CallOptions,
 ) -> Result<Vec<(ServerName, CachedList)>, CallFailure> {
+    lists_of(host, kind, options, &[StateKind::Ready, StateKind::Connecting]).await
+}
+
+/// [`lists`], of which those of servers in these states are up to date.
+pub(super) async fn lists_of(
+    host: &ToolHost,
+    kind: ListKind,
+    options: &CallOptions,
+    states: &[StateKind],
+) -> Result<Vec<(ServerName, CachedList)>, CallFailure> {
     host.inner.resources.at_start(host).await;
     host.inner.resources.list_given(kind);
     let servers: Vec<ServerName> =
@@ -232,7 +242,7 @@ pub(super) async fn lists(
     let mut absent = Vec::new();
     for server in &servers {
         let list = match host.servers().state(server.as_str()).map(|state| state.kind) {
-            Some(StateKind::Ready | StateKind::Connecting) => &mut asked,
+            Some(state) if states.contains(&state) => &mut asked,
             Some(StateKind::Failed) => &mut absent,
             _ => continue,
         };

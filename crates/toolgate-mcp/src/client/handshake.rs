@@ -85,7 +85,9 @@ pub(super) async fn open(
         let reason = format!("no answer to the handshake within {seconds} s{}", log.told());
         let reason = settings.endpoint.redactor().line(&reason);
         let exchange = log.exchange.lock().clone();
-        let reason = exchange.map_or(reason.clone(), |exchange| with_stray(reason, &exchange));
+        if let Some(exchange) = exchange.filter(|exchange| exchange.first_stray().is_some()) {
+            return Err(ConnectFailure::new(with_stray(reason, &exchange), not_mcp(settings)));
+        }
         let raise = "raise `connectTimeoutSeconds` of the server";
         let action = match settings.endpoint {
             Endpoint::Stdio(_) => format!("{raise}, or {}", settings.see_output),
@@ -442,6 +444,12 @@ async fn explain(
         wants_authorization,
     };
     (failure, wants_authorization || is_unreachable)
+}
+
+/// What to do about a server that prints to stdout what is not MCP.
+fn not_mcp(settings: ConnectionSettings<'_>) -> String {
+    let start = "check that its `command` and `args` start an MCP server over stdio";
+    format!("{start}, and let it print everything else to stderr; or {}", settings.see_output)
 }
 
 /// Adds the first line that is no message, if the server wrote one to stdout.

@@ -1,6 +1,7 @@
 //! Says what the sessions of a running gateway do, for `toolgate status --live`.
 
 use std::{
+    net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -21,7 +22,7 @@ const INTERVAL: Duration = Duration::from_millis(500);
 /// Writes the state of the sessions while the gateway runs. Without a state folder it does nothing.
 pub(super) async fn publish(
     store: Option<Store>,
-    config: PathBuf,
+    (config, address): (PathBuf, Option<SocketAddr>),
     hosts: ServedHosts,
     passthrough: Option<Arc<PassthroughFactory>>,
 ) {
@@ -35,8 +36,9 @@ pub(super) async fn publish(
         looks.tick().await;
         let (file, config, hosts) = (Arc::clone(&file), config.clone(), hosts.clone());
         let passed = passthrough.as_ref().map(|it| it.live_sessions()).unwrap_or_default();
-        let looked =
-            tokio::task::spawn_blocking(move || look(&file, &config, &hosts, &passed, written));
+        let looked = tokio::task::spawn_blocking(move || {
+            look(&file, (&config, address), &hosts, &passed, written)
+        });
         written = looked.await.unwrap_or_default();
     }
 }
@@ -45,7 +47,7 @@ pub(super) async fn publish(
 /// written.
 fn look(
     file: &LiveFile,
-    config: &Path,
+    about: (&Path, Option<SocketAddr>),
     hosts: &ServedHosts,
     passed: &[LiveSession],
     written: Value,
@@ -62,7 +64,7 @@ fn look(
     // A session that is passed through has found nothing.
     let passed_reset = passed.iter().map(|session| &session.id);
     reset.extend(passed_reset.filter(|id| file.wants_reset(id)).cloned());
-    let now = state(config, hosts, passed);
+    let now = state(about, hosts, passed);
     let is_written = now != written && file.write(now.to_string().as_bytes()).is_ok();
     for id in reset {
         file.end_reset(&id);
@@ -70,7 +72,11 @@ fn look(
     if is_written { now } else { written }
 }
 
-fn state(config: &Path, hosts: &ServedHosts, passed: &[LiveSession]) -> Value {
+fn state(
+    (config, address): (&Path, Option<SocketAddr>),
+    hosts: &ServedHosts,
+    passed: &[LiveSession],
+) -> Value {
     let hosts = hosts.all();
     let sessions = hosts.iter().flat_map(|(namespace, host)| {
         host.live_sessions().into_iter().map(move |session| {
@@ -80,5 +86,10 @@ fn state(config: &Path, hosts: &ServedHosts, passed: &[LiveSession]) -> Value {
         })
     });
     let sessions = sessions.chain(passed.iter().map(|session| json!(session)));
-    json!({ "config": folders::shown(config), "sessions": sessions.collect::<Vec<_>>() })
+    let mut state =
+        json!({ "config": folders::shown(config), "sessions": sessions.collect::<Vec<_>>() });
+    if let Some(address) = address {
+        state["address"] = json!(address.to_string());
+    }
+    state
 }

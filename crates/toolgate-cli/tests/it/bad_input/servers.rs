@@ -47,6 +47,8 @@ async fn a_command_that_is_missing() {
      code                  5          628            52       680
 
     Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
+    Code costs 8 less: tools are searched for first, and called by scripts.
+    Without toolgate a session costs 457 less, and has no scripts, no search and no policy.
 
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
@@ -78,6 +80,8 @@ async fn a_command_that_is_missing() {
      code                  5          628            50       678
 
     Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
+    Code costs 8 less: tools are searched for first, and called by scripts.
+    Without toolgate a session costs 455 less, and has no scripts, no search and no policy.
 
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
@@ -103,6 +107,8 @@ async fn a_command_that_is_missing() {
      code                  5          628            52       680
 
     Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
+    Code costs 8 less: tools are searched for first, and called by scripts.
+    Without toolgate a session costs 457 less, and has no scripts, no search and no policy.
 
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
@@ -130,6 +136,8 @@ async fn a_variable_that_is_not_set() {
      code                  5          628            50       678
 
     Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
+    Code costs 8 less: tools are searched for first, and called by scripts.
+    Without toolgate a session costs 455 less, and has no scripts, no search and no policy.
 
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
@@ -159,6 +167,8 @@ async fn a_wrong_url() {
      code                  5          628            50       678
 
     Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
+    Code costs 8 less: tools are searched for first, and called by scripts.
+    Without toolgate a session costs 455 less, and has no scripts, no search and no policy.
 
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
@@ -194,6 +204,8 @@ async fn a_closed_port() {
      code                  5          628            52       680
 
     Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
+    Code costs 8 less: tools are searched for first, and called by scripts.
+    Without toolgate a session costs 457 less, and has no scripts, no search and no policy.
 
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
@@ -225,6 +237,8 @@ async fn a_server_that_requires_a_login_and_a_web_server() {
      code                  5          628            52       680
 
     Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
+    Code costs 8 less: tools are searched for first, and called by scripts.
+    Without toolgate a session costs 457 less, and has no scripts, no search and no policy.
 
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
@@ -249,6 +263,8 @@ async fn a_server_that_requires_a_login_and_a_web_server() {
      code                  5          628            52       680
 
     Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
+    Code costs 8 less: tools are searched for first, and called by scripts.
+    Without toolgate a session costs 457 less, and has no scripts, no search and no policy.
 
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
@@ -283,7 +299,9 @@ async fn schemas_that_cannot_be_used() {
      dynamic               6          701            64       765
      code                  5          628            52       680
 
-    Recommended: direct, because its definitions fit into the 10,000 allowed, and no search is needed.
+    Recommended: direct, because 763 tokens fit into the 10,000 allowed, and no search is needed.
+    Code costs 169 less: tools are searched for first, and called by scripts.
+    Without toolgate a session costs 475 less, and has no scripts, no search and no policy.
 
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
@@ -322,6 +340,8 @@ async fn costs_of_servers_that_did_not_connect() {
      code                  5          628            52       680
 
     Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
+    Code costs 8 less: tools are searched for first, and called by scripts.
+    Without toolgate a session costs 457 less, and has no scripts, no search and no policy.
     A session now is direct: 620 tokens fit into the 10,000 allowed.
     Counted: name, description and input schema of each listed tool, and the instructions of the handshake.
     --- stderr
