@@ -41,6 +41,25 @@ pub(super) struct ProbedServer {
     pub(super) action: Option<String>,
 }
 
+impl ProbedServer {
+    /// A server that cannot be started.
+    fn unusable(name: &str, problem: &str, hint: Option<&str>) -> Self {
+        let row = Self {
+            name: name.to_owned(),
+            state: "unusable".to_owned(),
+            tools: 0,
+            tokens: 0,
+            reason: Some(problem.to_owned()),
+            action: hint.map(str::to_owned),
+        };
+        if !problem.contains("${command:") {
+            return row;
+        }
+        let why = "a value of it comes from a command, which setup does not run";
+        Self { state: "not started".to_owned(), reason: None, action: Some(why.to_owned()), ..row }
+    }
+}
+
 impl Probe {
     /// Starts the servers of the plan, with progress. A server that fails stops no other.
     pub(super) async fn run(plan: &Plan) -> Result<Self, Failure> {
@@ -69,33 +88,11 @@ impl Probe {
         let configuration =
             parse_file(plan.target_text(), format, &name, Some(&plan.target), &access)
                 .map_err(|error| Failure::usage(error.to_string()))?;
-        let unusable =
-            configuration.servers.iter().filter(|server| server.settings.enabled).filter_map(
-                |server| {
-                    let problem = server.transport.as_ref().err()?;
-                    if problem.message.contains("${command:") {
-                        return Some(ProbedServer {
-                            name: server.name.clone(),
-                            state: "not started".to_owned(),
-                            tools: 0,
-                            tokens: 0,
-                            reason: None,
-                            action: Some(
-                                "a value of it comes from a command, which setup does not run"
-                                    .to_owned(),
-                            ),
-                        });
-                    }
-                    Some(ProbedServer {
-                        name: server.name.clone(),
-                        state: "unusable".to_owned(),
-                        tools: 0,
-                        tokens: 0,
-                        reason: Some(problem.message.clone()),
-                        action: problem.hint.clone(),
-                    })
-                },
-            );
+        let enabled = configuration.servers.iter().filter(|server| server.settings.enabled);
+        let unusable = enabled.filter_map(|server| {
+            let problem = server.transport.as_ref().err()?;
+            Some(ProbedServer::unusable(&server.name, &problem.message, problem.hint.as_deref()))
+        });
         let mut rows: Vec<ProbedServer> = unusable.collect();
         // A gateway of another machine can be a server.
         let is_here = |transport: &Transport| match transport {
