@@ -7,8 +7,8 @@ use jsonc_parser::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use thiserror::Error;
-use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike};
-use toolgate_config::{Format, as_written};
+use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike};
+use toolgate_config::{Format, as_written, toml_value};
 
 use crate::yaml;
 
@@ -270,22 +270,4 @@ fn edit_toml(text: &str, edits: &[Edit]) -> Result<String, EditError> {
     let written = document.to_string();
     // The editor writes line feeds alone.
     Ok(if is_windows { written.replace("\r\n", "\n").replace('\n', "\r\n") } else { written })
-}
-
-fn toml_value(value: &Value) -> toml_edit::Value {
-    match value {
-        Value::Bool(value) => (*value).into(),
-        Value::Number(number) => match number.as_i64() {
-            Some(whole) => whole.into(),
-            None => number.as_f64().unwrap_or_default().into(),
-        },
-        Value::String(text) => text.into(),
-        Value::Array(items) => items.iter().map(toml_value).collect::<Array>().into(),
-        Value::Object(fields) => {
-            let fields = fields.iter().map(|(key, field)| (key.as_str(), toml_value(field)));
-            fields.collect::<InlineTable>().into()
-        }
-        // TOML has no such value.
-        Value::Null => "".into(),
-    }
 }

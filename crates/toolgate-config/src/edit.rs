@@ -154,7 +154,8 @@ fn as_table(item: &mut Item) -> Option<&mut Table> {
     item.as_table_mut()
 }
 
-fn toml_value(value: &Value) -> toml_edit::Value {
+/// A JSON value in TOML, whose tables are in one line.
+pub fn toml_value(value: &Value) -> toml_edit::Value {
     match value {
         Value::Bool(value) => (*value).into(),
         Value::Number(number) => match number.as_i64() {

@@ -46,8 +46,10 @@ impl DeferredEntries {
     pub(super) fn push(&self, mut entry: RunEntry<'static>) -> bool {
         let mut state = self.lock();
         state.bytes += entry.bytes();
-        // The call is among the last ones, or is not here.
-        let _ = state.entries.iter_mut().rev().any(|call| entry.join(call));
+        if entry.is_answer() {
+            // The call is among the last ones, or is not here.
+            let _ = state.entries.iter_mut().rev().any(|call| entry.join(call));
+        }
         state.entries.push(entry);
         if state.entries.len() == 1 {
             self.changed.notify_all();

@@ -190,6 +190,11 @@ impl<'a> RunEntry<'a> {
         }
     }
 
+    /// Whether it has the outcome of a call.
+    pub(super) fn is_answer(&self) -> bool {
+        matches!(self.0, EntryKind::Answered { .. })
+    }
+
     /// Whether a run ends with it.
     pub(super) fn is_end(&self) -> bool {
         matches!(self.0, EntryKind::Ended(_))
