@@ -115,6 +115,8 @@ fn workplace(folder: &Path) -> Workplace {
         entry["connectTimeoutSeconds"] = json!(80);
     }
     entries["memory"]["env"] = json!({ "MEMORY_FILE_PATH": folder.join("graph.json") });
+    // It writes each snippet to the same file of the folder for temporary files, where another test's would be in its way.
+    entries["runner"]["env"] = json!({ "TMPDIR": folder });
     Workplace::deferred(&Value::Object(entries))
 }
 
