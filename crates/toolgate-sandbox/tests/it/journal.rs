@@ -295,3 +295,18 @@ async fn results_after_a_replaced_call_are_delivered_again() {
     assert_eq!(value_of(&report), value);
     assert_eq!(recorder.made.load(Ordering::Relaxed), 0);
 }
+
+#[tokio::test]
+async fn two_runs_have_different_random_numbers() {
+    let pool = pool();
+    for (language, code) in [
+        (Language::Python, "import random\nprint(random.random(), random.randint(0, 10**9))"),
+        (Language::TypeScript, "console.log(Math.random())"),
+    ] {
+        let run = || async {
+            let recorder = Arc::new(JournalRecorder::default());
+            text_of(&run_in(&pool, SandboxScript::new(code, language), &recorder).await)
+        };
+        assert_ne!(run().await, run().await, "{code}");
+    }
+}
