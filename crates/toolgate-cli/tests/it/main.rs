@@ -42,6 +42,7 @@ mod gateway;
 mod guard;
 mod http;
 #[cfg(unix)]
+mod late;
 #[cfg(unix)]
 mod live;
 mod logins;
