@@ -86,6 +86,36 @@ pub fn edited(text: &str, format: Format, edits: &[Edit]) -> Result<String, Edit
     Ok(format!("{mark}{changed}"))
 }
 
+/// The text `now` without the edits that were made to `before`; all else that has changed since stays. `None` if
+/// an entry that the edits changed has changed again.
+pub(crate) fn taken_back(
+    before: &str,
+    now: &str,
+    format: Format,
+    edits: &[Edit],
+) -> Option<String> {
+    let read =
+        |text: &str| as_written(text.strip_prefix('\u{feff}').unwrap_or(text), format, "").ok();
+    let before = read(before)?;
+    let mut written = before.clone();
+    edits.iter().for_each(|edit| edit.apply(&mut written));
+    let now_read = read(now)?;
+    let mut reverse: Vec<Edit> = Vec::new();
+    for edit in edits {
+        let (container, name) = (edit.container().to_vec(), edit.name().to_owned());
+        if edit.entry_in(&now_read) != edit.entry_in(&written) {
+            return None;
+        }
+        reverse.push(match edit.entry_in(&before) {
+            Some(Value::Object(entry)) => Edit::Set { container, name, entry: entry.clone() },
+            Some(_) => return None,
+            None => Edit::Remove { container, name },
+        });
+    }
+    reverse.dedup();
+    edited(now, format, &reverse).ok()
+}
+
 fn first_line(error: &impl ToString) -> String {
     error.to_string().lines().next().unwrap_or_default().to_owned()
 }
@@ -103,6 +133,15 @@ impl Edit {
         match self {
             Self::Set { name, .. } | Self::Switch { name, .. } | Self::Remove { name, .. } => name,
         }
+    }
+
+    /// The entry that it changes.
+    fn entry_in<'a>(&self, root: &'a Map<String, Value>) -> Option<&'a Value> {
+        let mut object = root;
+        for key in self.container() {
+            object = object.get(key)?.as_object()?;
+        }
+        object.get(self.name())
     }
 
     /// The same change of the content.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use toolgate_config::Format;
 
-use crate::{Edit, difference, edited};
+use crate::{Edit, difference, edit::taken_back, edited};
 
 /// Why a file was not written. It is as it was.
 #[derive(Debug, Error)]
@@ -93,7 +93,17 @@ pub enum Undone {
         /// The file that uses it.
         by: PathBuf,
     },
-    /// It has changed since, and stays as it is. The change is shown without secrets.
+    /// It has changed since. Its entries are what they were, and all else stays as it is. The change is shown
+    /// without secrets.
+    TakenBack {
+        /// The file.
+        path: PathBuf,
+        /// Its back-up.
+        backup: Option<PathBuf>,
+        /// What has changed since.
+        since: String,
+    },
+    /// An entry of it has changed since, and it stays as it is. The change is shown without secrets.
     Changed {
         /// The file.
         path: PathBuf,
@@ -335,10 +345,17 @@ fn undo_file(changed: &Changed, staying: &[PathBuf]) -> Undone {
     if hash(&now) != *written {
         let text = String::from_utf8_lossy(before.as_deref().unwrap_or_default()).into_owned();
         let format = Format::of_file(path);
-        let written = edited(&text, format, edits).unwrap_or(text);
+        let written = edited(&text, format, edits).unwrap_or_else(|_| text.clone());
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let since = difference(&written, &String::from_utf8_lossy(&now), format, &name);
-        return Undone::Changed { path: path.clone(), backup: backup.clone(), since };
+        let now_text = String::from_utf8_lossy(&now);
+        let since = difference(&written, &now_text, format, &name);
+        let (path, backup) = (path.clone(), backup.clone());
+        let back = before.is_some().then(|| taken_back(&text, &now_text, format, edits)).flatten();
+        return match back.map(|back| put(&path, beside.as_deref(), back.as_bytes())) {
+            Some(Ok(())) => Undone::TakenBack { path, backup, since },
+            Some(Err(error)) => failed(error),
+            None => Undone::Changed { path, backup, since },
+        };
     }
     let (Some(before), Some(backup)) = (before, backup) else {
         if let Some(by) = staying.iter().find(|user| uses(user, path)) {
@@ -349,18 +366,23 @@ fn undo_file(changed: &Changed, staying: &[PathBuf]) -> Undone {
             Err(error) => failed(error),
         };
     };
+    if let Err(error) = put(path, beside.as_deref(), &before) {
+        return failed(error);
+    }
+    let _ = fs::remove_file(backup);
+    Undone::Restored(path.clone())
+}
+
+/// Replaces the content of a file that stays with its mode.
+fn put(path: &Path, beside: Option<&Path>, bytes: &[u8]) -> io::Result<()> {
     let permissions = fs::metadata(path).ok().map(|found| found.permissions());
     let new = format!(
         ".{}.toolgate-{}",
         path.file_name().unwrap_or_default().to_string_lossy(),
         std::process::id()
     );
-    let beside = beside.clone().unwrap_or_else(|| path.with_file_name(new));
-    if let Err(error) = replace(path, &beside, &before, permissions.as_ref()) {
-        return failed(error);
-    }
-    let _ = fs::remove_file(backup);
-    Undone::Restored(path.clone())
+    let beside = beside.map_or_else(|| path.with_file_name(new), Path::to_owned);
+    replace(path, &beside, bytes, permissions.as_ref())
 }
 
 impl ChangeRecord {

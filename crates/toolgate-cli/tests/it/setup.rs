@@ -787,11 +787,13 @@ async fn asked(
 }
 
 #[tokio::test]
-async fn claude_code_and_codex_read_what_was_written() {
+async fn real_clients_use_what_was_written_and_it_is_taken_back_after_they_ran() {
     let Some(servers) = installed_servers() else { return };
     let place = Workplace::empty();
-    let wanted = [".claude.json", ".codex/config.toml"];
-    for (path, _, text) in files().into_iter().filter(|(path, ..)| wanted.contains(path)) {
+    let wanted =
+        [".claude.json", ".codex/config.toml", ".cursor/mcp.json", ".gemini/settings.json"];
+    let files: Vec<_> = files().into_iter().filter(|(path, ..)| wanted.contains(path)).collect();
+    for (path, _, text) in &files {
         let path = place.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
@@ -810,11 +812,49 @@ async fn claude_code_and_codex_read_what_was_written() {
             .map(|it| it["enabled"] == true)
     };
     assert_eq!((state("toolgate"), state("kit")), (Some(true), Some(false)), "{listed}");
-    // It starts the server, and asks for its tools.
+    // These start the server, and ask for its tools.
     let listed = asked(&servers, &place, "claude", &["mcp", "list"]).await;
     let lines: Vec<&str> = listed.lines().filter(|line| line.contains(": ")).collect();
     assert_eq!(lines.len(), 1, "{listed}");
     assert!(lines[0].starts_with("toolgate: ") && lines[0].ends_with("Connected"), "{listed}");
+    // A person has trusted the folder.
+    let folder = place.path().canonicalize().unwrap();
+    let trusted = json!({ folder.to_str().unwrap(): "TRUST_FOLDER" }).to_string();
+    fs::write(place.path().join(".gemini/trustedFolders.json"), trusted).unwrap();
+    let listed = asked(&servers, &place, "gemini", &["mcp", "list"]).await;
+    let lines: Vec<&str> = listed.lines().filter(|line| line.contains("(stdio)")).collect();
+    assert_eq!(lines.len(), 1, "{listed}");
+    assert!(lines[0].contains(" toolgate: ") && lines[0].ends_with("Connected"), "{listed}");
+    let FixtureEntry { command, args } = servers.inspector();
+    let mut inspector = tokio::process::Command::new(command);
+    inspector.args(args).args(["--config", ".cursor/mcp.json", "--server", "toolgate"]);
+    inspector.args(["--method", "tools/list"]).current_dir(place.path()).kill_on_drop(true);
+    inspector.envs(place.environment()).stdin(std::process::Stdio::null());
+    let output = within("the Inspector", inspector.output()).await.unwrap();
+    let listed = String::from_utf8_lossy(&output.stdout);
+    assert!(listed.contains("\"search_tools\""), "{output:?}");
+
+    // Claude Code has written to its file meanwhile.
+    let of = |path: &str| fs::read_to_string(place.path().join(path)).unwrap();
+    let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    let after = read(&of(".claude.json"));
+    let undone = place.run(&["setup", "--undo"]).await;
+    assert_eq!(undone.code, Some(0), "{undone:?}");
+    for (path, _, text) in &files {
+        if *path == ".claude.json" {
+            let (restored, before) = (read(&of(path)), read(text));
+            assert_eq!(restored["mcpServers"], before["mcpServers"], "{undone:?}");
+            let rest = |value: &Value| {
+                let mut rest = value.as_object().unwrap().clone();
+                rest.remove("mcpServers");
+                rest
+            };
+            assert_ne!(rest(&after), rest(&before), "it has changed nothing of its file");
+            assert_eq!(rest(&restored), rest(&after));
+        } else {
+            assert_eq!(of(path), *text, "{undone:?}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,10 @@
 //! Restores the files that a setup has changed.
 
-use std::{fs, path::PathBuf, process::ExitCode};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use serde_json::json;
 use toolgate::setup::vault_name;
@@ -84,17 +88,19 @@ fn told(undone: &Undone) -> String {
                 "{path} was not there before, and stays, because {by} uses it.\n  hint: take toolgate out of that file, and undo again"
             )
         }
+        Undone::TakenBack { path, backup, since } => {
+            let what = "has its servers as they were. What has changed since stays";
+            changed(path, what, since, backup.as_deref())
+        }
         Undone::Changed { path, backup, since } => {
-            let backup = backup
-                .as_ref()
-                .map(|it| format!("\n  hint: the back-up is {}", folders::shown(it)))
-                .unwrap_or_default();
-            format!(
-                "{} has changed since, and stays as it is:\n{}{backup}",
-                folders::shown(path),
-                since.trim_end()
-            )
+            changed(path, "has changed since, and stays as it is", since, backup.as_deref())
         }
         Undone::Failed(path, why) => format!("{} cannot be restored: {why}", folders::shown(path)),
     }
+}
+
+fn changed(path: &Path, what: &str, since: &str, backup: Option<&Path>) -> String {
+    let backup = backup.map(|it| format!("\n  hint: the back-up is {}", folders::shown(it)));
+    let backup = backup.unwrap_or_default();
+    format!("{} {what}:\n{}{backup}", folders::shown(path), since.trim_end())
 }
