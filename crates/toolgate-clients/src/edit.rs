@@ -76,14 +76,34 @@ pub fn edited(text: &str, format: Format, edits: &[Edit]) -> Result<String, Edit
     let read = |text: &str| {
         as_written(text, format, "").map_err(|error| EditError::Syntax(first_line(&error)))
     };
-    let mut expected = read(body)?;
+    let (mut expected, mut read) = (read(body)?, read(&changed)?);
     for edit in edits {
         edit.apply(&mut expected);
     }
-    if Value::Object(read(&changed)?) != Value::Object(expected) {
+    for edit in edits {
+        // Without entries, TOML has no table, and YAML has nothing after the key.
+        remove_if_empty(&mut expected, edit.container());
+        remove_if_empty(&mut read, edit.container());
+    }
+    if read != expected {
         return Err(EditError::Unsupported);
     }
     Ok(format!("{mark}{changed}"))
+}
+
+/// Removes what has no entries.
+fn remove_if_empty(object: &mut Map<String, Value>, path: &[String]) {
+    let Some((key, rest)) = path.split_first() else { return };
+    if let Some(Value::Object(inner)) = object.get_mut(key) {
+        remove_if_empty(inner, rest);
+    }
+    let is_empty = |value: &Value| match value {
+        Value::Object(fields) => fields.is_empty(),
+        value => value.is_null(),
+    };
+    if object.get(key).is_some_and(is_empty) {
+        object.remove(key);
+    }
 }
 
 /// The text `now` without the edits that were made to `before`; all else that has changed since stays. `None` if

@@ -783,7 +783,9 @@ async fn asked(
     let output =
         within(program, command.stdin(std::process::Stdio::null()).output()).await.unwrap();
     assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout).unwrap()
+    // Gemini CLI lists on stderr.
+    let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
+    String::from_utf8(text).unwrap()
 }
 
 #[tokio::test]
