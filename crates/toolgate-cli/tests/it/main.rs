@@ -74,6 +74,7 @@ mod soak;
 mod subagent;
 mod support;
 #[cfg(unix)]
+mod takeover;
 mod telemetry;
 #[cfg(unix)]
 mod tell_caller;
