@@ -85,7 +85,7 @@ impl Validators {
         let schema = tool.definition.input_schema();
         let refers = ["\"$ref\"", "\"$dynamicRef\"", "\"$recursiveRef\""]
             .iter()
-            .any(|keyword| tool.definition.json().get().contains(keyword));
+            .any(|keyword| tool.definition.json().contains(keyword));
         let compiled = Arc::new(Schema { validator: compile(&schema), refers });
         let mut all = self.compiled.lock();
         if all.len() >= MAX_COMPILED {

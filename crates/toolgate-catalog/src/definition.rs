@@ -27,9 +27,24 @@ const MAX_TOOL_NAME_BYTES: usize = 512;
 pub struct Definition {
     name: Arc<str>,
     description: Arc<str>,
-    json: Arc<RawValue>,
+    json: Arc<str>,
     fingerprint: Fingerprint,
     tokens: OnceLock<u32>,
+}
+
+/// The parts of a definition, so that it can be used later without being parsed.
+#[derive(Debug, Clone, Copy)]
+pub struct StoredDefinition<'a> {
+    /// The tool's own name.
+    pub name: &'a str,
+    /// The description; may be empty.
+    pub description: &'a str,
+    /// The whole definition.
+    pub json: &'a str,
+    /// The content's hash.
+    pub fingerprint: Fingerprint,
+    /// Its cost in a model's context.
+    pub tokens: u32,
 }
 
 /// A hash of a definition's content. Equal content gives an equal fingerprint, whatever the order
@@ -132,10 +147,10 @@ impl Definition {
             Some(other) => return Err(Malformed::InputSchema(kind(other))),
             None => return Err(Malformed::InputSchema("missing")),
         }
-        let json = serde_json::value::to_raw_value(value)
+        let json = serde_json::to_string(value)
             .map_err(|error| Malformed::Unwritable(error.to_string()))?;
-        if json.get().len() > MAX_DEFINITION_BYTES {
-            return Err(Malformed::TooLarge(json.get().len()));
+        if json.len() > MAX_DEFINITION_BYTES {
+            return Err(Malformed::TooLarge(json.len()));
         }
         let description = object.get("description").and_then(Value::as_str).unwrap_or_default();
         Ok(Self {
@@ -145,6 +160,29 @@ impl Definition {
             fingerprint: Fingerprint::of(value),
             tokens: OnceLock::new(),
         })
+    }
+
+    /// A definition that was read before, from parts of it that were stored. Nothing is checked, and
+    /// nothing is parsed.
+    pub fn restored(stored: &StoredDefinition<'_>) -> Self {
+        Self {
+            name: stored.name.into(),
+            description: stored.description.into(),
+            json: stored.json.into(),
+            fingerprint: stored.fingerprint,
+            tokens: OnceLock::from(stored.tokens),
+        }
+    }
+
+    /// What [`Self::restored`] needs. Counts the tokens.
+    pub fn stored(&self) -> StoredDefinition<'_> {
+        StoredDefinition {
+            name: &self.name,
+            description: &self.description,
+            json: &self.json,
+            fingerprint: self.fingerprint,
+            tokens: self.tokens(),
+        }
     }
 
     /// The tool's own name.
@@ -158,14 +196,14 @@ impl Definition {
     }
 
     /// The whole definition, as text.
-    pub fn json(&self) -> &RawValue {
+    pub fn json(&self) -> &str {
         &self.json
     }
 
     /// The whole definition, parsed.
     pub fn to_value(&self) -> Value {
         // The text was written from a value, so it always parses.
-        serde_json::from_str(self.json.get()).unwrap_or(Value::Null)
+        serde_json::from_str(&self.json).unwrap_or(Value::Null)
     }
 
     /// The schema of the arguments.
@@ -175,7 +213,7 @@ impl Definition {
             #[serde(rename = "inputSchema")]
             input_schema: Value,
         }
-        serde_json::from_str::<Part>(self.json.get()).map_or(Value::Null, |part| part.input_schema)
+        serde_json::from_str::<Part>(&self.json).map_or(Value::Null, |part| part.input_schema)
     }
 
     /// The schema of the structured result, where the server declares one.
@@ -185,7 +223,7 @@ impl Definition {
             #[serde(rename = "outputSchema")]
             output_schema: Option<Value>,
         }
-        serde_json::from_str::<Part>(self.json.get())
+        serde_json::from_str::<Part>(&self.json)
             .ok()?
             .output_schema
             .filter(|schema| schema.as_object().is_some_and(|fields| !fields.is_empty()))
@@ -218,12 +256,6 @@ impl Definition {
         texts.iter().map(|text| text.chars().count()).sum()
     }
 
-    /// Takes a count that was made earlier, for the same content.
-    pub fn remember_tokens(&self, tokens: u32) {
-        // An earlier count is the same.
-        let _ = self.tokens.set(tokens);
-    }
-
     fn prompt_text(&self) -> String {
         #[derive(Deserialize, Serialize)]
         struct Prompt<'a> {
@@ -234,9 +266,9 @@ impl Definition {
             #[serde(borrow, rename = "inputSchema")]
             input_schema: &'a RawValue,
         }
-        serde_json::from_str::<Prompt<'_>>(self.json.get())
+        serde_json::from_str::<Prompt<'_>>(&self.json)
             .and_then(|prompt| serde_json::to_string(&prompt))
-            .unwrap_or_else(|_| self.json.get().to_owned())
+            .unwrap_or_else(|_| self.json.to_string())
     }
 }
 
@@ -246,6 +278,16 @@ impl Fingerprint {
         let mut hasher = blake3::Hasher::new();
         hash_value(value, &mut hasher);
         Self(*hasher.finalize().as_bytes())
+    }
+
+    /// The fingerprint with these bytes.
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// Its bytes.
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
     }
 
     /// Combines the fingerprints of a list, in its order.

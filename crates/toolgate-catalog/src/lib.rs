@@ -36,7 +36,8 @@ mod signature;
 pub use catalog::{Catalog, CatalogServer, Replaced, Tool};
 pub use cost::{CostUnit, TokenCounter};
 pub use definition::{
-    Definition, Fingerprint, MAX_DEFINITION_BYTES, Malformed, NotAFingerprint, Rejected, read_list,
+    Definition, Fingerprint, MAX_DEFINITION_BYTES, Malformed, NotAFingerprint, Rejected,
+    StoredDefinition, read_list,
 };
 pub use exposure::{
     CHARACTERS_A_TOKEN, DeferredStyle, Exposure, ExposureKind, ExposureSettings, OwnCost, Reason,

@@ -9,6 +9,7 @@ mod folders;
 mod lineage;
 mod load;
 mod logins;
+mod memory;
 mod own_entry;
 mod person;
 mod print;
@@ -19,7 +20,12 @@ mod typed;
 
 use std::process::ExitCode;
 
-use crate::{cli::Cli, failure::Failure};
+use tokio::runtime::Builder;
+
+use crate::{
+    cli::{Cli, Command, Serve},
+    failure::Failure,
+};
 
 /// Reports it when a worker of the sandbox runs out of memory.
 #[global_allocator]
@@ -42,9 +48,10 @@ fn main() -> ExitCode {
         hide_memory();
         toolgate::setup::use_launcher("/proc/self/exe", [LAUNCHER]);
     }
+    memory::limit_pools();
     let cli = Cli::read();
     start_logging(cli.globals.verbose);
-    let outcome = tokio::runtime::Builder::new_multi_thread()
+    let outcome = runtime_for(&cli.command)
         .enable_all()
         .build()
         .map_err(|error| Failure::new(format!("the runtime did not start: {error}")))
@@ -66,6 +73,16 @@ fn main() -> ExitCode {
             print::note(&failure);
             failure.exit_code()
         }
+    }
+}
+
+/// One thread serves one client over stdio: it makes one request after the other most of the time, and to hand a
+/// request from thread to thread takes longer than all that toolgate does with it. What takes long, or waits for the
+/// disk, has threads of its own.
+fn runtime_for(command: &Command) -> Builder {
+    match command {
+        Command::Serve(Serve { http: None, .. }) => Builder::new_current_thread(),
+        _ => Builder::new_multi_thread(),
     }
 }
 

@@ -64,6 +64,8 @@ pub(crate) struct HostParts {
     pub(crate) first_lists_until: Mutex<Instant>,
     /// Servers that were neither known nor failed by then.
     late: Mutex<BTreeSet<ServerName>>,
+    /// Whether each server of the start has listed its tools or failed.
+    started: watch::Sender<bool>,
 }
 
 /// A server whose tools a search does not find.
@@ -78,6 +80,10 @@ pub struct UnsearchedServer {
 /// How long after the start, or a reload, requests wait for servers whose tools are not even in the cache. Later
 /// requests do not wait: one silent server must not delay them all.
 pub(crate) const FIRST_LISTS_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// How long cached servers are not started after the cache was read, unless a request needs them: sixty
+/// programs that start at once would delay the first search, which needs none of them.
+const FIRST_REQUESTS: Duration = Duration::from_millis(100);
 
 impl ToolHost {
     /// Reads the cache, starts to connect to all servers, and returns without waiting for them. Must
@@ -159,6 +165,7 @@ impl ToolHost {
             live_sessions: LiveSessions::default(),
             first_lists_until,
             late: Mutex::default(),
+            started: watch::Sender::new(false),
         };
         let host = Self { inner: Arc::new(inner) };
         for plan in &plans {
@@ -166,7 +173,14 @@ impl ToolHost {
         }
         if wakes {
             let host = host.clone();
-            tokio::spawn(async move { host.wake().await });
+            tokio::spawn(async move {
+                host.first_requests().await;
+                host.wake().await;
+                for setup in &host.settings().servers {
+                    host.servers().settled(setup.spec.name.as_str()).await;
+                }
+                host.inner.started.send_replace(true);
+            });
         }
         host.watch_first_lists();
         host
@@ -333,6 +347,19 @@ impl ToolHost {
         for setup in self.settings().servers.iter().filter(|setup| !setup.lazy) {
             self.servers().wake(setup.spec.name.as_str());
         }
+    }
+
+    /// Waits until the cache is read, and the first requests of a client had time. What they do not need
+    /// begins then.
+    pub async fn first_requests(&self) {
+        self.recalled().await;
+        tokio::time::sleep(FIRST_REQUESTS).await;
+    }
+
+    /// Waits until each server that connects at the start has listed its tools or failed; for ever if
+    /// none connects at the start.
+    pub async fn started(&self) {
+        let _ = self.inner.started.subscribe().wait_for(|started| *started).await;
     }
 
     /// Connects to a server whose start was put off, and waits until it has listed its tools or

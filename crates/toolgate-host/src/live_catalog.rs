@@ -10,9 +10,9 @@ use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 use tokio::{sync::watch, task::JoinSet};
 use toolgate_broker::SharedCatalog;
-use toolgate_catalog::{Catalog, Definition, ServerName, Tool, ToolId};
+use toolgate_catalog::{Catalog, Definition, Fingerprint, ServerName, Tool, ToolId};
 use toolgate_search::{
-    Hit, Query, SearchError, SearchIndex, ServerText, ToolKey,
+    Hit, PreparedTools, Query, SearchError, SearchIndex, ServerText, ToolKey,
     encoder::{ServerVectors, server_document, tool_document},
 };
 use toolgate_store::{LogSource, LogWriter, PastUse, ServerKey, ServerMemory, Store};
@@ -22,7 +22,7 @@ use crate::{
     encoding::EncodingQueue,
     settings::ServerSetup,
     tool_filter::{HiddenTool, ToolFilter},
-    tool_text::DefinitionText,
+    tool_text::{DefinitionText, prepared_version},
     usage::{CatalogTools, Usage},
 };
 
@@ -30,6 +30,8 @@ use crate::{
 pub(crate) struct LiveCatalog {
     catalog: SharedCatalog,
     index: RwLock<SearchIndex>,
+    /// Whether the index takes texts that were prepared before.
+    takes_prepared: bool,
     /// Servers whose tools are known, from the cache or from the server.
     known: Mutex<HashSet<ServerName>>,
     servers: RwLock<HashMap<ServerName, Arc<ServerRecord>>>,
@@ -41,7 +43,7 @@ pub(crate) struct LiveCatalog {
     writing: Arc<Mutex<()>>,
     /// The pending writes.
     writes: Mutex<JoinSet<()>>,
-    /// How many servers are still being read from the cache.
+    /// How many threads still read servers from the cache.
     recalling: watch::Sender<usize>,
     changes: watch::Sender<u64>,
     /// The servers whose tools have to be encoded.
@@ -63,6 +65,8 @@ pub(crate) struct Documents {
     origin: Vec<Tool>,
 }
 
+/// How many threads read the cache at once.
+const MAX_RECALL_THREADS: usize = 4;
 /// How long a shutdown waits until the cache is written.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a shutdown waits until the logs are written.
@@ -106,6 +110,7 @@ impl LiveCatalog {
         let catalog = Catalog::new(servers.iter().map(|setup| setup.entry.clone()));
         Self {
             catalog: SharedCatalog::new(catalog),
+            takes_prepared: index.takes_prepared(),
             index: RwLock::new(index),
             known: Mutex::default(),
             servers: RwLock::new(record.collect()),
@@ -229,20 +234,32 @@ impl LiveCatalog {
 
     /// Reads cached definitions in the background: the first requests of a client need not wait.
     pub(crate) fn recall(self: &Arc<Self>, servers: Vec<ServerName>) {
-        let Some(store) = &self.store else { return };
-        self.recalling.send_modify(|left| *left += servers.len());
-        for server in servers {
-            let (live_catalog, cache) = (Arc::clone(self), store.definitions());
+        if servers.is_empty() || self.store.is_none() {
+            return;
+        }
+        // More threads than cores would only take memory.
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = threads.min(MAX_RECALL_THREADS).min(servers.len());
+        self.recalling.send_modify(|left| *left += threads);
+        let left = Arc::new(Mutex::new(servers.into_iter()));
+        for _ in 0..threads {
+            let (live_catalog, left) = (Arc::clone(self), Arc::clone(&left));
             tokio::task::spawn_blocking(move || {
                 // Counts down however this ends, because everybody waits for the last one.
                 let _done = CountDownOnDrop(&live_catalog.recalling);
-                let record = live_catalog.record(&server);
-                if let Some(cached) = record.and_then(|record| cache.load(&record.key)) {
-                    live_catalog.learn(&server, cached.definitions, &DefinitionSource::Cache);
-                } else {
-                    tracing::debug!(%server, "its cached definitions are damaged");
+                while let Some(server) = { left.lock().next() } {
+                    live_catalog.recall_one(&server);
                 }
             });
+        }
+    }
+
+    fn recall_one(&self, server: &ServerName) {
+        let (Some(store), Some(record)) = (&self.store, self.record(server)) else { return };
+        if let Some(cached) = store.definitions().load(&record.key) {
+            self.learn(server, cached.definitions, &DefinitionSource::Cache);
+        } else {
+            tracing::debug!(%server, "its cached definitions are damaged");
         }
     }
 
@@ -277,7 +294,16 @@ impl LiveCatalog {
         }
         *spoken = *source == DefinitionSource::Server;
         definitions.retain(|definition| (record.admits)(definition.name()));
-        self.listed.lock().insert(server.clone(), definitions.clone());
+        {
+            let mut listed = self.listed.lock();
+            match listed.get(server) {
+                // One copy of the texts is enough.
+                Some(before) if same_definitions(before, &definitions) => {
+                    definitions.clone_from(before);
+                }
+                _ => drop(listed.insert(server.clone(), definitions.clone())),
+            }
+        }
         let touched = self.put(server, definitions);
         drop(spoken);
         for other in &touched {
@@ -347,28 +373,53 @@ impl LiveCatalog {
                 let description = catalog.server(name).and_then(|entry| entry.description.clone());
                 (catalog.tools_of(name).to_vec(), description.unwrap_or_default())
             };
-            let indexables: Vec<(ToolKey, DefinitionText)> = tools
-                .iter()
-                .map(|tool| {
-                    (
-                        ToolKey::new(tool.name.to_arc()),
-                        DefinitionText::new(tool.definition.to_value()),
-                    )
-                })
-                .collect();
-            let tool_text: Vec<_> =
-                indexables.iter().map(|(key, indexable)| (key.clone(), indexable.text())).collect();
             let text = ServerText { name, description: &description };
+            let prepared = self.takes_prepared.then(|| self.prepared(&tools));
+            let parsed = if prepared.is_some() { Vec::new() } else { parsed(&tools) };
             let mut index = self.index.write();
             // A change of another server may have renamed these tools meanwhile.
             if same_tools(self.catalog.read().tools_of(name), &tools) {
-                index.replace_server(name, text, &tool_text);
+                if let Some(prepared) = prepared {
+                    let named: Vec<(ToolKey, &str)> = tools
+                        .iter()
+                        .map(|tool| (key_of(tool), &**tool.definition.name()))
+                        .collect();
+                    index.replace_prepared(name, text, &named, &prepared);
+                } else {
+                    let texts = tools.iter().zip(&parsed);
+                    let texts: Vec<_> =
+                        texts.map(|(tool, parsed)| (key_of(tool), parsed.text())).collect();
+                    index.replace_server(name, text, &texts);
+                }
                 break;
             }
         }
         if let Some(wanted) = &self.wanted {
             wanted.changed(server);
         }
+    }
+
+    /// What the index needs of these tools: from the disk, or made of their texts and then stored.
+    fn prepared(&self, tools: &[Tool]) -> PreparedTools {
+        let content = Fingerprint::of_list(tools.iter().map(|tool| &*tool.definition));
+        let (cache, version) = (self.store.as_ref().map(Store::prepared), prepared_version());
+        let stored = cache.as_ref().and_then(|cache| cache.load(content, &version));
+        let stored = stored.and_then(|stored| PreparedTools::from_bytes(stored.content()));
+        if let Some(stored) = stored.filter(|stored| stored.len() == tools.len()) {
+            return stored;
+        }
+        let parsed = parsed(tools);
+        let texts: Vec<_> = parsed.iter().map(DefinitionText::text).collect();
+        let prepared = PreparedTools::of(&texts);
+        if let Some(cache) = cache {
+            let bytes = prepared.to_bytes();
+            self.write_aside(move || {
+                if let Err(error) = cache.save(content, &version, &bytes) {
+                    tracing::debug!("analysed texts are not cached: {error}");
+                }
+            });
+        }
+        prepared
     }
 
     /// The texts of a server and its tools, for an encoder.
@@ -381,7 +432,7 @@ impl LiveCatalog {
         };
         let tools = origin.iter().map(|tool| {
             let indexable = DefinitionText::new(tool.definition.to_value());
-            (ToolKey::new(tool.name.to_arc()), tool_document(&indexable.text()))
+            (key_of(tool), tool_document(&indexable.text()))
         });
         let tools = tools.collect();
         let server = server_document(ServerText { name, description: &description });
@@ -452,6 +503,20 @@ impl Drop for CountDownOnDrop<'_> {
 /// definitions are never taken from the cache.
 fn is_toolgate(server_info: &Value) -> bool {
     server_info.get("name").is_some_and(|name| name == "toolgate")
+}
+
+fn key_of(tool: &Tool) -> ToolKey {
+    ToolKey::new(tool.name.to_arc())
+}
+
+fn parsed(tools: &[Tool]) -> Vec<DefinitionText> {
+    tools.iter().map(|tool| DefinitionText::new(tool.definition.to_value())).collect()
+}
+
+fn same_definitions(left: &[Definition], right: &[Definition]) -> bool {
+    let fingerprints = left.iter().zip(right);
+    left.len() == right.len()
+        && fingerprints.into_iter().all(|(left, right)| left.fingerprint() == right.fingerprint())
 }
 
 fn same_tools(left: &[Tool], right: &[Tool]) -> bool {

@@ -143,7 +143,11 @@ impl ToolFilter {
             touched: self.note(server, prefix.as_deref(), definitions),
             ..FilterOutcome::default()
         };
+        let may_hide = self.policy.may_hide() || self.holds_findings() || !changes.is_empty();
         definitions.retain(|definition| {
+            if !may_hide && !is_reading(definition.name()) {
+                return true;
+            }
             let definition = Arc::new(definition.clone());
             let tool = Tool::alone(server, prefix.clone(), Arc::clone(&definition));
             let held = changes.iter().find(|change| change.is_held() && change.tool == tool.id);

@@ -1,12 +1,20 @@
 //! The text of a definition that search looks at.
 
 use serde_json::Value;
-use toolgate_search::{ParameterText, ToolText};
+use toolgate_search::{ParameterText, PreparedTools, ToolText};
 
 /// A definition whose parts a [`ToolText`] can borrow.
 #[derive(Debug)]
 pub(crate) struct DefinitionText {
     definition: Value,
+}
+
+/// Changes with what this module reads of a definition. A test holds them against each other.
+const TEXT_VERSION: u32 = 1;
+
+/// Identifies the code that makes [`PreparedTools`] of definitions.
+pub(crate) fn prepared_version() -> String {
+    format!("{}-{TEXT_VERSION}", PreparedTools::VERSION)
 }
 
 const MAX_DEPTH: usize = 4;
@@ -102,8 +110,10 @@ mod tests {
 
     use super::*;
 
+    /// If this fails, stored texts are old: change [`TEXT_VERSION`] too.
     #[test]
     fn nested_parameters_references_and_values_are_found() {
+        assert_eq!(TEXT_VERSION, 1);
         let indexable = DefinitionText::new(json!({
             "name": "create", "description": "Creates.", "annotations": {"title": "Create it"},
             "inputSchema": {

@@ -61,7 +61,7 @@ impl Annotations {
         struct Part {
             annotations: Option<Value>,
         }
-        serde_json::from_str::<Part>(definition.json().get())
+        serde_json::from_str::<Part>(definition.json())
             .ok()
             .and_then(|part| part.annotations)
             .map_or_else(Self::default, |value| Self::from_value(&value))

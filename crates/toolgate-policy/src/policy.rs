@@ -164,6 +164,15 @@ impl Policy {
         self.0.all.iter().any(|rule| !rule.caller.is_empty())
     }
 
+    /// Whether some tool may be hidden: [`ToolPolicy::is_hidden`]. Without a rule or a mode that denies
+    /// there is none, and no definition has to be read to know that.
+    pub fn may_hide(&self) -> bool {
+        let CompiledPolicy { settings, rules, above, .. } = &*self.0;
+        matches!(settings.mode, Mode::DenyWrites | Mode::Deny)
+            || rules.iter().any(|rule| rule.verdict == Verdict::Deny && rule.flow.is_empty())
+            || above.as_ref().is_some_and(Self::may_hide)
+    }
+
     /// How new tools of a known server are treated.
     pub fn new_tools(&self) -> NewTools {
         self.0.settings.new_tools

@@ -5,9 +5,10 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    bm25::{Bm25Index, Bm25Parameters},
+    bm25::{Bm25Index, Bm25Parameters, apart},
     dense::{Span, Vectors},
     encoder::ServerVectors,
+    prepared::{PreparedTools, PreparedVectors},
     query::{Hit, Query},
     search_error::SearchError,
     strategy::Strategy,
@@ -79,7 +80,23 @@ impl Strategy for HybridIndex {
         tools: &[(ToolKey, ToolText<'_>)],
     ) {
         self.words.replace_server(server, text, tools);
-        self.vectors.replace(server, text, tools);
+        let (named, texts) = apart(tools);
+        self.vectors.replace(server, text, &named, &PreparedVectors::of(&texts));
+    }
+
+    fn takes_prepared(&self) -> bool {
+        self.words.takes_prepared()
+    }
+
+    fn replace_prepared(
+        &mut self,
+        server: &str,
+        text: ServerText<'_>,
+        tools: &[(ToolKey, &str)],
+        prepared: &PreparedTools,
+    ) {
+        self.words.replace_prepared(server, text, tools, prepared);
+        self.vectors.replace(server, text, tools, &prepared.vectors);
     }
 
     fn remove_server(&mut self, server: &str) {

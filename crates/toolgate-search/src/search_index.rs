@@ -3,6 +3,7 @@
 use crate::{
     asides::{SplitRequest, join},
     encoder::ServerVectors,
+    prepared::PreparedTools,
     query::{Hit, Query},
     search_error::SearchError,
     strategy::{Strategy, StrategyName},
@@ -66,6 +67,23 @@ impl SearchIndex {
         tools: &[(ToolKey, ToolText<'_>)],
     ) {
         self.strategy.replace_server(server, text, tools);
+    }
+
+    /// Whether [`Self::replace_prepared`] can be used.
+    pub fn takes_prepared(&self) -> bool {
+        self.strategy.takes_prepared()
+    }
+
+    /// Does what [`Self::replace_server`] does, in a fraction of the time: for tools with these keys
+    /// and names, whose texts were prepared before, in the same order.
+    pub fn replace_prepared(
+        &mut self,
+        server: &str,
+        text: ServerText<'_>,
+        tools: &[(ToolKey, &str)],
+        prepared: &PreparedTools,
+    ) {
+        self.strategy.replace_prepared(server, text, tools, prepared);
     }
 
     /// Sets the vectors that an encoder made of the current texts of `server`:

@@ -12,6 +12,7 @@ use crate::{
     hybrid::HybridIndex,
     keyword::KeywordIndex,
     pattern::RegexIndex,
+    prepared::PreparedTools,
     query::{Hit, Query},
     search_error::SearchError,
     text::{ServerText, ToolKey, ToolText},
@@ -31,6 +32,24 @@ pub trait Strategy: fmt::Debug + Send + Sync {
         text: ServerText<'_>,
         tools: &[(ToolKey, ToolText<'_>)],
     );
+
+    /// Whether [`Self::replace_prepared`] does the same as [`Self::replace_server`]. The strategies
+    /// that store texts, and those with other parameters than the defaults, need the texts.
+    fn takes_prepared(&self) -> bool {
+        false
+    }
+
+    /// Replaces the tools of `server` by tools with these keys and names, whose texts were prepared
+    /// before, in the same order. Only for a strategy that takes them.
+    fn replace_prepared(
+        &mut self,
+        server: &str,
+        text: ServerText<'_>,
+        tools: &[(ToolKey, &str)],
+        prepared: &PreparedTools,
+    ) {
+        let _ = (server, text, tools, prepared);
+    }
 
     /// Removes `server` and its tools. An unknown server is ignored.
     fn remove_server(&mut self, server: &str);

@@ -1,7 +1,18 @@
 //! The cached definitions of servers, by server and by content.
 //!
 //! A small file for each server contains its era and the fingerprint of its content. The content is
-//! a separate file that is named by the fingerprint. So a start without changes writes nothing.
+//! a separate file that is named by the fingerprint. So a start without changes writes nothing. The
+//! content has a checksum instead of being parsed, and it has what is known about each definition:
+//!
+//! ```text
+//! bytes   what (numbers are little-endian)
+//! 4       definitions
+//! for each definition:
+//!   32    its fingerprint
+//!   4     its tokens
+//!   12    the lengths of its name, its description and its JSON, 4 each
+//! the names, descriptions and JSON texts, in the same order
+//! ```
 
 use std::{
     fs, io,
@@ -10,11 +21,11 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, value::RawValue};
-use toolgate_catalog::{Definition, Fingerprint};
+use serde_json::{Map, Value};
+use toolgate_catalog::{Definition, Fingerprint, StoredDefinition};
 use toolgate_mcp::Era;
 
-use crate::{StoreError, files};
+use crate::{StoreError, files, sealed};
 
 /// A larger file was not written by toolgate.
 const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
@@ -67,19 +78,7 @@ struct ServerFile {
     definitions: String,
 }
 
-#[derive(Deserialize)]
-struct ContentFile {
-    tools: Vec<Value>,
-    tokens: Vec<u32>,
-}
-
-#[derive(Serialize)]
-struct ContentFileOut<'a> {
-    tools: Vec<&'a RawValue>,
-    tokens: Vec<u32>,
-}
-
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 impl ServerKey {
     /// The key for `server`. `target` identifies what it runs or contacts, without secrets.
@@ -112,18 +111,9 @@ impl DefinitionCache {
 
     /// The definitions of this fingerprint, if they are there and sound.
     fn content(&self, fingerprint: &str) -> Option<Vec<Definition>> {
-        let content: ContentFile = read_json(&self.content_path(fingerprint))?;
-        let definitions =
-            content.tools.iter().map(Definition::from_value).collect::<Result<Vec<_>, _>>().ok()?;
-        if Fingerprint::of_list(&definitions).to_string() != fingerprint {
-            return None;
-        }
-        if content.tokens.len() == definitions.len() {
-            for (definition, tokens) in definitions.iter().zip(content.tokens) {
-                definition.remember_tokens(tokens);
-            }
-        }
-        Some(definitions)
+        let path = self.content_path(fingerprint);
+        let file = sealed::read(&path, &purpose(fingerprint), MAX_FILE_BYTES)?;
+        read_content(file.content())
     }
 
     /// Stores the definitions of a server, if they changed. Returns whether they did.
@@ -146,11 +136,9 @@ impl DefinitionCache {
             return Ok(false);
         }
         if self.content(&fingerprint).is_none() {
-            let (tools, tokens) = definitions
-                .into_iter()
-                .map(|definition| (definition.json(), definition.tokens()))
-                .unzip();
-            write_json(&content_path, &ContentFileOut { tools, tokens })?;
+            let content = write_content(definitions.into_iter().map(Definition::stored));
+            sealed::replace(&content_path, &purpose(&fingerprint), &content)?;
+            remove_first_version(&content_path);
         }
         let pointer = ServerFile {
             version: VERSION,
@@ -187,12 +175,15 @@ impl DefinitionCache {
         });
         if !used && is_fingerprint(fingerprint) {
             let _ = fs::remove_file(self.content_path(fingerprint));
+            remove_first_version(&self.content_path(fingerprint));
         }
     }
 
     fn pointer(&self, key: &ServerKey) -> Option<ServerFile> {
         let pointer: ServerFile = read_json(&self.server_path(key))?;
-        (pointer.version == VERSION && is_fingerprint(&pointer.definitions)).then_some(pointer)
+        // Version 1 differs in its content files only, which are then missing.
+        let is_known = (1..=VERSION).contains(&pointer.version);
+        (is_known && is_fingerprint(&pointer.definitions)).then_some(pointer)
     }
 
     fn server_path(&self, key: &ServerKey) -> PathBuf {
@@ -204,8 +195,63 @@ impl DefinitionCache {
     }
 
     fn content_path(&self, fingerprint: &str) -> PathBuf {
-        self.folder.join("definitions").join(format!("{fingerprint}.json"))
+        self.folder.join("definitions").join(format!("{fingerprint}.bin"))
     }
+}
+
+/// Removes what version 1 wrote instead of a content file. A failure does no harm.
+fn remove_first_version(content_path: &Path) {
+    let _ = fs::remove_file(content_path.with_extension("json"));
+}
+
+fn purpose(fingerprint: &str) -> String {
+    format!("definitions {VERSION} {fingerprint}")
+}
+
+const FIELDS: usize = 48;
+
+fn write_content<'a>(definitions: impl Iterator<Item = StoredDefinition<'a>>) -> Vec<u8> {
+    let definitions: Vec<_> = definitions.collect();
+    // Limits keep all of these far below the largest number.
+    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes();
+    let mut content = number(definitions.len()).to_vec();
+    for StoredDefinition { name, description, json, fingerprint, tokens } in &definitions {
+        content.extend(fingerprint.as_bytes());
+        content.extend(tokens.to_le_bytes());
+        content.extend([name.len(), description.len(), json.len()].map(number).as_flattened());
+    }
+    for StoredDefinition { name, description, json, .. } in &definitions {
+        content.extend([name, description, json].into_iter().flat_map(|text| text.bytes()));
+    }
+    content
+}
+
+fn read_content(content: &[u8]) -> Option<Vec<Definition>> {
+    let (count, rest) = content.split_first_chunk::<4>()?;
+    let count = usize::try_from(u32::from_le_bytes(*count)).ok()?;
+    let (fields, texts) = rest.split_at_checked(count.checked_mul(FIELDS)?)?;
+    let (fields, _) = fields.as_chunks::<FIELDS>();
+    let mut texts = str::from_utf8(texts).ok()?;
+    let mut definitions = Vec::with_capacity(count);
+    for field in fields {
+        let (fingerprint, numbers) = field.split_first_chunk::<32>()?;
+        let (numbers, _) = numbers.as_chunks::<4>();
+        let [tokens, lengths @ ..] = numbers else { return None };
+        let mut text = |place: usize| -> Option<&str> {
+            let length = usize::try_from(u32::from_le_bytes(*lengths.get(place)?)).ok()?;
+            let (text, rest) = texts.split_at_checked(length)?;
+            texts = rest;
+            Some(text)
+        };
+        definitions.push(Definition::restored(&StoredDefinition {
+            name: text(0)?,
+            description: text(1)?,
+            json: text(2)?,
+            fingerprint: Fingerprint::from_bytes(*fingerprint),
+            tokens: u32::from_le_bytes(*tokens),
+        }));
+    }
+    texts.is_empty().then_some(definitions)
 }
 
 /// The text becomes part of a path, so it must be a fingerprint.
@@ -263,6 +309,38 @@ mod tests {
     }
 
     #[test]
+    fn what_is_known_about_a_definition_is_not_found_out_again() {
+        let definitions = [definition("a"), definition("b")];
+        let content = write_content(definitions.iter().map(Definition::stored));
+        let read = read_content(&content).unwrap();
+        for (read, written) in read.iter().zip(&definitions) {
+            assert_eq!(read.json(), written.json());
+            assert_eq!(read.fingerprint(), Fingerprint::of(&written.to_value()));
+            assert_eq!(read.tokens(), written.tokens());
+        }
+        assert!((0..content.len()).all(|end| read_content(&content[..end]).is_none()));
+        assert!(read_content(&[&content[..], b"x"].concat()).is_none());
+    }
+
+    #[test]
+    fn a_file_of_the_first_version_is_a_server_that_must_be_listed() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Store::new(folder.path()).definitions();
+        let key = ServerKey::new("s", "");
+        cache.save(&key, "s", &memory(), &[definition("a")]).unwrap();
+        let pointer = cache.pointer(&key).unwrap();
+        let content = cache.content_path(&pointer.definitions);
+        let old = content.with_extension("json");
+        fs::rename(&content, &old).unwrap();
+        write_json(&cache.server_path(&key), &ServerFile { version: 1, ..pointer }).unwrap();
+        assert_eq!(cache.memory(&key), Some(memory()), "how to talk to it is known");
+        assert!(cache.load(&key).is_none());
+        assert!(cache.save(&key, "s", &memory(), &[definition("b")]).unwrap());
+        assert!(cache.load(&key).is_some());
+        assert!(!old.exists());
+    }
+
+    #[test]
     fn old_content_is_removed_unless_another_server_has_it() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Store::new(folder.path()).definitions();
@@ -285,9 +363,10 @@ mod tests {
         cache.save(&key, "s", &memory(), &[definition("a")]).unwrap();
         let content = fs::read_dir(folder.path().join("cache/definitions")).unwrap();
         let path = content.flatten().next().unwrap().path();
-        let text = fs::read_to_string(&path).unwrap();
+        let whole = fs::read(&path).unwrap();
+        let changed = whole.iter().map(|byte| if *byte == b'a' { b'z' } else { *byte }).collect();
         let mend = || cache.save(&key, "s", &memory(), &[definition("a")]).unwrap();
-        for damaged in [text.replace("\"a\"", "\"z\""), "{".to_owned(), String::new()] {
+        for damaged in [changed, whole[..whole.len() - 1].to_vec(), b"{".to_vec(), Vec::new()] {
             fs::write(&path, &damaged).unwrap();
             assert!(cache.load(&key).is_none(), "changed behind our back");
             assert!(mend());

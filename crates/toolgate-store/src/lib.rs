@@ -3,6 +3,7 @@
 //! - [`ChoiceFile`]: which servers people and models disabled, and the consents of people.
 //! - [`DefinitionCache`]: the tool definitions of servers, so that a second start can search
 //!   before any server has answered.
+//! - [`PreparedCache`]: the analysed texts of definitions, so that a second start need not read them.
 //! - [`ShapeStore`]: the learned types of results, if servers do not declare them.
 //! - [`VectorCache`]: the vectors of an encoder, so that no text is encoded twice.
 //! - [`ServerLog`]: the stderr of servers, bounded.
@@ -35,7 +36,9 @@ mod journal;
 mod live;
 mod lock;
 mod logs;
+mod prepared;
 mod quotas;
+mod sealed;
 mod shapes;
 mod tokens;
 mod usage;
@@ -67,7 +70,9 @@ pub use journal::{
 };
 pub use live::{LiveFile, LiveFolder};
 pub use logs::{LogSource, MAX_LOG_BYTES, ServerLog, utc};
+pub use prepared::{MAX_PREPARED_FILES, PreparedCache};
 pub use quotas::{QuotaCount, QuotaError, QuotaFile, QuotaOutcome, QuotaRequest};
+pub use sealed::Sealed;
 pub use shapes::{MAX_SHAPES_BYTES, ShapeStore};
 pub use tokens::{
     AccessToken, AccessTokens, MAX_TOKENS, TokenError, TokenHash, TokenOrder, TokenRecord,
@@ -114,6 +119,11 @@ impl Store {
     /// The cache of definitions.
     pub fn definitions(&self) -> DefinitionCache {
         DefinitionCache::new(self.root.join("cache"))
+    }
+
+    /// The analysed texts of definitions.
+    pub fn prepared(&self) -> PreparedCache {
+        PreparedCache::new(self.root.join("cache").join("index"))
     }
 
     /// The choices for the servers of a configuration, which `configuration` identifies.

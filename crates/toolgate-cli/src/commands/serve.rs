@@ -23,7 +23,7 @@ use crate::{
     failure::{CommandResult, Failure},
     folders,
     load::{self, Loaded},
-    own_entry, print,
+    memory, own_entry, print,
 };
 
 mod changes;
@@ -171,7 +171,7 @@ fn source(loaded: &Loaded, arguments: &Serve) -> Result<Served, Failure> {
     let settings = loaded.settings(arguments.mode);
     let Some(name) = &arguments.passthrough else {
         let host = ToolHost::start(settings);
-        host.code().warm_up();
+        tokio::spawn(after_first_requests(host.clone()));
         let source = Arc::new(AggregateFactory::new(host.clone()));
         let hosts = ServedHosts::default();
         hosts.push(loaded.namespace.clone(), host);
@@ -189,6 +189,15 @@ fn source(loaded: &Loaded, arguments: &Serve) -> Result<Served, Failure> {
     let factory = Arc::new(PassthroughFactory::new(setup.spec.clone()).guarded_by(guard));
     let source = Arc::clone(&factory) as Arc<dyn ServiceFactory>;
     Ok(Served { source, hosts: ServedHosts::default(), passthrough: Some(factory) })
+}
+
+/// Prepares for scripts, and gives memory back that reading the cache and the lists of servers took for a moment.
+async fn after_first_requests(host: ToolHost) {
+    host.first_requests().await;
+    host.code().warm_up();
+    let _ = tokio::task::spawn_blocking(memory::give_back).await;
+    host.started().await;
+    let _ = tokio::task::spawn_blocking(memory::give_back).await;
 }
 
 /// Listens on an address. Returns the real one, since port 0 stands for a free port.

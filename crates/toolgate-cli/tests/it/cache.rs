@@ -1,5 +1,11 @@
 //! The cache between starts, the configuration of servers, and unusual lists.
 
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    os::unix::fs::MetadataExt as _,
+    path::PathBuf,
+};
+
 use serde_json::{Value, json};
 use toolgate_testkit::{Builtin, Cursors, Faults, Fixture, FixtureEra, Pages, StartupExit};
 
@@ -85,6 +91,78 @@ async fn a_broken_cache_is_ignored() {
             assert_eq!(outcome.json()[0]["definition"], notes().tools[0], "{damaged:?}");
         }
     }
+}
+
+/// The content of every file of the stored index, by name.
+fn stored_index(workplace: &Workplace) -> BTreeMap<PathBuf, Vec<u8>> {
+    let found = files(&workplace.path().join("state/cache/index")).into_iter();
+    found.map(|file| (file.clone(), std::fs::read(file).unwrap())).collect()
+}
+
+#[tokio::test]
+async fn a_damaged_index_is_made_again_and_answers_the_same() {
+    let servers = json!({ "notes": entry(&notes()), "weather": entry(&weather()) });
+    let workplace = Workplace::deferred(&servers);
+    let search = async || {
+        let outcome =
+            workplace.run(&["search", "rain tomorrow, and a note about it", "--json"]).await;
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        outcome.json()
+    };
+    let without = search().await;
+    let whole = stored_index(&workplace);
+    assert_eq!(whole.len(), 2, "one file a server");
+    assert_eq!(search().await, without, "by the stored index");
+    let others: Vec<Vec<u8>> = whole.values().rev().cloned().collect();
+    let changed = |bytes: &[u8]| {
+        let mut bytes = bytes.to_vec();
+        *bytes.last_mut().unwrap() ^= 1;
+        bytes
+    };
+    for damage in ["cut", "empty", "changed", "of another server"] {
+        for ((file, bytes), other) in whole.iter().zip(&others) {
+            let damaged = match damage {
+                "cut" => bytes[..bytes.len() / 2].to_vec(),
+                "empty" => Vec::new(),
+                "changed" => changed(bytes),
+                _ => other.clone(),
+            };
+            std::fs::write(file, damaged).unwrap();
+        }
+        assert_eq!(search().await, without, "{damage}");
+        assert_eq!(stored_index(&workplace), whole, "{damage}: it was written again");
+    }
+    std::fs::remove_dir_all(workplace.path().join("state/cache/index")).unwrap();
+    assert_eq!(search().await, without, "gone");
+    assert_eq!(stored_index(&workplace), whole);
+}
+
+#[tokio::test]
+async fn only_a_server_that_changed_is_indexed_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("fixture");
+    let server = notes().entry_through_file(&file).unwrap().to_json();
+    let servers = json!({ "notes": server, "weather": entry(&weather()) });
+    let workplace = Workplace::deferred(&servers);
+    // A file that is written again has another number, whatever its content is.
+    let numbers = || -> BTreeSet<(PathBuf, u64)> {
+        let found = stored_index(&workplace).into_keys();
+        found.map(|file| (file.clone(), file.metadata().unwrap().ino())).collect()
+    };
+    workplace.run(&["search", "teal"]).await;
+    let before = numbers();
+    assert_eq!(before.len(), 2);
+    let mut tools = notes().tools;
+    tools[0]["description"] = json!("Waters the ficus.");
+    let changed = Fixture { tools, ..notes() };
+    changed.entry_through_file(&file).unwrap();
+    let outcome = workplace.run(&["status"]).await;
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let outcome = workplace.run(&["search", "ficus", "--json"]).await;
+    assert_eq!(outcome.json()["found"], 1, "{outcome:?}");
+    let after = numbers();
+    assert_eq!(after.difference(&before).count(), 1, "{before:?} {after:?}");
+    assert_eq!(before.difference(&after).count(), 0, "{before:?} {after:?}");
 }
 
 #[tokio::test]

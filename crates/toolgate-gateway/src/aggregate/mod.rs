@@ -170,7 +170,7 @@ impl McpService for AggregateService {
         let catalog = self.session.host().catalog().read();
         let schema = catalog
             .resolve(tool)
-            .filter(|tool| tool.definition.json().get().contains("x-mcp-header"))
+            .filter(|tool| tool.definition.json().contains("x-mcp-header"))
             .map(|tool| tool.definition.input_schema());
         Box::pin(std::future::ready(schema))
     }

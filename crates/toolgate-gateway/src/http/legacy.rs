@@ -1,6 +1,6 @@
 //! HTTP requests of the legacy era: a handshake, then a session.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Json,
@@ -27,6 +27,9 @@ use crate::{
 
 /// The first version whose clients accept an event without a message.
 const PRIMING_VERSION: &str = versions::LATEST_LEGACY;
+
+/// How long the head of an HTTP response waits for the first event.
+const SOON: Duration = Duration::from_millis(50);
 
 /// Answers a POST with one message or a batch.
 pub(crate) async fn post(
@@ -73,6 +76,8 @@ pub(crate) async fn post(
         }
     }
     let Some(stream) = stream else { return Ok(StatusCode::ACCEPTED.into_response()) };
+    // If the response comes soon, the head of the HTTP response, the event and the end are one write.
+    let _ = tokio::time::timeout(SOON, stream.has_news()).await;
     let events = stream.read(None).ok_or_else(too_many_readers)?;
     let response = context.event_stream(events);
     let Some(priming) = priming else { return Ok(response) };

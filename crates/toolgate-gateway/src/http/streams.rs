@@ -114,8 +114,24 @@ impl EventStream {
         }))
     }
 
-    fn push(&self, event: String) {
-        let mut state = self.state.lock();
+    /// Waits until there is something to read, or the stream has ended.
+    pub(crate) async fn has_news(&self) {
+        let mut changes = self.changes.subscribe();
+        loop {
+            changes.mark_unchanged();
+            {
+                let state = self.state.lock();
+                if state.ended || !state.events.is_empty() {
+                    return;
+                }
+            }
+            if changes.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn push(&self, state: &mut StreamState, event: String) {
         if state.ended {
             return;
         }
@@ -133,21 +149,22 @@ impl EventStream {
             state.first += 1;
         }
         state.next = state.next.max(state.first);
-        drop(state);
-        self.changes.send_replace(());
     }
 }
 
 impl MessageSink for EventStream {
     fn send(&self, message: Value) {
-        self.push(message.to_string());
+        let text = message.to_string();
+        self.push(&mut self.state.lock(), text);
+        self.changes.send_replace(());
     }
 
     fn finish(&self, response: Option<Value>) -> BoxFuture<'_, ()> {
-        if let Some(response) = response {
-            self.push(response.to_string());
-        }
+        let text = response.map(|response| response.to_string());
         let mut state = self.state.lock();
+        if let Some(text) = text {
+            self.push(&mut state, text);
+        }
         if let Some(missing) = &mut state.missing_responses {
             *missing = missing.saturating_sub(1);
             state.ended = *missing == 0;
@@ -301,19 +318,33 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_response_is_awaited_and_comes_with_the_end() {
+        use futures::FutureExt as _;
+
+        let streams = SessionStreams::new();
+        let stream = streams.open(1);
+        assert_eq!(stream.has_news().now_or_never(), None);
+        let (other, waiting) = (Arc::clone(&stream), Arc::clone(&stream));
+        tokio::join!(waiting.has_news(), async { other.finish(Some(json!("answer"))).await });
+        let mut events = Box::pin(stream.read(None).unwrap());
+        assert!(events.next().now_or_never().flatten().is_some(), "without waiting");
+        assert!(matches!(events.next().now_or_never(), Some(None)), "and so is the end");
+    }
+
+    #[tokio::test]
     async fn a_session_stores_no_more_than_its_limit() {
         let streams = SessionStreams::new();
         let large = "a".repeat(1024 * 1024);
         for _ in 0..20 {
             let stream = streams.open(1);
             for _ in 0..10 {
-                stream.push(large.clone());
+                stream.send(json!(large));
             }
         }
         let most = MAX_SESSION_BYTES + 20 * large.len();
         assert!(streams.bytes.load(Ordering::Relaxed) <= most);
         let stream = streams.open(1);
-        stream.push(large);
+        stream.send(json!(large));
         stream.finish(None).await;
         assert_eq!(stream.read(None).unwrap().count().await, 1, "the newest event is kept");
     }

@@ -95,7 +95,7 @@ pub(super) async fn details(session: &ToolSession, request: &DetailsRequest) -> 
         };
         let declaration =
             language.map(|language| declaration_beside(session, tool, language, &mut used));
-        let definition = declaration.as_deref().unwrap_or_else(|| tool.definition.json().get());
+        let definition = declaration.as_deref().unwrap_or_else(|| tool.definition.json());
         if !text.is_empty() && text.len() + definition.len() > ROOM_CHARACTERS {
             let size = definition.len();
             let _ = write!(

@@ -266,7 +266,8 @@ fn id_of_unreadable(head: &[u8], tail: &[u8]) -> Option<i64> {
 
 /// How much of an oversized line is kept at each end, to find the id of the request.
 const OVERSIZED_END: usize = 4096;
-const LINE_CAPACITY: usize = 1024 * 1024;
+/// How much memory the buffer of a line keeps. Most messages are shorter, and there is a buffer for every server.
+const LINE_CAPACITY: usize = 64 * 1024;
 
 /// Reads lines of limited length.
 struct LineReader<R> {

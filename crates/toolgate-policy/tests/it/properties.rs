@@ -134,9 +134,11 @@ proptest! {
     fn a_hidden_tool_is_always_denied(
         mode in modes(), rules in rules(), tool in 0..4_usize, reads: bool, arguments in arguments(),
     ) {
-        let tool = prepared(&policy(mode, rules), tool, reads);
+        let policy = policy(mode, rules);
+        let tool = prepared(&policy, tool, reads);
         let verdict = tool.decide(&arguments, &Flow::NONE).verdict;
         prop_assert!(!tool.is_hidden() || verdict == Verdict::Deny);
+        prop_assert!(!tool.is_hidden() || policy.may_hide());
         let closed = tool.is_closed_to(&CallerFacts::default(), CallPath::Direct);
         prop_assert!(!tool.is_hidden() || closed);
         prop_assert!(!closed || verdict == Verdict::Deny);

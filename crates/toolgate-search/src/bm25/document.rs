@@ -19,13 +19,8 @@ pub(super) fn name_term(canonical: &str) -> String {
     format!("={canonical}")
 }
 
-/// The terms of a tool with their impacts.
-pub(super) fn tool_terms(
-    parameters: &Bm25Parameters,
-    server: &str,
-    key: &ToolKey,
-    tool: &ToolText<'_>,
-) -> HashMap<String, f32> {
+/// The terms of a tool's texts with their impacts.
+pub(crate) fn tool_terms(parameters: &Bm25Parameters, tool: &ToolText<'_>) -> HashMap<String, f32> {
     let mut terms = Terms::new(parameters);
     let weights = &parameters.weights;
     let listed = || tool.parameters.iter().take(MAX_PARAMETERS);
@@ -41,15 +36,20 @@ pub(super) fn tool_terms(
         listed().map(|listed| listed.description),
     );
     terms.field(&VALUES, weights.values, values);
+    terms.saturated()
+}
 
-    let mut terms = terms.saturated();
-    let name = canonical_name(tool.name);
+/// The names of a tool as terms, each of them once.
+pub(super) fn tool_name_terms(server: &str, key: &ToolKey, name: &str) -> Vec<String> {
+    let name = canonical_name(name);
     let prefixed = format!("{}{name}", canonical_name(server));
-    for spelling in [name, prefixed, canonical_name(key.as_str())] {
-        if !spelling.is_empty() {
-            terms.insert(name_term(&spelling), 1.0);
-        }
-    }
+    let mut terms: Vec<String> = [name, prefixed, canonical_name(key.as_str())]
+        .iter()
+        .filter(|spelling| !spelling.is_empty())
+        .map(|spelling| name_term(spelling))
+        .collect();
+    terms.sort_unstable();
+    terms.dedup();
     terms
 }
 

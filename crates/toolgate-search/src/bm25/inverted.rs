@@ -23,7 +23,7 @@ impl DocumentId {
 }
 
 /// The position of a term. It changes when the index is compacted.
-type TermId = u32;
+pub(super) type TermId = u32;
 
 /// A document with a term, and the weight of the term.
 #[derive(Debug, Clone, Copy)]
@@ -59,9 +59,18 @@ pub(super) struct Inverted {
 impl Inverted {
     /// Adds a document with these terms, each of them once.
     pub(super) fn insert<'t>(&mut self, terms: impl Iterator<Item = (&'t str, f32)>) -> DocumentId {
+        let terms: Vec<(TermId, f32)> =
+            terms.map(|(term, impact)| (self.intern(term), impact)).collect();
+        self.insert_interned(terms.into_iter())
+    }
+
+    /// [`Self::insert`] with terms of [`Self::intern`].
+    pub(super) fn insert_interned(
+        &mut self,
+        terms: impl Iterator<Item = (TermId, f32)>,
+    ) -> DocumentId {
         let document = DocumentId::at(self.documents.len());
-        let terms = terms.map(|(term, impact)| {
-            let id = self.intern(term);
+        let terms = terms.map(|(id, impact)| {
             let list = &mut self.lists[id as usize];
             list.live += 1;
             list.entries.push(Posting { document, impact });
@@ -157,7 +166,8 @@ impl Inverted {
         moved
     }
 
-    fn intern(&mut self, term: &str) -> TermId {
+    /// The position of a term. A term that no document gets is removed by the next compaction.
+    pub(super) fn intern(&mut self, term: &str) -> TermId {
         if let Some(id) = self.dictionary.get(term) {
             return *id;
         }

@@ -19,12 +19,14 @@ use std::{
     sync::Arc,
 };
 
+pub(crate) use self::document::tool_terms;
 pub use self::parameters::{Bm25Parameters, FieldWeights};
 use self::{
-    inverted::{DocumentId, Inverted},
+    inverted::{DocumentId, Inverted, TermId},
     query_terms::NameTerms,
 };
 use crate::{
+    prepared::{PreparedTools, PreparedWords},
     query::{Hit, Query},
     search_error::SearchError,
     strategy::Strategy,
@@ -175,6 +177,41 @@ impl Bm25Index {
         }
     }
 
+    /// Replaces the tools of a server, which have these keys and names.
+    fn put(
+        &mut self,
+        server: &str,
+        text: ServerText<'_>,
+        tools: &[(ToolKey, &str)],
+        words: &PreparedWords,
+    ) {
+        self.forget(server);
+        let terms = document::server_terms(&self.parameters, server, text);
+        let document =
+            self.servers.insert(terms.iter().map(|(term, impact)| (term.as_str(), *impact)));
+        let identity: Arc<str> = Arc::from(server);
+        self.identities.push(Arc::clone(&identity));
+
+        // A term is looked up once, however many of the tools have it.
+        let known: Vec<TermId> = words.dictionary().map(|term| self.tools.intern(term)).collect();
+        let mut seen = HashSet::new();
+        let mut member = Member { document, tools: Vec::with_capacity(tools.len()) };
+        for (place, (key, name)) in
+            tools.iter().enumerate().filter(|(_, (key, _))| seen.insert(key))
+        {
+            let names = document::tool_name_terms(server, key, name);
+            let names: Vec<TermId> = names.iter().map(|name| self.tools.intern(name)).collect();
+            let texts = words.tool(place).map(|(term, impact)| (known[term as usize], impact));
+            let terms = texts.chain(names.into_iter().map(|name| (name, 1.0)));
+            let place = self.tools.insert_interned(terms);
+            self.keys.push(key.clone());
+            self.owners.push(document);
+            member.tools.push(place);
+        }
+        self.members.insert(identity, member);
+        self.compact_if_due();
+    }
+
     fn forget(&mut self, server: &str) {
         if let Some(member) = self.members.remove(server) {
             self.servers.remove(member.document);
@@ -192,25 +229,22 @@ impl Strategy for Bm25Index {
         text: ServerText<'_>,
         tools: &[(ToolKey, ToolText<'_>)],
     ) {
-        self.forget(server);
-        let terms = document::server_terms(&self.parameters, server, text);
-        let document =
-            self.servers.insert(terms.iter().map(|(term, impact)| (term.as_str(), *impact)));
-        let identity: Arc<str> = Arc::from(server);
-        self.identities.push(Arc::clone(&identity));
+        let (named, texts) = apart(tools);
+        self.put(server, text, &named, &PreparedWords::of(&self.parameters, &texts));
+    }
 
-        let mut seen = HashSet::new();
-        let mut member = Member { document, tools: Vec::with_capacity(tools.len()) };
-        for (key, tool) in tools.iter().filter(|(key, _)| seen.insert(key)) {
-            let terms = document::tool_terms(&self.parameters, server, key, tool);
-            let place =
-                self.tools.insert(terms.iter().map(|(term, impact)| (term.as_str(), *impact)));
-            self.keys.push(key.clone());
-            self.owners.push(document);
-            member.tools.push(place);
-        }
-        self.members.insert(identity, member);
-        self.compact_if_due();
+    fn takes_prepared(&self) -> bool {
+        self.parameters == Bm25Parameters::default()
+    }
+
+    fn replace_prepared(
+        &mut self,
+        server: &str,
+        text: ServerText<'_>,
+        tools: &[(ToolKey, &str)],
+        prepared: &PreparedTools,
+    ) {
+        self.put(server, text, tools, &prepared.words);
     }
 
     fn remove_server(&mut self, server: &str) {
@@ -251,6 +285,13 @@ impl Strategy for Bm25Index {
         });
         called
     }
+}
+
+/// The keys and the names of tools, and their texts.
+pub(crate) fn apart<'t>(
+    tools: &[(ToolKey, ToolText<'t>)],
+) -> (Vec<(ToolKey, &'t str)>, Vec<ToolText<'t>>) {
+    tools.iter().map(|(key, tool)| ((key.clone(), tool.name), tool.clone())).unzip()
 }
 
 /// Adds to each document's score what the terms say of it, in the order of the terms: sums of

@@ -11,9 +11,11 @@ mod table;
 mod vectors;
 
 pub(crate) use self::meaning::{CommonMeaning, Meaning};
-pub(crate) use self::vectors::{Span, Vectors};
+pub(crate) use self::vectors::{Span, Vectors, table_dimensions, tool_codes};
 use crate::{
+    bm25::apart,
     encoder::ServerVectors,
+    prepared::{PreparedTools, PreparedVectors},
     query::{Hit, Query},
     search_error::SearchError,
     strategy::Strategy,
@@ -37,7 +39,22 @@ impl Strategy for EmbeddingIndex {
         text: ServerText<'_>,
         tools: &[(ToolKey, ToolText<'_>)],
     ) {
-        self.vectors.replace(server, text, tools);
+        let (named, texts) = apart(tools);
+        self.vectors.replace(server, text, &named, &PreparedVectors::of(&texts));
+    }
+
+    fn takes_prepared(&self) -> bool {
+        true
+    }
+
+    fn replace_prepared(
+        &mut self,
+        server: &str,
+        text: ServerText<'_>,
+        tools: &[(ToolKey, &str)],
+        prepared: &PreparedTools,
+    ) {
+        self.vectors.replace(server, text, tools, &prepared.vectors);
     }
 
     fn remove_server(&mut self, server: &str) {

@@ -18,6 +18,7 @@ use crate::{
     analysis::{TermKind, for_each_term},
     encoder::ServerVectors,
     limits::{MAX_NAME_BYTES, MAX_QUERY_BYTES, MAX_QUERY_TERMS, MAX_TEXT_BYTES, cut},
+    prepared::PreparedVectors,
     query::Query,
     text::{ServerText, ToolKey, ToolText},
 };
@@ -88,22 +89,25 @@ impl Vectors {
         &mut self,
         server: &str,
         text: ServerText<'_>,
-        tools: &[(ToolKey, ToolText<'_>)],
+        tools: &[(ToolKey, &str)],
+        vectors: &PreparedVectors,
     ) {
         self.remove(server);
         let mut seen = HashSet::new();
-        let distinct = tools.iter().filter(|(key, _)| seen.insert(key));
         let mut block = Block::default();
         if let Some(table) = built_in() {
             let description = cut(text.description, MAX_TEXT_BYTES);
             let own = format!("{} {description}", cut(text.name, MAX_NAME_BYTES));
             block.server = tool_numbers(&embed(table, &own).vector).collect();
-            for (key, tool) in distinct {
+        }
+        block.codes.reserve_exact(tools.len() * table_dimensions());
+        for (place, (key, _)) in tools.iter().enumerate() {
+            if seen.insert(key) {
                 block.keys.push(key.clone());
-                block.codes.extend(tool_numbers(&tool_vector(table, tool)));
+                block.codes.extend_from_slice(vectors.tool(place));
+                // A tool without a vector is near to nothing.
+                block.codes.resize(block.keys.len() * table_dimensions(), 0);
             }
-        } else {
-            block.keys.extend(distinct.map(|(key, _)| key.clone()));
         }
         self.tools += block.keys.len();
         self.blocks.insert(Box::from(server), block);
@@ -215,6 +219,16 @@ pub(super) fn says_something(text: &str) -> bool {
         found |= kind != TermKind::StopWord;
     });
     found
+}
+
+/// The numbers of a vector; none without a table.
+pub(crate) fn table_dimensions() -> usize {
+    built_in().map_or(0, Table::dimensions)
+}
+
+/// The vector of a tool, as an index stores it.
+pub(crate) fn tool_codes(tool: &ToolText<'_>) -> Vec<i8> {
+    built_in().map_or_else(Vec::new, |table| tool_numbers(&tool_vector(table, tool)).collect())
 }
 
 fn tool_vector(table: &Table<'_>, tool: &ToolText<'_>) -> Vec<f32> {

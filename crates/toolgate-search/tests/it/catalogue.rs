@@ -1,7 +1,8 @@
 //! Tools that are owned, so that tests can keep, shuffle and compare them.
 
 use toolgate_search::{
-    Hit, ParameterText, Query, SearchIndex, ServerText, StrategyName, ToolKey, ToolText,
+    Hit, ParameterText, PreparedTools, Query, SearchIndex, ServerText, StrategyName, ToolKey,
+    ToolText,
 };
 
 #[derive(Debug, Clone, Default)]
@@ -32,6 +33,20 @@ impl Server {
         let text = ServerText { name: &self.name, description: &self.description };
         let tools: Vec<_> = self.tools.iter().map(|tool| (self.key(tool), tool.text())).collect();
         index.replace_server(&self.name, text, &tools);
+    }
+
+    /// The same by bytes that were prepared earlier, if the index takes them.
+    pub(crate) fn put_prepared_into(&self, index: &mut SearchIndex) {
+        if !index.takes_prepared() {
+            return self.put_into(index);
+        }
+        let texts: Vec<_> = self.tools.iter().map(Tool::text).collect();
+        let bytes = PreparedTools::of(&texts).to_bytes();
+        let prepared = PreparedTools::from_bytes(&bytes).expect("what was just written");
+        let tools: Vec<_> =
+            self.tools.iter().map(|tool| (self.key(tool), tool.name.as_str())).collect();
+        let text = ServerText { name: &self.name, description: &self.description };
+        index.replace_prepared(&self.name, text, &tools, &prepared);
     }
 
     fn key(&self, tool: &Tool) -> ToolKey {

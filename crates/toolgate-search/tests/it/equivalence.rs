@@ -99,6 +99,18 @@ proptest! {
     }
 
     #[test]
+    fn prepared_texts_give_the_same_answers(servers in vec(server(), 1..6)) {
+        for strategy in StrategyName::ALL {
+            let by_texts = index_ranked_by(*strategy, &servers);
+            let mut by_bytes = index_ranked_by(*strategy, &[]);
+            for server in &servers {
+                server.put_prepared_into(&mut by_bytes);
+            }
+            prop_assert_eq!(answers(&by_texts), answers(&by_bytes), "{}", strategy);
+        }
+    }
+
+    #[test]
     fn the_order_of_insertion_does_not_matter(
         (servers, shuffled) in vec(server(), 1..5).prop_flat_map(|servers| {
             let servers: BTreeMap<String, Server> =
