@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
+use toolgate_mcp::InstanceMode;
 use toolgate_policy::{
     CallPath, Label, LabelSet, ServerPolicy, ToolPolicySettings, Trust, Verdict,
 };
@@ -17,8 +18,8 @@ use crate::keys::{self, nearest};
 use crate::scope::{FileReader, Location, Scope};
 use crate::section::{
     Bounded, Choice as _, Custom, Definitions, Flag, Plain, Section, Setting as _, Word, Wrong,
-    custom, flag_schema, integer, map_schema, number, seconds, secret, section, strings_schema,
-    text, text_schema, values_schema, whole,
+    choices, custom, flag_schema, integer, map_schema, number, seconds, secret, section,
+    strings_schema, text, text_schema, values_schema, whole,
 };
 use crate::transport::{self, Transport};
 use crate::{Problem, ProblemSeverity, Secret, SourcePosition};
@@ -73,6 +74,10 @@ impl From<Problem> for ServerPlace {
         let Problem { source, path, position, .. } = problem;
         Self { source, path, position }
     }
+}
+
+choices! {
+    InstanceMode: "auto" => Auto, "shared" => Shared, "perSession" => PerSession;
 }
 
 section! {
@@ -139,6 +144,12 @@ section! {
         /// After how many seconds without a call toolgate stops the server; 0 for never. The next
         /// call starts it again. The default is 1800 for a lazy server, and never for others.
         "idleTimeoutSeconds" => idle_timeout: Option<Duration> = None, seconds(0.0, 31_536_000.0);
+        /// Which sessions share a process of the server, or a session with it over HTTP. `"auto"`:
+        /// all, until the server asks one of them something (elicitation, sampling, roots) outside
+        /// of a response; then each session has its own. `"shared"`: all. `"perSession"`: each
+        /// session has its own.
+        "instances" => instances: InstanceMode = InstanceMode::Auto,
+            Word::<InstanceMode>(Wrong::Ignored);
         /// How many seconds the server may take until the connection is ready.
         "connectTimeoutSeconds" => connect_timeout: Duration = Duration::from_secs(30), timeout();
         /// How many seconds a call may take without a sign of progress.

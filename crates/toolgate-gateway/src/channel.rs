@@ -154,7 +154,7 @@ impl InputHandler for ClientChannel {
     }
 
     fn client(&self) -> Option<ClientId> {
-        self.client
+        self.client.clone()
     }
 }
 

@@ -79,6 +79,13 @@ pub struct ServerInfo {
 }
 
 impl ServerInfo {
+    /// The version that a legacy server has agreed on, if toolgate speaks it.
+    pub(crate) fn version(&self) -> Option<&'static str> {
+        let own = self.fields.get("protocolVersion")?.as_str()?;
+        let mut legacy = versions::KNOWN.into_iter().filter(|known| *known < versions::MODERN);
+        legacy.find(|known| *known == own).filter(|_| self.era == Era::Legacy)
+    }
+
     /// Converts to the result of `initialize`, with the negotiated version.
     pub(crate) fn into_initialize(mut self, version: &str) -> Value {
         if self.era == Era::Modern {
@@ -109,7 +116,12 @@ impl ServerInfo {
         {
             fields.insert(meta::SERVER_INFO.to_owned(), info);
         }
-        self.fields.insert("supportedVersions".to_owned(), json!(versions::KNOWN));
+        // A modern server says which versions it speaks. toolgate translates for a legacy server.
+        let own = self.fields.get("supportedVersions").and_then(Value::as_array);
+        let own = own.into_iter().flatten().filter_map(Value::as_str);
+        let own: Vec<&str> = own.filter(|version| versions::is_known(version)).collect();
+        let supported = if own.is_empty() { json!(versions::KNOWN) } else { json!(own) };
+        self.fields.insert("supportedVersions".to_owned(), supported);
         complete_result(&mut self.fields, methods::DISCOVER);
         Value::Object(self.fields)
     }

@@ -95,6 +95,8 @@ pub struct ClientInfo {
     pub info: Value,
     /// The client's capabilities.
     pub capabilities: JsonObject,
+    /// The protocol version that a legacy client requested.
+    pub requested_version: Option<String>,
     /// For messages that belong to no request. Modern clients have no such channel.
     pub channel: Option<ClientChannel>,
 }
@@ -107,6 +109,7 @@ impl ClientInfo {
             era: Era::Modern,
             info: declared.client_info().cloned().unwrap_or_else(|| json!({})),
             capabilities: declared.capabilities().cloned().unwrap_or_default(),
+            requested_version: None,
             channel: None,
         }
     }

@@ -42,6 +42,9 @@ pub(crate) struct SessionOptions {
     pub(crate) max_in_flight: usize,
 }
 
+/// The error for a batch of a version without batches.
+pub(crate) const NO_BATCHES: &str = "this protocol version has no batches; send each message alone";
+
 /// How long a cancelled request may take to end, so that the server learns of the cancellation.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -56,7 +59,6 @@ impl LegacySession {
         let Some(requested) = field("protocolVersion").and_then(Value::as_str) else {
             return Err(ErrorObject::invalid_params("`protocolVersion` is missing", None));
         };
-        let version = versions::negotiate_legacy(requested);
         let capabilities = field("capabilities").and_then(Value::as_object).cloned();
         let capabilities = Arc::new(capabilities.unwrap_or_default());
         let input_requests = PendingInputRequests::new(options.input_timeout);
@@ -70,10 +72,13 @@ impl LegacySession {
             era: Era::Legacy,
             info: field("clientInfo").cloned().unwrap_or_else(|| json!({})),
             capabilities: (*capabilities).clone(),
+            requested_version: Some(requested.to_owned()),
             channel: Some(channel),
         };
         let service = factory.open(client).await?;
-        let result = service.server_info(Era::Legacy).await?.into_initialize(version);
+        let info = service.server_info(Era::Legacy).await?;
+        let version = info.version().unwrap_or_else(|| versions::negotiate_legacy(requested));
+        let result = info.into_initialize(version);
         let session = Self {
             service,
             version,

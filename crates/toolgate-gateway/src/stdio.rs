@@ -16,7 +16,7 @@ use tokio_util::{
 };
 use toolgate_mcp::{
     ErrorObject, JsonRpcInput, JsonRpcMessage, JsonRpcNotification, JsonRpcRequest,
-    MalformedMessage, methods, response_message,
+    MalformedMessage, methods, response_message, versions,
 };
 
 use crate::{
@@ -24,7 +24,7 @@ use crate::{
     era::{DeclaredMeta, Era},
     modern::{ParkedRequests, RequestEvent},
     service::{AuthenticatedClient, ClientInfo, McpService, Owner, ServiceFactory},
-    session::{InFlightRequests, LegacySession, SessionOptions, stopping},
+    session::{InFlightRequests, LegacySession, NO_BATCHES, SessionOptions, stopping},
 };
 
 const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
@@ -141,11 +141,15 @@ impl StdioConnection {
         }
     }
 
-    /// Accepts a batch, which protocol version 2025-03-26 allowed. The responses are one batch too.
+    /// Accepts a batch, which protocol version 2025-03-26 alone has. The responses are one batch too.
     async fn accept_batch(
         self: &Arc<Self>,
         entries: Vec<Result<JsonRpcMessage, Box<MalformedMessage>>>,
     ) {
+        if self.legacy.get().is_some_and(|session| session.version != versions::BATCHES) {
+            let error = ErrorObject::invalid_request(NO_BATCHES, None);
+            return self.sink.send(response_message(&Value::Null, Err(error)));
+        }
         let has_response =
             |entry: &&Result<_, _>| matches!(entry, Ok(JsonRpcMessage::Request(_)) | Err(_));
         let responses = entries.iter().filter(has_response).count();

@@ -226,6 +226,7 @@ impl ToolHost {
         if configured || !self.inner.live_catalog.add(&setup) {
             return;
         }
+        setup.spec.asks = self.inner.live_catalog.asks(&server);
         if let Some(memory) = self.inner.live_catalog.memory(&server) {
             setup.spec.remembered_era = Some(memory.era);
             self.inner.live_catalog.recall(vec![server.clone()]);

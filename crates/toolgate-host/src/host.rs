@@ -111,6 +111,7 @@ impl ToolHost {
         });
         let mut cached = Vec::new();
         for setup in &mut settings.servers {
+            setup.spec.asks = live_catalog.asks(&setup.spec.name);
             if let Some(memory) = live_catalog.memory(&setup.spec.name) {
                 setup.spec.remembered_era.get_or_insert(memory.era);
                 setup.spec.start = StartMode::OnDemand;
@@ -621,6 +622,10 @@ impl ServerObserver for ObserverFanout {
     fn state_changed(&self, server: &ServerName) {
         self.resources.state_changed(server);
         self.events.send(|| HostEvent::ServerChanged { server: server.clone() });
+    }
+
+    fn asks(&self, server: &ServerName) {
+        self.live_catalog.note_asks(server);
     }
 
     fn output(&self, server: &ServerName, source: OutputSource, line: &str) {

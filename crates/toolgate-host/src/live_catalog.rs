@@ -232,6 +232,19 @@ impl LiveCatalog {
         }
     }
 
+    /// Whether a server has asked by requests.
+    pub(crate) fn asks(&self, server: &ServerName) -> bool {
+        let (Some(store), Some(record)) = (&self.store, self.record(server)) else { return false };
+        store.definitions().asks(&record.key)
+    }
+
+    /// Notes that a server asks by requests. If that fails, it is found out again.
+    pub(crate) fn note_asks(&self, server: &ServerName) {
+        let (Some(store), Some(record)) = (&self.store, self.record(server)) else { return };
+        let (cache, key) = (store.definitions(), record.key.clone());
+        self.write_aside(move || drop(cache.note_asks(&key)));
+    }
+
     /// Reads cached definitions in the background: the first requests of a client need not wait.
     pub(crate) fn recall(self: &Arc<Self>, servers: Vec<ServerName>) {
         if servers.is_empty() || self.store.is_none() {

@@ -93,6 +93,7 @@ impl ToolHost {
         if !self.inner.live_catalog.add(setup) {
             return;
         }
+        spec.asks = self.inner.live_catalog.asks(&server);
         let mut waits = setup.lazy || self.inner.enabled.is_off(&server);
         if let Some(memory) = self.inner.live_catalog.memory(&server) {
             spec.remembered_era.get_or_insert(memory.era);

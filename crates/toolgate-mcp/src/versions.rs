@@ -6,8 +6,10 @@ pub const MODERN: &str = "2026-07-28";
 pub const LATEST_LEGACY: &str = "2025-11-25";
 /// The version with the HTTP+SSE transport.
 pub const HTTP_SSE: &str = "2024-11-05";
+/// The only version with batches.
+pub const BATCHES: &str = "2025-03-26";
 /// All versions that toolgate speaks, oldest first.
-pub const KNOWN: [&str; 5] = [HTTP_SSE, "2025-03-26", "2025-06-18", LATEST_LEGACY, MODERN];
+pub const KNOWN: [&str; 5] = [HTTP_SSE, BATCHES, "2025-06-18", LATEST_LEGACY, MODERN];
 
 /// Whether toolgate speaks `version`.
 pub fn is_known(version: &str) -> bool {

@@ -160,6 +160,16 @@ impl DefinitionCache {
         files::replace(&self.silent_path(key), b"")
     }
 
+    /// Notes that a server asks by requests.
+    pub fn note_asks(&self, key: &ServerKey) -> Result<(), StoreError> {
+        files::replace(&self.asks_path(key), b"")
+    }
+
+    /// Whether a server has asked by requests.
+    pub fn asks(&self, key: &ServerKey) -> bool {
+        self.asks_path(key).exists()
+    }
+
     /// Whether a server did not answer a short time ago.
     pub fn was_silent(&self, key: &ServerKey) -> bool {
         let noted = fs::metadata(self.silent_path(key)).and_then(|file| file.modified());
@@ -192,6 +202,10 @@ impl DefinitionCache {
 
     fn silent_path(&self, key: &ServerKey) -> PathBuf {
         self.folder.join("silent").join(&key.0)
+    }
+
+    fn asks_path(&self, key: &ServerKey) -> PathBuf {
+        self.folder.join("asks").join(&key.0)
     }
 
     fn content_path(&self, fingerprint: &str) -> PathBuf {
@@ -306,6 +320,16 @@ mod tests {
         let values: Vec<_> = loaded.definitions.iter().map(Definition::to_value).collect();
         assert_eq!(values, definitions.each_ref().map(Definition::to_value));
         assert!(cache.load(&ServerKey::new("github", "other command")).is_none());
+    }
+
+    #[test]
+    fn a_server_that_asks_is_remembered() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Store::new(folder.path()).definitions();
+        let (one, other) = (ServerKey::new("one", "npx server"), ServerKey::new("one", "another"));
+        assert!(!cache.asks(&one));
+        cache.note_asks(&one).unwrap();
+        assert!(cache.asks(&one) && !cache.asks(&other), "another command is another server");
     }
 
     #[test]

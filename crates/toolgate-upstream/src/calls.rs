@@ -7,14 +7,12 @@ use std::{
         Arc,
         atomic::{AtomicI64, AtomicUsize, Ordering},
     },
-    time::Duration,
 };
 
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc, watch};
-use tokio_util::sync::CancellationToken;
 use toolgate_catalog::ServerName;
 use toolgate_mcp::{
     ErrorObject,
@@ -26,15 +24,12 @@ use toolgate_mcp::{
 };
 
 use crate::{
-    call_queue::{CallQueue, CallSlot, QueuedCaller},
     connection::Progress,
-    input_handler::{self, InputHandler},
-    input_requests,
+    input_handler::{self, CallClient, InputHandler},
+    input_requests::{self, HeldInputRequests},
+    server::Asking,
     upstream::ServerObserver,
 };
-
-/// How long a call waits for its slot while the current caller has an open input request.
-const SLOT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// An open call.
 #[derive(Debug, Default)]
@@ -44,16 +39,34 @@ pub(crate) struct PendingCall {
     pub(crate) input_handler: Option<Arc<dyn InputHandler>>,
     pub(crate) open_input_requests: OpenInputRequests,
     input_requests: AtomicUsize,
-    /// Cancelled when no caller waits for the call.
-    pub(crate) over: CancellationToken,
+    /// Whether it only listens. Servers do not ask for that.
+    is_subscription: bool,
+    /// Whether the tool has never answered without asking.
+    is_untried: bool,
+    stage: watch::Sender<CallStage>,
+}
+
+/// How far a call is from its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) enum CallStage {
+    #[default]
+    Open,
+    /// No caller waits for it. The server may still work on it.
+    Abandoned,
+    /// The server has not answered it, and its answer is not awaited any more.
+    Unanswered,
+    Answered,
 }
 
 impl PendingCall {
     pub(crate) fn new(
+        method: &str,
+        is_untried: bool,
         progress: Option<mpsc::Sender<Progress>>,
         input_handler: Option<Arc<dyn InputHandler>>,
     ) -> Arc<Self> {
-        Arc::new(Self { progress, input_handler, ..Self::default() })
+        let is_subscription = method == methods::LISTEN;
+        Arc::new(Self { progress, input_handler, is_subscription, is_untried, ..Self::default() })
     }
 
     fn report(&self, params: &Value) {
@@ -72,8 +85,33 @@ impl PendingCall {
         self.progressed.notified().await;
     }
 
-    pub(crate) fn caller(&self) -> QueuedCaller {
-        QueuedCaller::of(self.input_handler.as_ref())
+    pub(crate) fn client(&self) -> CallClient {
+        CallClient::of(self.input_handler.as_ref())
+    }
+
+    /// Notes how far the call has come. A later stage stays.
+    pub(crate) fn reach(&self, stage: CallStage) {
+        self.stage.send_if_modified(|current| {
+            let is_later = stage > *current;
+            *current = stage.max(*current);
+            is_later
+        });
+    }
+
+    /// Waits until the call has come this far, and returns how far it has come.
+    pub(crate) async fn reached(&self, stage: CallStage) -> CallStage {
+        let mut stages = self.stage.subscribe();
+        let reached = stages.wait_for(|current| *current >= stage).await;
+        reached.map_or(CallStage::Unanswered, |current| *current)
+    }
+
+    pub(crate) fn has_reached(&self, stage: CallStage) -> bool {
+        *self.stage.borrow() >= stage
+    }
+
+    /// Whether the server has asked for it.
+    pub(crate) fn has_asked(&self) -> bool {
+        self.input_requests.load(Ordering::Acquire) > 0
     }
 
     /// Counts an input request, and returns the count.
@@ -83,10 +121,7 @@ impl PendingCall {
 }
 
 /// A call, and what it keeps if it was abandoned.
-type CallEntry = (Arc<PendingCall>, AbandonedCall);
-
-/// What an abandoned call keeps: its slot, and what its sender gave it.
-pub(crate) type AbandonedCall = (Option<CallSlot>, Option<CallHold>);
+type CallEntry = (Arc<PendingCall>, Option<CallHold>);
 
 /// The state of one connection. It handles notifications and input requests of the server.
 pub(crate) struct ConnectionState {
@@ -96,7 +131,8 @@ pub(crate) struct ConnectionState {
     /// By their keys.
     calls: Mutex<BTreeMap<i64, CallEntry>>,
     pub(crate) lists: AnnouncedLists,
-    pub(crate) queue: Arc<CallQueue>,
+    pub(crate) asking: Arc<Asking>,
+    held: Arc<HeldInputRequests>,
 }
 
 /// Counts the tool lists that a server has announced, and those that were fetched.
@@ -179,7 +215,7 @@ impl ConnectionState {
     pub(crate) fn new(
         server: ServerName,
         observer: Arc<dyn ServerObserver>,
-        queue: Arc<CallQueue>,
+        asking: Arc<Asking>,
     ) -> Self {
         Self {
             server,
@@ -187,14 +223,15 @@ impl ConnectionState {
             next_key: AtomicI64::new(1),
             calls: Mutex::default(),
             lists: AnnouncedLists::default(),
-            queue,
+            asking,
+            held: Arc::default(),
         }
     }
 
     /// Adds a call and returns its key.
     pub(crate) fn add(&self, call: Arc<PendingCall>) -> i64 {
         let key = self.next_key.fetch_add(1, Ordering::Relaxed);
-        self.calls.lock().insert(key, (call, AbandonedCall::default()));
+        self.calls.lock().insert(key, (call, None));
         key
     }
 
@@ -207,47 +244,64 @@ impl ConnectionState {
         self.calls.lock().values().rev().map(|(call, _)| call.clone()).collect()
     }
 
-    /// Waits until a caller may call. Returns `None` if the current caller does not answer an input
-    /// request.
-    pub(crate) async fn slot(&self, caller: QueuedCaller) -> Option<CallSlot> {
-        let somebody_is_asked = async {
-            loop {
-                tokio::time::sleep(SLOT_TIMEOUT).await;
-                if self.calls().iter().any(|call| call.open_input_requests.is_open()) {
-                    return;
-                }
-            }
-        };
-        tokio::select! {
-            biased;
-            slot = self.queue.enter(caller) => Some(slot),
-            () = somebody_is_asked => None,
+    /// The open calls to which an input request can belong that names none. From now on the clients
+    /// of the server have their own instances.
+    fn asked(&self) -> Vec<Arc<PendingCall>> {
+        let mut calls = self.calls();
+        calls.retain(|call| !call.is_subscription);
+        if let Some(newest) = calls.first()
+            && self.asking.note(&newest.client())
+        {
+            self.observer.asks(&self.server);
         }
+        calls
     }
 
-    /// Removes a call that has ended.
+    /// Whether the server works on no calls but those of this client.
+    pub(crate) fn has_only_calls_of(&self, client: &CallClient) -> bool {
+        let calls = self.calls.lock();
+        let mut calls = calls.values().filter(|(call, _)| !call.is_subscription);
+        calls.all(|(call, _)| call.client() == *client)
+    }
+
+    /// Whether another client has an open call for which the server may ask.
+    pub(crate) fn may_ask_another(&self, client: &CallClient) -> bool {
+        let calls = self.calls.lock();
+        let may_ask =
+            |call: &PendingCall| call.is_untried && !call.is_subscription && !call.has_asked();
+        calls.values().any(|(call, _)| may_ask(call) && call.client() != *client)
+    }
+
+    /// Removes a call that the server has answered, or that was not sent.
     pub(crate) fn forget(&self, key: i64) {
-        let call = self.calls.lock().remove(&key);
-        // Dropped outside of the lock, because dropping a slot admits other calls.
-        drop(call);
+        self.remove(key, CallStage::Answered);
+    }
+
+    fn remove(&self, key: i64, stage: CallStage) {
+        let removed = self.calls.lock().remove(&key);
+        if let Some((call, _)) = removed {
+            call.reach(stage);
+        }
     }
 
     /// Keeps a call for which no caller waits. The server may still work on it, or send an input request
-    /// for it. So the caller keeps its slot until the call is `answered`, or for ten seconds.
+    /// for it, until the call is `answered`, or for ten seconds.
     pub(crate) fn abandon(
         self: &Arc<Self>,
         key: i64,
-        kept_by: AbandonedCall,
+        hold: Option<CallHold>,
         answered: impl Future<Output = ()> + Send + 'static,
     ) {
-        if let Some((_, kept)) = self.calls.lock().get_mut(&key) {
-            *kept = kept_by;
+        if let Some((call, kept)) = self.calls.lock().get_mut(&key) {
+            call.reach(CallStage::Abandoned);
+            *kept = hold;
         }
         let state = Arc::downgrade(self);
         tokio::spawn(async move {
-            let _ = tokio::time::timeout(AFTER_CANCELLATION, answered).await;
+            let in_time = tokio::time::timeout(AFTER_CANCELLATION, answered).await;
             if let Some(state) = state.upgrade() {
-                state.forget(key);
+                let end = in_time.map_or(CallStage::Unanswered, |()| CallStage::Answered);
+                state.remove(key, end);
             }
         });
     }
@@ -276,8 +330,13 @@ impl ConnectionHandler for ConnectionState {
         let stream = about.filter(|about| about.is_certain);
         // Other requests have the key `null`. No call has the key 0.
         let stream = stream.map(|about| about.key.as_i64().unwrap_or_default());
-        let calls = input_requests::find(self, &request, stream);
-        Box::pin(input_requests::answer(calls, input_handler::signed(&self.server, request)))
+        let calls = match stream {
+            Some(key) => self.call(key).into_iter().collect(),
+            None => self.asked(),
+        };
+        let (held, request) =
+            (Arc::clone(&self.held), input_handler::signed(&self.server, request));
+        Box::pin(async move { input_requests::answer(calls, &held, request).await })
     }
 
     fn output(&self, source: OutputSource, line: &str) {
@@ -327,7 +386,7 @@ pub(crate) mod tests {
     async fn progress_goes_to_its_call_until_the_call_is_over() {
         let state = state();
         let (sender, mut steps) = mpsc::channel(8);
-        let call = PendingCall::new(Some(sender), None);
+        let call = PendingCall::new(methods::TOOLS_CALL, true, Some(sender), None);
         let key = json!(state.add(call.clone()));
         let step = |progress: i64| Some(json!({ "progressToken": 101, "progress": progress }));
         state.notification(Some(&key), methods::PROGRESS, step(1));

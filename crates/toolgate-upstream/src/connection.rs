@@ -19,11 +19,10 @@ use toolgate_mcp::{
 };
 
 use crate::{
-    call_queue::{CallSlot, QueuedCaller},
-    calls::{ConnectionState, ListFailed, PendingCall},
+    calls::{CallStage, ConnectionState, ListFailed, PendingCall},
     error::CallError,
     handshake::Handshake,
-    input_handler::{self, InputHandler},
+    input_handler::{self, CallClient, InputHandler},
     input_required::{InputRequired, MAX_ROUNDS, UnansweredInput},
 };
 
@@ -102,10 +101,8 @@ pub(crate) enum CallFailure {
     Failed(CallError),
 }
 
-const ONE_CLIENT: &str = "the server asks for input, so that it is given the calls of one client \
-                          at a time; those of others did not end";
-const PERSON_ELSEWHERE: &str = "the server has asked for input and waits for a person at another \
-                                client; nothing was sent, try again later";
+/// How long a server may take to answer a ping. Most servers that do not are busy.
+const PING_TIMEOUT: Duration = Duration::from_millis(200);
 /// `_meta` keys that belong to the connection and not to the caller.
 const CONNECTION_META: [&str; 4] =
     [meta::PROGRESS_TOKEN, meta::PROTOCOL_VERSION, meta::CLIENT_INFO, meta::CLIENT_CAPABILITIES];
@@ -114,6 +111,7 @@ const CONNECTION_META: [&str; 4] =
 pub(crate) fn client() -> ConnectionClient {
     ConnectionClient {
         info: json!({ "name": "toolgate", "version": env!("CARGO_PKG_VERSION") }),
+        legacy_version: None,
         legacy_capabilities: input_handler::all_capabilities(),
         modern_capabilities: JsonObject::new(),
     }
@@ -227,11 +225,10 @@ impl Connection {
             // It has no response until it ends.
             (limits.idle, limits.total) = (Duration::MAX, Duration::MAX);
         }
-        let mut slot = self.slot(about, options, limits.total).await?;
         let mut person_time = PERSON_TIMEOUT;
         for round in 0.. {
             let started = Instant::now();
-            let sent = self.send(about, method, params.clone(), options, &limits, &mut slot).await;
+            let sent = self.send(about, method, params.clone(), options, &limits).await;
             let result = match sent {
                 // A person must not be asked the same again.
                 Err(CallFailure::NotSent) if round > 0 => return Err(self.lost(about)),
@@ -262,35 +259,28 @@ impl Connection {
         Err(self.unusable(about, "the server asks without end"))
     }
 
-    /// Waits until a call may be made. Only legacy servers have a queue: the open calls show for
-    /// which caller their input requests are.
-    async fn slot(
-        &self,
-        about: &str,
-        options: &CallOptions,
-        limit: Duration,
-    ) -> Result<Option<CallSlot>, CallFailure> {
-        if self.handshake.era != Era::Legacy {
-            return Ok(None);
+    /// If another client has just called a tool that may ask, lets the server begin that call: it has
+    /// when it answers a ping. If it has asked by then, its input request surely belongs to that call.
+    /// Returns whether there is such a call.
+    pub(crate) async fn let_others_begin(&self, options: &CallOptions) -> bool {
+        // Over HTTP an input request names its call, and modern servers know no ping.
+        if self.handshake.era == Era::Modern || !self.raw.is_child() {
+            return false;
         }
-        let caller = QueuedCaller::of(options.input_handler.as_ref());
-        tokio::select! {
-            biased;
-            () = options.cancel.cancelled() => Err(CallFailure::Failed(CallError::Cancelled)),
-            slot = self.state.slot(caller) => {
-                slot.map(Some).ok_or_else(|| self.transport(about, PERSON_ELSEWHERE.to_owned()))
+        let client = CallClient::of(options.input_handler.as_ref());
+        // The other call may reach the pipe after the first ping.
+        for sent in 0..2 {
+            if !self.state.may_ask_another(&client) {
+                return sent > 0;
             }
-            () = self.raw.closed() => Err(CallFailure::NotSent),
-            () = tokio::time::sleep(limit) => {
-                let seconds = limit.as_secs_f64();
-                let message = format!("{ONE_CLIENT} within {seconds} s, and nothing was sent");
-                Err(self.transport(about, message))
+            if let Ok(mut ping) = self.raw.begin(Value::Null, methods::PING, None) {
+                let _ = tokio::time::timeout(PING_TIMEOUT, ping.response()).await;
             }
         }
+        true
     }
 
-    /// Sends a request once, and returns its result within `limits`. A cancelled call keeps its
-    /// slot until the server responds.
+    /// Sends a request once, and returns its result within `limits`.
     async fn send(
         &self,
         about: &str,
@@ -298,7 +288,6 @@ impl Connection {
         mut params: JsonObject,
         options: &CallOptions,
         limits: &ServerLimits,
-        slot: &mut Option<CallSlot>,
     ) -> Result<Value, CallFailure> {
         let started = Instant::now();
         if let Some(check) = &options.send_check {
@@ -307,7 +296,9 @@ impl Connection {
         if options.cancel.is_cancelled() {
             return Err(CallFailure::Failed(CallError::Cancelled));
         }
-        let call = PendingCall::new(options.progress.clone(), options.input_handler.clone());
+        let (progress, handler) = (options.progress.clone(), options.input_handler.clone());
+        let is_untried = !self.state.asking.is_quiet(about);
+        let call = PendingCall::new(method, is_untried, progress, handler);
         let key = self.state.add(Arc::clone(&call));
         self.add_meta(&mut params, key, options);
         let begun = self.raw.begin(json!(key), method, Some(Value::Object(params)));
@@ -324,8 +315,10 @@ impl Connection {
             tokio::select! {
                 biased;
                 response = request.response() => {
-                    call.over.cancel();
                     self.state.forget(key);
+                    if is_untried && response.is_ok() && !call.has_asked() {
+                        self.state.asking.note_quiet(about);
+                    }
                     return response.map_err(|error| self.failed(about, error));
                 }
                 () = options.cancel.cancelled() => {
@@ -341,11 +334,11 @@ impl Connection {
                 }
             }
         };
-        call.over.cancel();
+        call.reach(CallStage::Abandoned);
         let request = request.cancel(reason).await;
-        let kept = (slot.take(), options.hold.clone());
-        let is_held = kept.1.is_some();
-        self.state.abandon(key, kept, async move {
+        let hold = options.hold.clone();
+        let is_held = hold.is_some();
+        self.state.abandon(key, hold, async move {
             if request.is_some() || is_held {
                 answered(request).await;
             }

@@ -2,11 +2,15 @@
 
 use std::{
     fmt,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 use toolgate_catalog::ServerName;
 use toolgate_mcp::{ErrorObject, JsonObject, client::InputRequest, methods};
 
@@ -30,21 +34,74 @@ pub trait InputHandler: fmt::Debug + Send + Sync {
     }
 
     /// The client that answers. Handlers of one client give the same id; a handler without an id is
-    /// a client of its own.
+    /// a client of its own, which shares its instances of servers with others.
     fn client(&self) -> Option<ClientId> {
         None
     }
 }
 
-/// Identifies a client within this process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ClientId(u64);
+/// Identifies one session of a client within this process. The session is over when the last copy is
+/// dropped.
+#[derive(Debug, Clone)]
+pub struct ClientId(Arc<ClientLife>);
+
+#[derive(Debug)]
+struct ClientLife(ClientKey);
+
+/// Identifies a session without prolonging it.
+#[derive(Debug, Clone)]
+pub(crate) struct ClientKey {
+    number: u64,
+    /// Cancelled when the session is over.
+    pub(crate) gone: CancellationToken,
+}
 
 impl ClientId {
     /// A new id.
     pub fn unique() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::new(ClientLife(ClientKey { number, gone: CancellationToken::new() })))
+    }
+
+    pub(crate) fn key(&self) -> &ClientKey {
+        &self.0.0
+    }
+}
+
+impl Drop for ClientLife {
+    fn drop(&mut self) {
+        self.0.gone.cancel();
+    }
+}
+
+impl PartialEq for ClientKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+
+impl Eq for ClientKey {}
+
+/// Who made a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum CallClient {
+    /// It has no input handler.
+    Nobody,
+    /// The client that its input handler names.
+    Named(ClientKey),
+    /// The address of an input handler that names no client. Two are the same only while both are
+    /// alive.
+    Unnamed(usize),
+}
+
+impl CallClient {
+    pub(crate) fn of(handler: Option<&Arc<dyn InputHandler>>) -> Self {
+        let Some(handler) = handler else { return Self::Nobody };
+        match handler.client() {
+            Some(client) => Self::Named(client.key().clone()),
+            None => Self::Unnamed(Arc::as_ptr(handler).cast::<()>().addr()),
+        }
     }
 }
 

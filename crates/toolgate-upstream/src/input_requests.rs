@@ -1,13 +1,16 @@
 //! Assigns the input requests of legacy servers to clients.
 //!
-//! A legacy server sends its input requests over a connection that many clients share. Over HTTP an
-//! input request arrives on the stream of its call. Over stdio the call is unknown. So an input
-//! request goes to a client only if it can be for no other.
+//! A legacy server sends its input requests over a connection that many clients may share. Over HTTP
+//! an input request arrives on the stream of its call. Over stdio the call is unknown. So an input
+//! request goes to a client only if it can be for no other. Where calls of several clients are open,
+//! it waits until the server has answered those of all but one. That happens once: after the first
+//! input request, each client has its own instance of the server.
 
 use std::sync::Arc;
 
-use futures::future::join_all;
+use futures::future::{join_all, select_all};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use toolgate_mcp::{
     ErrorObject,
     client::{InputRequest, PERSON_TIMEOUT},
@@ -15,7 +18,7 @@ use toolgate_mcp::{
 };
 
 use crate::{
-    calls::{ConnectionState, PendingCall},
+    calls::{CallStage, PendingCall},
     input_handler::can_answer,
 };
 
@@ -29,37 +32,82 @@ pub(crate) enum UnaskedReason {
     UnknownMethod,
     /// No client can answer it.
     Nobody,
-    /// It may belong to the call of one client or of another.
+    /// It may belong to the call of one client or of another, and that will not become known.
     Ambiguous,
     TooMany,
     /// Nobody answered in time, or the call ended.
     Over,
 }
 
-/// Answers a server's request through one of `calls`.
+/// How many input requests of a connection wait until their calls are known.
+pub(crate) type HeldInputRequests = watch::Sender<usize>;
+
+/// Answers a server's request, which belongs to one of `calls`.
 pub(crate) async fn answer(
-    calls: Result<Vec<Arc<PendingCall>>, UnaskedReason>,
+    calls: Vec<Arc<PendingCall>>,
+    held: &HeldInputRequests,
     request: InputRequest,
 ) -> Result<Value, ErrorObject> {
     let method = request.method.clone();
-    let asked = match calls {
+    let asked = match of_one_client(calls, held).await.and_then(|calls| able(calls, &request)) {
         Ok(calls) => ask(&calls, request).await,
         Err(unasked) => Err(unasked),
     };
     asked.unwrap_or_else(|unasked| unasked.answer(&method))
 }
 
-/// Finds the calls to which an input request can belong. All are from one caller that can answer.
-/// `stream` is the key of the request on whose stream it arrived.
-pub(crate) fn find(
-    state: &ConnectionState,
-    request: &InputRequest,
-    stream: Option<i64>,
+/// Waits until the calls that are left are all from one client. A call without an input handler has
+/// a client too: its input requests are not for others.
+///
+/// A call is ruled out only when the server has answered it. After a cancellation it is not known
+/// whether the server has asked for that call.
+async fn of_one_client(
+    mut calls: Vec<Arc<PendingCall>>,
+    held: &HeldInputRequests,
 ) -> Result<Vec<Arc<PendingCall>>, UnaskedReason> {
-    let mut calls = match stream {
-        Some(key) => state.call(key).into_iter().collect(),
-        None => of_one_caller(state)?,
+    let is_of_one = |calls: &[Arc<PendingCall>]| {
+        calls.iter().map(|call| call.client()).is_sorted_by(|one, other| one == other)
     };
+    if is_of_one(&calls) {
+        return Ok(calls);
+    }
+    let _held = Held::new(held);
+    let mut all_held = held.subscribe();
+    while !is_of_one(&calls) {
+        let open = calls.len();
+        let ended = calls.iter().map(|call| Box::pin(call.reached(CallStage::Unanswered)));
+        let ended = tokio::select! {
+            biased;
+            (stage, index, _) = select_all(ended) => (stage == CallStage::Answered).then_some(index),
+            // If every call waits for an answer, none will end. A call that is refused one goes on.
+            _ = all_held.wait_for(|held| *held >= open) => None,
+        };
+        calls.remove(ended.ok_or(UnaskedReason::Ambiguous)?);
+    }
+    Ok(calls)
+}
+
+/// Counts an input request that waits until its call is known.
+struct Held<'a>(&'a HeldInputRequests);
+
+impl<'a> Held<'a> {
+    fn new(held: &'a HeldInputRequests) -> Self {
+        held.send_modify(|held| *held += 1);
+        Self(held)
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|held| *held -= 1);
+    }
+}
+
+/// The calls whose client can answer.
+fn able(
+    mut calls: Vec<Arc<PendingCall>>,
+    request: &InputRequest,
+) -> Result<Vec<Arc<PendingCall>>, UnaskedReason> {
     match request.method.as_str() {
         methods::ELICITATION_CREATE | methods::SAMPLING_CREATE | methods::ROOTS_LIST => {}
         _ => return Err(UnaskedReason::UnknownMethod),
@@ -73,25 +121,12 @@ pub(crate) fn find(
         return Err(UnaskedReason::Nobody);
     }
     // A client that cancelled a call may not receive its messages.
-    calls.sort_by_key(|call| call.over.is_cancelled());
+    calls.sort_by_key(|call| call.has_reached(CallStage::Abandoned));
     let asked = calls.iter().map(|call| call.count_input_request()).min();
     if asked.is_some_and(|asked| asked > MAX_INPUT_REQUESTS_OF_A_CALL) {
         return Err(UnaskedReason::TooMany);
     }
     Ok(calls)
-}
-
-/// The open calls, if all are from one caller. A call without an input handler has a caller too:
-/// its input requests are not for others.
-fn of_one_caller(state: &ConnectionState) -> Result<Vec<Arc<PendingCall>>, UnaskedReason> {
-    let calls = state.calls();
-    let Some(first) = calls.first() else { return Ok(calls) };
-    state.queue.take_one_caller_at_a_time();
-    if calls.iter().all(|other| other.caller() == first.caller()) {
-        Ok(calls)
-    } else {
-        Err(UnaskedReason::Ambiguous)
-    }
 }
 
 /// Asks as long as a caller waits for one of the calls.
@@ -102,7 +137,9 @@ async fn ask(
     let _open: Vec<_> = calls.iter().map(|call| call.open_input_requests.open()).collect();
     tokio::select! {
         biased;
-        _ = join_all(calls.iter().map(|call| call.over.cancelled())) => Err(UnaskedReason::Over),
+        _ = join_all(calls.iter().map(|call| call.reached(CallStage::Abandoned))) => {
+            Err(UnaskedReason::Over)
+        }
         answer = answer_of(calls, &request) => answer.ok_or(UnaskedReason::Nobody),
         () = tokio::time::sleep(PERSON_TIMEOUT) => Err(UnaskedReason::Over),
     }
@@ -118,7 +155,7 @@ async fn answer_of(
     for call in calls {
         let Some(handler) = &call.input_handler else { continue };
         let answer = handler.answer(request.clone()).await;
-        let could_not_ask = answer.is_err() && call.over.is_cancelled();
+        let could_not_ask = answer.is_err() && call.has_reached(CallStage::Abandoned);
         last = Some(answer);
         if !could_not_ask {
             break;
@@ -139,7 +176,7 @@ impl UnaskedReason {
             (Self::Ambiguous, _) => refused(
                 codes::INVALID_REQUEST,
                 "calls of several clients are under way on this connection, so that it is not known \
-                 which client this is for; from now on calls come from one client at a time",
+                 which client this is for",
             ),
             (Self::TooMany, _) => refused(
                 codes::INVALID_REQUEST,
@@ -160,16 +197,16 @@ impl UnaskedReason {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use futures::{FutureExt, future::BoxFuture};
     use tokio::time::Instant;
-    use toolgate_mcp::JsonObject;
+    use toolgate_mcp::{
+        JsonObject,
+        client::{ConnectionHandler as _, RelatedRequest},
+    };
 
     use super::*;
     use crate::{
-        call_queue::QueuedCaller,
-        calls::tests::state,
+        calls::{ConnectionState, tests::state},
         input_handler::{ClientId, InputHandler},
     };
 
@@ -192,7 +229,7 @@ mod tests {
         }
 
         fn client(&self) -> Option<ClientId> {
-            Some(self.0)
+            Some(self.0.clone())
         }
     }
 
@@ -220,30 +257,32 @@ mod tests {
         Arc::new(Person(name, everything()))
     }
 
-    fn way(client: ClientId, said: Result<&'static str, ()>) -> Arc<dyn InputHandler> {
-        Arc::new(Way(client, said, everything()))
+    fn way(client: &ClientId, said: Result<&'static str, ()>) -> Arc<dyn InputHandler> {
+        Arc::new(Way(client.clone(), said, everything()))
     }
 
     fn call(
         state: &ConnectionState,
         handler: Option<&Arc<dyn InputHandler>>,
     ) -> (i64, Arc<PendingCall>) {
-        let call = PendingCall::new(None, handler.cloned());
+        let call = PendingCall::new(methods::TOOLS_CALL, true, None, handler.cloned());
         (state.add(call.clone()), call)
     }
 
-    async fn asked(
+    /// Asks as a server does. The input request arrives now, also if the future is polled later.
+    fn asked(
         state: &ConnectionState,
         method: &str,
         stream: Option<i64>,
-    ) -> Result<Value, i64> {
+    ) -> BoxFuture<'static, Result<Value, i64>> {
         let request = InputRequest { method: method.to_owned(), params: None };
-        let calls = find(state, &request, stream);
-        answer(calls, request).await.map_err(|error| error.code)
+        let about = stream.map(|key| RelatedRequest { key: json!(key), is_certain: true });
+        let answer = state.input_request(about, request);
+        Box::pin(async move { answer.await.map_err(|error| error.code) })
     }
 
     #[tokio::test]
-    async fn an_input_request_goes_to_the_only_caller() {
+    async fn an_input_request_goes_to_the_only_client() {
         let state = state();
         assert_eq!(asked(&state, "roots/list", None).await, Ok(json!({ "roots": [] })));
         let (ada, bob) = (person(Some("ada")), person(Some("bob")));
@@ -251,93 +290,87 @@ mod tests {
         call(&state, Some(&ada));
         assert_eq!(asked(&state, "roots/list", None).await, Ok(json!("ada")));
         call(&state, Some(&bob));
-        assert_eq!(asked(&state, "roots/list", None).await, Err(-32600));
         assert_eq!(asked(&state, "roots/list", Some(3)).await, Ok(json!("bob")));
         assert_eq!(asked(&state, "roots/list", Some(2)).await, Ok(json!("ada")));
         assert_eq!(asked(&state, "sampling/createMessage", Some(9)).await, Err(-32601));
         assert_eq!(asked(&state, "odd/question", Some(3)).await, Err(-32601));
         state.forget(3);
+        // A subscription is open for long, and no server asks for it.
+        state.add(PendingCall::new(methods::LISTEN, true, None, None));
         assert_eq!(asked(&state, "roots/list", None).await, Ok(json!("ada")));
-        call(&state, None);
-        assert_eq!(asked(&state, "roots/list", None).await, Err(-32600));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_server_may_still_work_on_a_cancelled_call() {
-        let state = state();
-        let (ada, bob) = (person(Some("ada")), person(Some("bob")));
-        call(&state, Some(&ada));
-        call(&state, Some(&bob));
-        state.abandon(1, (None, None), std::future::pending());
-        assert_eq!(asked(&state, "roots/list", None).await, Err(-32600));
-        tokio::time::sleep(Duration::from_secs(11)).await;
-        assert_eq!(asked(&state, "roots/list", None).await, Ok(json!("bob")));
     }
 
     #[tokio::test]
-    async fn the_calls_of_one_client_are_of_one_caller() {
+    async fn an_input_request_waits_until_it_can_be_for_one_client_only() {
+        let state = state();
+        let (ada, bob) = (person(Some("ada")), person(Some("bob")));
+        for (other, answer) in [(Some(&bob), json!("ada")), (None, json!("ada"))] {
+            let (asking, _) = call(&state, Some(&ada));
+            let (ending, _) = call(&state, other);
+            let mut question = asked(&state, "roots/list", None);
+            // A call that comes later cannot be the one.
+            let (later, _) = call(&state, Some(&person(Some("eve"))));
+            assert!((&mut question).now_or_never().is_none());
+            state.forget(ending);
+            assert_eq!(question.await, Ok(answer));
+            state.forget(asking);
+            state.forget(later);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_input_request_for_a_cancelled_call_reaches_no_other_client() {
+        for is_answered in [true, false] {
+            let state = state();
+            call(&state, Some(&person(Some("ada"))));
+            let (cancelled, _) = call(&state, Some(&person(Some("bob"))));
+            let question = asked(&state, "roots/list", None);
+            let (response, answered) = tokio::sync::oneshot::channel::<()>();
+            state.abandon(cancelled, None, async {
+                let _ = answered.await;
+            });
+            if is_answered {
+                response.send(()).unwrap();
+                assert_eq!(question.await, Ok(json!("ada")));
+            } else {
+                assert_eq!(question.await, Err(-32600));
+                drop(response);
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn of_input_requests_that_wait_for_each_other_one_is_refused() {
+        let state = state();
+        call(&state, Some(&person(Some("ada"))));
+        call(&state, Some(&person(Some("bob"))));
+        let (third, _) = call(&state, Some(&person(Some("eve"))));
+        let mut questions = [asked(&state, "roots/list", None), asked(&state, "roots/list", None)];
+        for question in &mut questions {
+            assert!(question.now_or_never().is_none());
+        }
+        state.forget(third);
+        let [one, mut other] = questions;
+        assert_eq!(one.await, Err(-32600));
+        // The call for which it was goes on, and ends.
+        assert!((&mut other).now_or_never().is_none());
+        state.forget(1);
+        assert_eq!(other.await, Ok(json!("bob")));
+    }
+
+    #[tokio::test]
+    async fn the_calls_of_one_session_are_of_one_client() {
         let (state, ada) = (state(), ClientId::unique());
         for _ in 1..8 {
             // Calls that have ended reach no client.
-            call(&state, Some(&way(ada, Err(())))).1.over.cancel();
+            call(&state, Some(&way(&ada, Err(())))).1.reach(CallStage::Abandoned);
         }
         for newest in ["eight", "nine", "ten"] {
-            call(&state, Some(&way(ada, Ok(newest))));
+            call(&state, Some(&way(&ada, Ok(newest))));
             assert_eq!(asked(&state, "roots/list", None).await, Ok(json!(newest)));
         }
-        call(&state, Some(&way(ClientId::unique(), Ok("bob"))));
-        assert_eq!(asked(&state, "roots/list", None).await, Err(-32600));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn the_slot_of_a_cancelled_call_ends_with_its_response_or_in_time() {
-        let state = state();
-        let (ada, bob) = (person(Some("ada")), person(Some("bob")));
-        let bobs = QueuedCaller::of(Some(&bob));
-        state.queue.take_one_caller_at_a_time();
-        for is_answered in [true, false] {
-            let slot = state.slot(QueuedCaller::of(Some(&ada))).await;
-            let (key, _) = call(&state, Some(&ada));
-            let (response, answered) = tokio::sync::oneshot::channel::<()>();
-            let answered = async {
-                let _ = answered.await;
-            };
-            state.abandon(key, (slot, None), answered);
-            let (mut waiting, started) = (Box::pin(state.slot(bobs)), Instant::now());
-            assert!((&mut waiting).now_or_never().is_none());
-            // The caller itself does not wait, and gets the input request.
-            assert!(state.slot(QueuedCaller::of(Some(&ada))).now_or_never().is_some());
-            assert_eq!(asked(&state, "roots/list", None).await, Ok(json!("ada")));
-            if is_answered {
-                let _ = response.send(());
-            } else {
-                std::mem::forget(response);
-            }
-            assert!(waiting.await.is_some());
-            assert_eq!(started.elapsed().as_secs(), if is_answered { 0 } else { 10 });
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn callers_do_not_wait_long_for_a_person_at_another_client() {
-        let state = state();
-        let (nobody, bob) = (person(None), person(Some("bob")));
-        state.queue.take_one_caller_at_a_time();
-        let slot = state.slot(QueuedCaller::of(Some(&nobody))).await;
-        call(&state, Some(&nobody));
-        let started = Instant::now();
-        tokio::select! {
-            _ = asked(&state, "roots/list", None) => panic!("nobody answers"),
-            slot = state.slot(QueuedCaller::of(Some(&bob))) => assert!(slot.is_none()),
-        }
-        assert_eq!(started.elapsed().as_secs(), 30);
-        // A call that merely takes its time is waited for.
-        let ends = async {
-            tokio::time::sleep(Duration::from_mins(2)).await;
-            drop(slot);
-        };
-        let (admitted, ()) = tokio::join!(state.slot(QueuedCaller::of(Some(&bob))), ends);
-        assert!(admitted.is_some());
+        call(&state, Some(&way(&ClientId::unique(), Ok("bob"))));
+        assert!(asked(&state, "roots/list", None).now_or_never().is_none());
     }
 
     #[tokio::test(start_paused = true)]
@@ -351,7 +384,7 @@ mod tests {
         assert_eq!(asked(&state, "sampling/createMessage", None).await, Err(-32603));
         assert_eq!(started.elapsed(), 2 * PERSON_TIMEOUT);
         // If the call has ended, it does not wait at all.
-        pending.over.cancel();
+        pending.reach(CallStage::Abandoned);
         assert_eq!(asked(&state, "elicitation/create", None).await, cancelled);
         assert_eq!(started.elapsed(), 2 * PERSON_TIMEOUT);
     }

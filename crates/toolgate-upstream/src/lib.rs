@@ -9,7 +9,6 @@
 //! > **Invariant:** a call that may have had an effect is never repeated.
 
 mod auth;
-mod call_queue;
 mod calls;
 mod connection;
 mod error;
@@ -34,7 +33,7 @@ pub use listing::{Listing, ListingProblem};
 pub use server::{ServerState, StateKind};
 pub use spec::{ServerSpec, StartMode};
 pub use toolgate_mcp::{
-    HttpDialect,
+    HttpDialect, InstanceMode,
     client::{
         CallHold, ConnectFailure, ConnectionClient, ConnectionHandler, Endpoint, HttpEndpoint,
         InProcessServer, InputRequest, OutputSource, ProcessLineage, RawConnection, RawRequest,

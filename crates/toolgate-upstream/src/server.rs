@@ -9,14 +9,14 @@ use std::{
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::{Notify, watch};
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use toolgate_catalog::Fingerprint;
 use toolgate_mcp::{
     JsonObject,
     client::{ConnectFailure, Endpoint, OutputSource, Redactor},
 };
 
 use crate::{
-    call_queue::CallQueue,
     connection::{CallFailure, CallOptions, Connection},
     error::CallError,
     handshake::Handshake,
@@ -26,9 +26,13 @@ use crate::{
 };
 
 mod demand;
+mod instances;
 mod supervise;
 
+pub(crate) use instances::Asking;
+
 use demand::Demand;
+use instances::OtherInstance;
 
 /// The state of a server.
 #[derive(Debug, Clone, Default)]
@@ -63,21 +67,27 @@ pub enum StateKind {
     Stopped,
 }
 
-/// One server, its supervisor and its callers.
+/// One server, its supervisor and its callers. Each instance beside the first is one more of these,
+/// which only its server knows.
 pub(crate) struct Server {
     pub(crate) spec: ServerSpec,
     redactor: Redactor,
     observer: Arc<dyn ServerObserver>,
-    /// Outlives connections: a server that sent an input request will send others.
-    queue: Arc<CallQueue>,
+    asking: Arc<Asking>,
+    /// The instances beside the first.
+    others: Mutex<Vec<OtherInstance>>,
+    is_first: bool,
+    /// The supervisors of the other instances.
+    running: TaskTracker,
     state: watch::Sender<SupervisedState>,
     demand: Demand,
     retry_now: Notify,
     pub(crate) stop: CancellationToken,
-    /// Cancelled when the server was taken away. Locked while a list is passed on, so that none of
-    /// this server follows.
+    /// Cancelled when the server was taken away.
     retired: CancellationToken,
-    listing: Mutex<()>,
+    /// The list that was passed on last. Locked while a list is passed on, so that none of a server
+    /// that was taken away follows. All instances share it.
+    listed: Arc<Mutex<Option<Fingerprint>>>,
     /// Cancelled when the supervisor has ended for any reason.
     pub(crate) finished: CancellationToken,
 }
@@ -116,23 +126,37 @@ impl Server {
         }
         Self {
             redactor: spec.endpoint.redactor(),
+            asking: Arc::new(Asking::new(spec.asks)),
             spec,
             observer,
-            queue: Arc::default(),
+            others: Mutex::default(),
+            is_first: true,
+            running: TaskTracker::new(),
             state: watch::Sender::new(current),
             demand: Demand::new(),
             retry_now: Notify::new(),
             stop,
             retired: CancellationToken::new(),
-            listing: Mutex::new(()),
+            listed: Arc::default(),
             finished: CancellationToken::new(),
+        }
+    }
+
+    /// One more instance of a server.
+    fn instance_of(first: &Self, spec: ServerSpec) -> Self {
+        Self {
+            asking: Arc::clone(&first.asking),
+            is_first: false,
+            retired: first.retired.clone(),
+            listed: Arc::clone(&first.listed),
+            ..Self::new(spec, Arc::clone(&first.observer), first.stop.child_token())
         }
     }
 
     /// Takes no more calls, and lists no more tools. Calls that wait for a connection end.
     pub(crate) fn retire(&self) {
         {
-            let _no_list_is_passed_on = self.listing.lock();
+            let _no_list_is_passed_on = self.listed.lock();
             self.retired.cancel();
         }
         self.set_disabled(Some("it is replaced"));
@@ -143,10 +167,13 @@ impl Server {
         self.demand.over(None).await;
     }
 
-    /// Passes a list on, unless the server was taken away.
+    /// Passes a list on, unless the server was taken away. Most instances list what the first has.
     fn pass_on(&self, handshake: &Handshake, listing: Listing) {
-        let _in_order = self.listing.lock();
-        if !self.retired.is_cancelled() {
+        let fingerprint = Fingerprint::of_list(&listing.definitions);
+        let mut listed = self.listed.lock();
+        let is_known = !self.is_first && listed.as_ref() == Some(&fingerprint);
+        if !self.retired.is_cancelled() && !is_known {
+            *listed = Some(fingerprint);
             self.observer.listed(&self.spec.name, handshake, listing);
         }
     }
@@ -181,6 +208,7 @@ impl Server {
             // Notifies calls that wait for a connection.
             self.publish(|_| {});
         }
+        instances::set_disabled(&self.others, way_on);
     }
 
     /// Waits until the current attempt to connect has ended.
@@ -202,10 +230,10 @@ impl Server {
     ) -> Result<Value, CallError> {
         let cancel = options.cancel.child_token();
         let _cancelled_when_dropped = cancel.clone().drop_guard();
-        let (server, about, method) = (Arc::clone(self), about.to_owned(), method.to_owned());
+        let (mut server, mut in_use) = self.instance(method, &options);
+        let (first, about, method) = (Arc::clone(self), about.to_owned(), method.to_owned());
         let options = CallOptions { cancel, ..options };
         let sent = tokio::spawn(async move {
-            let _in_use = server.demand.call();
             let until = tokio::time::Instant::now() + server.spec.limits.total.min(A_YEAR);
             for _ in 0..MAX_CONNECTIONS_TRIED {
                 let connection = tokio::select! {
@@ -219,6 +247,12 @@ impl Server {
                     connection = server.connection() => connection?,
                     () = tokio::time::sleep_until(until) => return Err(server.connects_too_long()),
                 };
+                if Arc::ptr_eq(&server, &first) && connection.let_others_begin(&options).await {
+                    (server, in_use) = first.instance(&method, &options);
+                    if !Arc::ptr_eq(&server, &first) {
+                        continue;
+                    }
+                }
                 match connection.request(&about, &method, params.clone(), &options).await {
                     Ok(result) => return Ok(result),
                     Err(CallFailure::Failed(error)) => return Err(error),
@@ -226,6 +260,7 @@ impl Server {
                     Err(CallFailure::NotSent) => connection.raw.closed().await,
                 }
             }
+            drop(in_use);
             let failure = server.state.borrow().state.failure.clone();
             Err(server.not_connected(failure.unwrap_or_else(unknown_failure)))
         });
@@ -295,11 +330,18 @@ impl Server {
 
     fn publish(&self, change: impl FnOnce(&mut SupervisedState)) {
         self.state.send_modify(change);
-        self.observer.state_changed(&self.spec.name);
+        self.tell_state();
+    }
+
+    fn tell_state(&self) {
+        if self.is_first {
+            self.observer.state_changed(&self.spec.name);
+        }
     }
 
     fn note(&self, text: &str) {
-        let text = self.redactor.line(text);
+        let whose = if self.is_first { "" } else { "the instance of one session: " };
+        let text = self.redactor.line(&format!("{whose}{text}"));
         tracing::debug!(server = %self.spec.name, "{text}");
         self.observer.output(&self.spec.name, OutputSource::Toolgate, &text);
     }

@@ -4,10 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use toolgate_catalog::{Fingerprint, ServerName};
 use toolgate_mcp::{
-    Era,
+    Era, InstanceMode,
     client::{
         ConnectFailure, ConnectionClient, ConnectionHandler, ConnectionSettings, Endpoint,
-        RawConnection, ServerLimits,
+        RawConnection, ServerLimits, SpareProcesses,
     },
 };
 
@@ -27,6 +27,12 @@ pub struct ServerSpec {
     /// How long a connection may be idle before it is closed. The next call opens it again. `None`
     /// means never: a server may hold state.
     pub rest_after: Option<Duration>,
+    /// Which clients share an instance.
+    pub instances: InstanceMode,
+    /// Whether the server is known to ask by requests.
+    pub asks: bool,
+    /// Processes that were started ahead, for [`open_connection`](Self::open_connection).
+    pub spares: Option<Arc<SpareProcesses>>,
 }
 
 /// When a server is connected.
@@ -49,6 +55,9 @@ impl ServerSpec {
             remembered_era: None,
             start: StartMode::Now,
             rest_after: None,
+            instances: InstanceMode::default(),
+            asks: false,
+            spares: None,
         }
     }
 
@@ -63,12 +72,16 @@ impl ServerSpec {
         client: &ConnectionClient,
         handler: Arc<dyn ConnectionHandler>,
     ) -> Result<RawConnection, ConnectFailure> {
-        let settings = self.settings("check that it is an MCP server");
+        let settings = ConnectionSettings {
+            spares: self.spares.as_ref(),
+            ..self.settings("check that it is an MCP server")
+        };
         RawConnection::open(settings, client, handler).await
     }
 
     pub(crate) fn settings<'a>(&'a self, see_output: &'a str) -> ConnectionSettings<'a> {
         let Self { endpoint, limits, remembered_era, .. } = self;
-        ConnectionSettings { endpoint, limits: *limits, era: *remembered_era, see_output }
+        let (limits, era) = (*limits, *remembered_era);
+        ConnectionSettings { endpoint, limits, era, see_output, spares: None }
     }
 }

@@ -32,6 +32,11 @@ pub trait ServerObserver: Send + Sync + 'static {
         let _ = server;
     }
 
+    /// A server asked by a request that names no call, for the first time.
+    fn asks(&self, server: &ServerName) {
+        let _ = server;
+    }
+
     /// A server wrote something that is no message, or toolgate has a note about the server.
     fn output(&self, server: &ServerName, source: OutputSource, line: &str) {
         let _ = (server, source, line);

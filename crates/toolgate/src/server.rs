@@ -60,6 +60,7 @@ impl HostConfig {
         let spec = ServerSpec {
             limits,
             rest_after: settings.idle_timeout,
+            instances: settings.instances,
             ..ServerSpec::new(server.name.as_str(), endpoint)
         };
         let tools = &settings.tools;

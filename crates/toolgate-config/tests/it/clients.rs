@@ -319,6 +319,7 @@ fn toolgate_itself() {
             idle_timeout: Some(
                 1800s,
             ),
+            instances: Auto,
             connect_timeout: 5s,
             call_idle_timeout: 500ms,
             call_total_timeout: 90s,

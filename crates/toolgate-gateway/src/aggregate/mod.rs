@@ -120,7 +120,7 @@ impl McpService for AggregateService {
                 meta,
                 progress: token.is_some().then_some(sender),
                 cancel: request.cancel,
-                input_handler: Some(Arc::new(request.channel.of_client(self.client))),
+                input_handler: Some(Arc::new(request.channel.of_client(self.client.clone()))),
                 send_check: None,
                 hold: None,
             };
@@ -245,7 +245,15 @@ mod tests {
     fn a_client_with_a_token_is_remote() {
         let seat = |caller: AuthenticatedClient| {
             let (era, info, capabilities) = (Era::Modern, json!({}), JsonObject::new());
-            caller_of(&ClientInfo { caller, era, info, capabilities, channel: None }).location
+            let client = ClientInfo {
+                caller,
+                era,
+                info,
+                capabilities,
+                requested_version: None,
+                channel: None,
+            };
+            caller_of(&client).location
         };
         assert_eq!(seat(AuthenticatedClient::local()), CallerLocation::Local);
         assert_eq!(seat(AuthenticatedClient::named("token local 0a1b")), CallerLocation::Remote);

@@ -3,7 +3,7 @@
 //! Proxies route by headers alone. So a header that contradicts the body is refused, and so is a header
 //! that is present twice.
 
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header, request::Parts};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
 use toolgate_mcp::{JsonRpcMessage, JsonRpcRequest, methods, versions};
@@ -20,7 +20,22 @@ const PARAMETER_PREFIX: &str = "mcp-param-";
 /// How deep an annotated property may be in a schema.
 const MAX_SCHEMA_DEPTH: usize = 16;
 
-/// Checks `Accept` and `Content-Type` of a POST.
+/// Checks the size of the request line and the headers, as it was sent.
+pub(crate) fn check_size(parts: &Parts, limit: usize) -> Result<(), HttpError> {
+    let target = parts.uri.to_string().len();
+    let line = parts.method.as_str().len() + target + " HTTP/1.1 \r\n".len();
+    let headers = parts.headers.iter();
+    let headers = headers.map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len());
+    if line + headers.sum::<usize>() + "\r\n".len() <= limit {
+        return Ok(());
+    }
+    let message = format!(
+        "the head of a request has at most {limit} bytes; send less, or set `gateway.maxHeaderBytes`"
+    );
+    Err(HttpError::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, message))
+}
+
+/// Checks `Accept`, `Content-Type` and `Content-Encoding` of a POST.
 pub(crate) fn check_media_types(headers: &HeaderMap) -> Result<(), HttpError> {
     if !accepts(headers, "application/json") || !accepts(headers, "text/event-stream") {
         let message = "`Accept` must contain application/json and text/event-stream";
@@ -30,6 +45,11 @@ pub(crate) fn check_media_types(headers: &HeaderMap) -> Result<(), HttpError> {
     let sent = sent.unwrap_or_default().split(';').next().unwrap_or_default().trim();
     if !sent.eq_ignore_ascii_case("application/json") {
         let message = "`Content-Type` must be application/json";
+        return Err(HttpError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
+    }
+    let mut encodings = headers.get_all(header::CONTENT_ENCODING).iter();
+    if encodings.any(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        let message = "a body must not be compressed; send it without `Content-Encoding`";
         return Err(HttpError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
     }
     Ok(())

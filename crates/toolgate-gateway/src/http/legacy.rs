@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     channel::MessageSink as _,
-    session::{LegacySession, RequestRejection, SessionOptions},
+    session::{LegacySession, NO_BATCHES, RequestRejection, SessionOptions},
 };
 
 /// The first version whose clients accept an event without a message.
@@ -31,18 +31,45 @@ const PRIMING_VERSION: &str = versions::LATEST_LEGACY;
 /// How long the head of an HTTP response waits for the first event.
 const SOON: Duration = Duration::from_millis(50);
 
-/// Answers a POST with one message or a batch.
-pub(crate) async fn post(
+/// Answers a POST with one message.
+pub(crate) async fn post_one(
+    context: &RequestContext,
+    headers: &HeaderMap,
+    message: JsonRpcMessage,
+) -> Result<Response, HttpError> {
+    match message {
+        JsonRpcMessage::Request(request) if request.method == methods::INITIALIZE => {
+            initialize(context, &request).await
+        }
+        message => {
+            let session = session(context, headers)?;
+            post(context, &session, vec![message]).await
+        }
+    }
+}
+
+/// Answers a POST with a batch, which one protocol version has.
+pub(crate) async fn post_batch(
     context: &RequestContext,
     headers: &HeaderMap,
     messages: Vec<JsonRpcMessage>,
 ) -> Result<Response, HttpError> {
-    if let [JsonRpcMessage::Request(request)] = messages.as_slice()
-        && request.method == methods::INITIALIZE
-    {
-        return initialize(context, request).await;
-    }
     let session = session(context, headers)?;
+    if session.session.version != versions::BATCHES {
+        return Err(no_batches());
+    }
+    post(context, &session, messages).await
+}
+
+pub(crate) fn no_batches() -> HttpError {
+    HttpError::new(StatusCode::BAD_REQUEST, NO_BATCHES)
+}
+
+async fn post(
+    context: &RequestContext,
+    session: &HttpSession,
+    messages: Vec<JsonRpcMessage>,
+) -> Result<Response, HttpError> {
     let is_request = |message: &&JsonRpcMessage| matches!(message, JsonRpcMessage::Request(_));
     let requests = messages.iter().filter(is_request).count();
     let stream = (requests > 0).then(|| session.streams.open(requests));

@@ -7,6 +7,7 @@ mod error;
 mod headers;
 mod legacy;
 mod modern;
+mod new_connections;
 mod origin;
 mod peer;
 mod sessions;
@@ -20,6 +21,7 @@ use axum::{
     body::Body,
     extract::{Request as HttpRequest, State},
     http::{HeaderMap, Method, StatusCode, header},
+    middleware::{self, Next},
     response::{
         IntoResponse, Response, Sse,
         sse::{Event, KeepAlive},
@@ -27,6 +29,7 @@ use axum::{
     routing::any,
 };
 use futures::{Stream, StreamExt as _, future::join_all};
+use hyper::body::Body as _;
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
@@ -40,7 +43,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolgate_mcp::{ErrorObject, JsonRpcInput, JsonRpcMessage, MalformedMessage, codes, nesting};
 
 use self::{
-    modern::ModernClients, origin::OriginPolicy, peer::PeerConnection, sessions::SessionTable,
+    modern::ModernClients, new_connections::NewConnections, origin::OriginPolicy,
+    peer::PeerConnection, sessions::SessionTable,
 };
 use crate::{
     access::{AccessControl, AccessPass, WELL_KNOWN},
@@ -59,6 +63,7 @@ pub(crate) struct HttpState {
     access: AccessControl,
     endpoints: RouteTable,
     limits: HttpLimits,
+    new_connections: Arc<NewConnections>,
     sessions: Arc<SessionTable>,
     parked: ParkedRequests,
     /// The modern requests in progress.
@@ -110,6 +115,7 @@ pub async fn serve_http(listener: TcpListener, settings: HttpSettings, stop: Can
         },
         access,
         endpoints: namespaces,
+        new_connections: NewConnections::new(limits.new_connections, limits.new_connection_timeout),
         sessions: SessionTable::new(
             limits.sessions,
             limits.sessions_per_caller,
@@ -125,6 +131,7 @@ pub async fn serve_http(listener: TcpListener, settings: HttpSettings, stop: Can
         .route(WELL_KNOWN, any(describe_resource))
         .route(&format!("{WELL_KNOWN}/{{*rest}}"), any(describe_resource))
         .fallback(handle)
+        .layer(middleware::from_fn_with_state(Arc::clone(&server), check))
         .with_state(Arc::clone(&server));
     let connections = TaskTracker::new();
     tokio::select! {
@@ -171,8 +178,9 @@ async fn accept(
 
 async fn serve_connection(server: &HttpState, stream: TcpStream, peer: SocketAddr, router: Router) {
     let _ = stream.set_nodelay(true);
-    let connection = PeerConnection::new(peer, stream.local_addr().ok());
-    let router = router.layer(axum::Extension(connection));
+    let acceptance = server.new_connections.add(peer.ip());
+    let peer = PeerConnection::new(peer, stream.local_addr().ok(), acceptance);
+    let router = router.layer(axum::Extension(Arc::clone(&peer)));
     let limits = &server.limits;
     let mut stream = TimeoutStream::new(stream);
     // A client that does not read its response must not hold a connection for ever.
@@ -185,7 +193,10 @@ async fn serve_connection(server: &HttpState, stream: TcpStream, peer: SocketAdd
         .serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(router));
     let mut connection = std::pin::pin!(connection);
     let outcome = tokio::select! {
+        // What has arrived is read first.
+        biased;
         outcome = connection.as_mut() => outcome,
+        () = peer.acceptance.overdue() => return,
         () = server.stop.cancelled() => {
             connection.as_mut().graceful_shutdown();
             connection.await
@@ -210,6 +221,25 @@ async fn clean_up(server: &HttpState) {
     }
 }
 
+/// Checks the head of every request, and notes when the request begins and ends.
+async fn check(
+    State(server): State<Arc<HttpState>>,
+    axum::Extension(connection): axum::Extension<Arc<PeerConnection>>,
+    request: HttpRequest,
+    next: Next,
+) -> Response {
+    connection.acceptance.request_begins();
+    let (parts, body) = request.into_parts();
+    let checked = headers::check_size(&parts, server.limits.header_bytes)
+        .and_then(|()| server.origin_policy.check(&parts));
+    let response = match checked {
+        Ok(()) => next.run(HttpRequest::from_parts(parts, body)).await,
+        Err(error) => error.into_response(),
+    };
+    connection.acceptance.request_ends();
+    response
+}
+
 /// Answers every HTTP request except those for OAuth metadata.
 async fn handle(
     State(server): State<Arc<HttpState>>,
@@ -217,9 +247,6 @@ async fn handle(
     request: HttpRequest,
 ) -> Response {
     let (parts, body) = request.into_parts();
-    if let Err(error) = server.origin_policy.check(&parts) {
-        return error.into_response();
-    }
     let origin = parts.headers.get(header::ORIGIN).cloned();
     let answering = async {
         if let Some(response) = origin::preflight(&parts) {
@@ -233,6 +260,7 @@ async fn handle(
         let headers = &parts.headers;
         let peer = connection.address().ip();
         let access = server.access.authenticate(headers, &endpoint.path, peer).await?;
+        connection.acceptance.accept();
         let via = headers.get(nesting::VIA).and_then(|value| value.to_str().ok());
         if via.is_some_and(nesting::is_own_request) {
             let message = "this request comes from this gateway itself: one of its servers has its URL, or \
@@ -262,12 +290,8 @@ async fn handle(
 }
 
 /// Says that the gateway serves. It says nothing that a stranger should not know.
-async fn health(State(server): State<Arc<HttpState>>, request: HttpRequest) -> Response {
-    let (parts, _) = request.into_parts();
-    if let Err(error) = server.origin_policy.check(&parts) {
-        return error.into_response();
-    }
-    match parts.method {
+async fn health(method: Method) -> Response {
+    match method {
         Method::GET | Method::HEAD => Json(serde_json::json!({ "status": "ok" })).into_response(),
         _ => method_not_allowed("GET, HEAD"),
     }
@@ -276,9 +300,6 @@ async fn health(State(server): State<Arc<HttpState>>, request: HttpRequest) -> R
 /// Answers requests for the OAuth protected resource metadata.
 async fn describe_resource(State(server): State<Arc<HttpState>>, request: HttpRequest) -> Response {
     let (parts, _) = request.into_parts();
-    if let Err(error) = server.origin_policy.check(&parts) {
-        return error.into_response();
-    }
     let metadata = server.access.resource_metadata(parts.uri.path(), &server.endpoints.paths());
     let response = match (parts.method.clone(), metadata) {
         (_, None) => StatusCode::NOT_FOUND.into_response(),
@@ -298,19 +319,12 @@ impl RequestContext {
     async fn post(&self, headers: &HeaderMap, body: Body) -> Result<Response, HttpError> {
         headers::check_media_types(headers)?;
         let limits = &self.server.limits;
-        let reading = axum::body::to_bytes(body, limits.body_bytes);
+        let reading = read_body(body, limits.body_bytes);
         let Ok(read) = tokio::time::timeout(limits.io_timeout, reading).await else {
             let message = "the body of the request did not arrive in time";
             return Err(HttpError::new(StatusCode::REQUEST_TIMEOUT, message));
         };
-        let bytes = read.map_err(|_| {
-            // The other cause is a lost connection, on which no response arrives.
-            let message = format!(
-                "a request has at most {} bytes; send less, or set `gateway.maxBodyBytes`",
-                limits.body_bytes
-            );
-            HttpError::new(StatusCode::PAYLOAD_TOO_LARGE, message)
-        })?;
+        let bytes = read?;
         let refuse = |malformed: Box<MalformedMessage>| {
             HttpError::bad_request(malformed.error).for_request(malformed.id.as_ref())
         };
@@ -330,7 +344,7 @@ impl RequestContext {
                         headers::copy_trace(headers, request);
                     }
                     match era {
-                        Era::Legacy => legacy::post(self, headers, vec![message]).await,
+                        Era::Legacy => legacy::post_one(self, headers, message).await,
                         Era::Modern => modern::post(self, headers, message).await,
                     }
                 };
@@ -340,12 +354,9 @@ impl RequestContext {
                 Era::Legacy => {
                     // Nothing of a batch with a malformed message is done.
                     let messages: Result<_, _> = entries.into_iter().collect();
-                    legacy::post(self, headers, messages.map_err(refuse)?).await
+                    legacy::post_batch(self, headers, messages.map_err(refuse)?).await
                 }
-                Era::Modern => {
-                    let message = "this protocol version has no batches";
-                    Err(HttpError::new(StatusCode::BAD_REQUEST, message))
-                }
+                Era::Modern => Err(legacy::no_batches()),
             },
         }
     }
@@ -360,6 +371,31 @@ impl RequestContext {
         // Proxies such as nginx would buffer the events.
         ([("x-accel-buffering", "no")], Sse::new(events).keep_alive(keep_alive)).into_response()
     }
+}
+
+/// Reads a body of at most `limit` bytes. A body that announces more is not read at all.
+async fn read_body(body: Body, limit: usize) -> Result<Vec<u8>, HttpError> {
+    let too_large = || {
+        let message = format!(
+            "a request has at most {limit} bytes; send less, or set `gateway.maxBodyBytes`"
+        );
+        HttpError::new(StatusCode::PAYLOAD_TOO_LARGE, message)
+    };
+    if body.size_hint().lower() > limit as u64 {
+        return Err(too_large());
+    }
+    let (mut bytes, mut pieces) = (Vec::new(), body.into_data_stream());
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.map_err(|error| {
+            let message = format!("the body of the request cannot be read: {error}");
+            HttpError::new(StatusCode::BAD_REQUEST, message)
+        })?;
+        if bytes.len() + piece.len() > limit {
+            return Err(too_large());
+        }
+        bytes.extend_from_slice(&piece);
+    }
+    Ok(bytes)
 }
 
 fn method_not_allowed(allowed: &'static str) -> Response {

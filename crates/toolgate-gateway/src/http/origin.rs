@@ -44,8 +44,18 @@ impl OriginPolicy {
         let host =
             single(&parts.headers, "host", bad_request)?.map(str::parse::<Authority>).transpose();
         let host = host.map_err(|_| bad_request("`Host` cannot be read"))?;
-        let host = host.or_else(|| parts.uri.authority().cloned());
+        // A request for `http://host/path` names its host twice.
+        let target = parts.uri.authority();
+        if let (Some(host), Some(target)) = (&host, target)
+            && host != target
+        {
+            return Err(bad_request("`Host` differs from the host in the request line"));
+        }
+        let host = host.or_else(|| target.cloned());
         let Some(host) = host else { return Err(bad_request("`Host` is missing")) };
+        if host.as_str().contains('@') {
+            return Err(bad_request("`Host` must not contain a user"));
+        }
         // A name can be pointed to another address; an address cannot.
         let is_own = is_loopback(host.host()) || self.is_public && is_address(host.host());
         let is_own = is_own && host.port_u16().unwrap_or(80) == self.port;

@@ -8,6 +8,8 @@ use std::{net::SocketAddr, sync::Arc};
 
 use tokio::sync::OnceCell;
 
+use super::new_connections::NewConnection;
+
 /// A connection. Who is at its other end is looked up once, when it matters.
 #[derive(Debug)]
 pub(crate) struct PeerConnection {
@@ -15,6 +17,8 @@ pub(crate) struct PeerConnection {
     /// Our end of it.
     own: Option<SocketAddr>,
     kind: OnceCell<PeerKind>,
+    /// Whether one of its requests was accepted.
+    pub(crate) acceptance: NewConnection,
 }
 
 /// The sender of a request.
@@ -37,8 +41,12 @@ enum PeerKind {
 }
 
 impl PeerConnection {
-    pub(crate) fn new(peer: SocketAddr, own: Option<SocketAddr>) -> Arc<Self> {
-        Arc::new(Self { peer, own, kind: OnceCell::new() })
+    pub(crate) fn new(
+        peer: SocketAddr,
+        own: Option<SocketAddr>,
+        acceptance: NewConnection,
+    ) -> Arc<Self> {
+        Arc::new(Self { peer, own, kind: OnceCell::new(), acceptance })
     }
 
     pub(crate) fn address(&self) -> SocketAddr {

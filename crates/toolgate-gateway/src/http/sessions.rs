@@ -46,7 +46,7 @@ pub(crate) struct SessionReservation {
     is_used: bool,
 }
 
-/// A session that was used within this time is not ended in favour of another.
+/// A session that was used within this time is not ended in favour of another caller.
 const MIN_IDLE: Duration = Duration::from_mins(1);
 /// How long requests may take to finish after their service closed.
 const FINISH_TIMEOUT: Duration = Duration::from_millis(500);
@@ -56,12 +56,14 @@ impl HttpSession {
         Self { owner, session, streams, last_used: Mutex::new(Instant::now()) }
     }
 
-    fn unused_for(&self, now: Instant) -> Duration {
+    /// How long it was not used; `None` if it is in use.
+    fn unused_for(&self, now: Instant) -> Option<Duration> {
         let mut last_used = self.last_used.lock();
         if self.session.is_busy() || self.streams.general.is_read() {
             *last_used = now;
+            return None;
         }
-        now.saturating_duration_since(*last_used)
+        Some(now.saturating_duration_since(*last_used))
     }
 
     fn end(self: Arc<Self>) {
@@ -76,7 +78,8 @@ impl SessionTable {
     }
 
     /// Reserves capacity before anything is created for the session. If a limit is reached, the session
-    /// that was unused for the longest time may be ended.
+    /// that was unused for the longest time is ended: one of the caller, or one of another caller that
+    /// was unused for some time. A session in use is not ended.
     pub(crate) fn reserve(
         self: &Arc<Self>,
         caller: &AuthenticatedClient,
@@ -93,10 +96,13 @@ impl SessionTable {
                 let oldest = entries
                     .sessions
                     .iter()
-                    .filter(|(_, session)| is_below_own_limit || session.owner.caller == *caller)
-                    .map(|(id, session)| (session.unused_for(now), id))
+                    .filter_map(|(id, session)| {
+                        let is_own = session.owner.caller == *caller;
+                        let unused = session.unused_for(now)?;
+                        let is_idle = unused > MIN_IDLE.min(self.idle);
+                        (is_own || is_below_own_limit && is_idle).then_some((unused, id))
+                    })
                     .max()
-                    .filter(|(unused, _)| *unused > MIN_IDLE.min(self.idle))
                     .map(|(_, id)| id.clone());
                 let evicted = oldest.and_then(|id| entries.sessions.remove(&id));
                 Some(evicted.ok_or_else(|| {
@@ -168,7 +174,9 @@ impl SessionTable {
     /// Ends the sessions that are idle for too long.
     pub(crate) fn remove_idle(&self) {
         let now = Instant::now();
-        let is_idle = |session: &HttpSession| session.unused_for(now) >= self.idle;
+        let is_idle = |session: &HttpSession| {
+            session.unused_for(now).is_some_and(|unused| unused >= self.idle)
+        };
         let mut entries = self.entries.lock();
         let removed: Vec<_> = entries.sessions.extract_if(|_, session| is_idle(session)).collect();
         drop(entries);
@@ -274,10 +282,12 @@ mod tests {
         assert!(sessions.reserve(&greedy.caller).is_err(), "the limit of a caller");
         let third = sessions.reserve(&other.caller).unwrap();
         assert!(sessions.reserve(&other.caller).is_err(), "the limit of all callers");
-        sessions.insert(session(&greedy).await, first).unwrap();
-        assert!(sessions.reserve(&greedy.caller).is_err());
-        assert!(sessions.reserve(&other.caller).is_err());
-        drop(second);
+        let oldest = sessions.insert(session(&greedy).await, first).unwrap();
+        assert!(sessions.reserve(&other.caller).is_err(), "that of another is too new");
+        let makes_room = sessions.reserve(&greedy.caller).unwrap();
+        assert!(sessions.get(&oldest, &greedy).is_err(), "the caller's own made room");
+        assert!(sessions.reserve(&greedy.caller).is_err(), "what is being created does not");
+        drop((makes_room, second));
         assert!(sessions.reserve(&greedy.caller).is_ok(), "an unused reservation is released");
         drop(third);
         assert!(sessions.reserve(&other.caller).is_ok());

@@ -75,11 +75,16 @@ impl RouteTable {
 pub struct HttpLimits {
     /// Connections at once.
     pub connections: usize,
+    /// Connections of one address of which no request was accepted yet. Beyond it, the one that has
+    /// waited longest ends.
+    pub new_connections: usize,
+    /// How long a connection may wait for a request that is accepted.
+    pub new_connection_timeout: Duration,
     /// Bytes of a request body.
     pub body_bytes: usize,
     /// Headers of a request.
     pub headers: usize,
-    /// Bytes of the headers of a request.
+    /// Bytes of the request line and the headers of a request.
     pub header_bytes: usize,
     /// How long the headers may take to arrive, then the body, and how long a client may read nothing of
     /// the response.
@@ -120,6 +125,8 @@ impl Default for HttpLimits {
     fn default() -> Self {
         Self {
             connections: 4096,
+            new_connections: 256,
+            new_connection_timeout: Duration::from_secs(10),
             body_bytes: 4 * 1024 * 1024,
             headers: 100,
             header_bytes: 64 * 1024,

@@ -91,7 +91,7 @@ impl PassthroughFactory {
     pub fn new(server: ServerSpec) -> Self {
         let settings = HostSettings::new(vec![ServerSetup::new(server.clone())]);
         let guard = Arc::new(PassthroughGuard::new(&settings, &server.name));
-        Self::of(Arc::new(server), guard)
+        Self::of(connector(server), guard)
     }
 
     fn of(server: Arc<dyn ServerConnector>, guard: Arc<PassthroughGuard>) -> Self {
@@ -131,10 +131,16 @@ impl PassthroughFactory {
     pub fn replace_server(&self, settings: &HostSettings) {
         let mut servers = settings.servers.iter();
         if let Some(setup) = servers.find(|setup| setup.spec.name == *self.guard.server()) {
-            *self.server.write() = Arc::new(setup.spec.clone());
+            *self.server.write() = connector(setup.spec.clone());
             self.generation.fetch_add(1, Ordering::Relaxed);
         }
     }
+}
+
+/// Connects to the server, for clients that come again and again. Each connection has a process, so
+/// some are started ahead.
+fn connector(server: ServerSpec) -> Arc<dyn ServerConnector> {
+    Arc::new(ServerSpec { spares: Some(Arc::default()), ..server })
 }
 
 impl ServiceFactory for PassthroughFactory {
@@ -146,6 +152,7 @@ impl ServiceFactory for PassthroughFactory {
             let router = Arc::new(MessageRouter::new(client.channel));
             let introduced = ConnectionClient {
                 info: client.info,
+                legacy_version: client.requested_version,
                 legacy_capabilities: client.capabilities.clone(),
                 modern_capabilities: client.capabilities,
             };

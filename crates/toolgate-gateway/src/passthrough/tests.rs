@@ -265,8 +265,14 @@ async fn open_guarded(
     guard: Option<Arc<PassthroughGuard>>,
 ) -> Arc<dyn McpService> {
     let (info, capabilities) = (json!({}), serde_json::Map::new());
-    let client =
-        ClientInfo { caller: AuthenticatedClient::local(), era, info, capabilities, channel };
+    let client = ClientInfo {
+        caller: AuthenticatedClient::local(),
+        era,
+        info,
+        capabilities,
+        requested_version: None,
+        channel,
+    };
     let server = Arc::new(server.clone());
     let settings = HostSettings::new(Vec::new());
     let unguarded = || Arc::new(PassthroughGuard::new(&settings, &"s".into()));

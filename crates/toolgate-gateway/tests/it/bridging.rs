@@ -1,6 +1,6 @@
 //! Input requests between clients and servers of both eras, for a host and in pass-through.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use serde_json::{Map, Value, json};
 use toolgate_gateway::{AggregateFactory, PassthroughFactory, ServiceFactory};
@@ -9,7 +9,7 @@ use toolgate_upstream::{Endpoint as Address, HttpEndpoint, ServerSpec};
 
 use crate::{
     clients::{host_of, spec},
-    support::{Endpoint, Events, body, call, deadline, status},
+    support::{Endpoint, Events, body, call, deadline, initialize, status},
 };
 
 const ERAS: [FixtureEra; 2] = [FixtureEra::Legacy, FixtureEra::Modern];
@@ -147,6 +147,90 @@ async fn one_server_is_as_it_is() {
         assert_eq!(reports.len(), 3, "{reports:?}");
         assert!(reports.iter().all(|report| report["params"]["progressToken"] == 7));
     }
+}
+
+#[tokio::test]
+async fn the_version_in_the_handshake_is_that_of_the_server() {
+    let mut kit = fixture(FixtureEra::Legacy);
+    kit.legacy_versions = ["2024-11-05", "2025-03-26", "2025-06-18"].map(str::to_owned).into();
+    let factory = Arc::new(PassthroughFactory::new(spec("kit", &kit)));
+    let endpoint = Endpoint::of(factory, Arc::default(), |_| {}).await;
+    for (requested, answered) in
+        [("2024-11-05", "2024-11-05"), ("2025-03-26", "2025-03-26"), ("2025-11-25", "2025-06-18")]
+    {
+        let greeting = body(endpoint.post(&initialize(requested))).await;
+        assert_eq!(greeting["result"]["protocolVersion"], answered, "{requested}");
+    }
+    // The version of the session is the same one: only this one has batches.
+    for (requested, is_accepted) in [("2025-03-26", true), ("2025-11-25", false)] {
+        let session = endpoint.session_of(requested).await;
+        let answered = status(session.post(&json!([call(1, "echo")]))).await;
+        assert_eq!(answered.is_success(), is_accepted, "{requested}");
+    }
+    for (era, versions) in [
+        (FixtureEra::Modern, json!(["2026-07-28"])),
+        (FixtureEra::Both, json!(["2025-06-18", "2026-07-28"])),
+    ] {
+        let mut kit = fixture(era);
+        kit.legacy_versions = vec!["2025-06-18".to_owned()];
+        let factory = Arc::new(PassthroughFactory::new(spec("kit", &kit)));
+        let endpoint = Endpoint::of(factory, Arc::default(), |_| {}).await;
+        let discovered = body(endpoint.modern("server/discover", json!({}))).await;
+        assert_eq!(discovered["result"]["supportedVersions"], versions, "{era:?}");
+    }
+}
+
+/// The processes that a server has started, which write their ids to a file.
+fn logged(log: &Path) -> ServerSpec {
+    let mut spec = spec("kit", &fixture(FixtureEra::Legacy));
+    if let Address::Stdio(endpoint) = &mut spec.endpoint {
+        let script = format!("echo $$ >> '{}'; exec \"$0\" \"$@\"", log.display());
+        let command = std::mem::replace(&mut endpoint.command, "/bin/sh".to_owned());
+        endpoint.args.splice(0..0, ["-c".to_owned(), script, command]);
+    }
+    spec
+}
+
+fn processes(log: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(log).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+fn lives(process: &str) -> bool {
+    Path::new(&format!("/proc/{process}")).exists()
+}
+
+async fn until(what: &str, condition: impl Fn() -> bool) {
+    toolgate_testkit::until(what, async || condition().then_some(())).await;
+}
+
+#[tokio::test]
+async fn processes_for_later_sessions_are_started_ahead() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("processes");
+    let factory = Arc::new(PassthroughFactory::new(logged(&log)));
+    let endpoint = Endpoint::of(factory, Arc::default(), |_| {}).await;
+    let _first = endpoint.session().await;
+    assert_eq!(processes(&log).len(), 1, "there may never be a second session");
+    let _second = endpoint.session().await;
+    until("two more processes", || processes(&log).len() == 4).await;
+    let ahead = processes(&log);
+    // The third session uses the first of them: that one ends with the session.
+    let third = endpoint.session().await;
+    assert_eq!(third.call(3, "echo").await.message().await["result"]["structuredContent"]["n"], 3);
+    until("another process", || processes(&log).len() == 5).await;
+    assert_eq!(status(third.delete()).await, 204);
+    until("the end of a process", || ahead[2..].iter().any(|process| !lives(process))).await;
+    assert_eq!(ahead[2..].iter().filter(|process| lives(process)).count(), 1);
+
+    // One that has ended meanwhile is not used.
+    for process in &processes(&log)[2..] {
+        let _ = std::process::Command::new("kill").args(["-9", process]).status().unwrap();
+    }
+    until("their end", || processes(&log)[2..].iter().all(|process| !lives(process))).await;
+    let fourth = endpoint.session().await;
+    let answer = fourth.call(4, "echo").await.message().await;
+    assert_eq!(answer["result"]["structuredContent"]["n"], 4, "{answer}");
 }
 
 #[tokio::test]

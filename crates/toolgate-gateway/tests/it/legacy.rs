@@ -178,6 +178,14 @@ async fn a_batch_is_answered_on_one_stream() {
     assert_eq!(answers, ["1", "1", "2"]);
     assert_eq!(status(session.post(&json!([note]))).await, StatusCode::ACCEPTED);
     assert_eq!(refused(session.post(&json!([]))).await, (400, -32600));
+    for version in ["2024-11-05", "2025-06-18", "2025-11-25"] {
+        let session = endpoint.session_of(version).await;
+        assert_eq!(refused(session.post(&json!([call(1, "echo")]))).await, (400, -32600));
+        assert_eq!(refused(session.post(&json!([note]))).await, (400, -32600));
+    }
+    // A handshake is not in a batch either.
+    let greeting = endpoint.post(&json!([initialize("2025-03-26")]));
+    assert_eq!(refused(greeting).await, (400, -32600));
 }
 
 #[tokio::test]

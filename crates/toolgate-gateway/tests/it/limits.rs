@@ -13,20 +13,90 @@ use toolgate_testkit::scaled;
 use crate::support::{Endpoint, call, deadline, initialize, reaches, refused, status};
 
 #[tokio::test]
-async fn sessions_are_counted() {
-    let endpoint = Endpoint::with(|settings| settings.limits.sessions = 8).await;
-    let mut sessions = Vec::new();
-    for _ in 0..8 {
-        sessions.push(endpoint.session().await);
+async fn the_oldest_unused_session_makes_room() {
+    let endpoint = Endpoint::with(|settings| settings.limits.sessions_per_caller = 8).await;
+    let (listening, busy) = (endpoint.session().await, endpoint.session().await);
+    let _stream = listening.get().send().await.unwrap();
+    let _call = busy.call(1, "wait").await;
+    reaches(&endpoint.probe.waiting, 1).await;
+    let mut unused = Vec::new();
+    for _ in 0..6 {
+        unused.push(endpoint.session().await);
     }
-    for _ in 0..1000 {
+    assert_eq!(status(unused[0].post(&call(1, "echo"))).await, 200);
+    let newest = endpoint.session().await;
+    assert_eq!(refused(unused[1].post(&call(2, "echo"))).await, (404, -32600), "it made room");
+    for session in [&unused[0], &unused[2], &newest, &listening, &busy] {
+        assert_eq!(status(session.post(&call(2, "echo"))).await, 200);
+    }
+}
+
+#[tokio::test]
+async fn sessions_in_use_do_not_make_room() {
+    let endpoint = Endpoint::with(|settings| settings.limits.sessions = 4).await;
+    let mut sessions = Vec::new();
+    for number in 1..=4 {
+        let session = endpoint.session().await;
+        let call = session.call(1, "wait").await;
+        reaches(&endpoint.probe.waiting, number).await;
+        sessions.push((session, call));
+    }
+    for _ in 0..100 {
         let request = endpoint.post(&initialize("2025-11-25"));
         assert_eq!(refused(request).await, (503, -32600));
     }
-    assert_eq!(endpoint.probe.opened.load(Ordering::SeqCst), 8, "nothing is made for the rest");
-    assert_eq!(status(sessions[0].post(&call(1, "echo"))).await, 200, "the others go on");
-    assert_eq!(status(sessions.remove(0).delete()).await, 204);
+    assert_eq!(endpoint.probe.opened.load(Ordering::SeqCst), 4, "nothing is made for the rest");
+    let (first, _call) = sessions.remove(0);
+    assert_eq!(status(first.delete()).await, 204);
     endpoint.session().await;
+}
+
+#[tokio::test]
+async fn idle_connections_keep_nobody_out() {
+    let endpoint = Endpoint::with(|settings| {
+        settings.limits.connections = 8;
+        settings.limits.new_connections = 4;
+        // Only the others end them.
+        settings.limits.new_connection_timeout = Duration::from_hours(1);
+        settings.limits.io_timeout = Duration::from_hours(1);
+    })
+    .await;
+    // This one has an accepted request, and stays.
+    let session = endpoint.session().await;
+    let mut idle = Vec::new();
+    for number in 0..16 {
+        let mut stream = TcpStream::connect(endpoint.address).await.unwrap();
+        // Some have sent a part of a request.
+        if number % 2 == 0 {
+            stream.write_all(b"POST /mcp HT").await.unwrap();
+        }
+        idle.push(stream);
+    }
+    // A new client is served, on a connection of its own.
+    let client = toolgate_http::client_builder().no_proxy().timeout(deadline()).build().unwrap();
+    let health = client.get(format!("http://{}/health", endpoint.address));
+    assert_eq!(status(health).await, 200);
+    let end = tokio::time::timeout(deadline(), idle[0].read(&mut [0; 64])).await;
+    assert!(matches!(end.expect("it is cut off"), Ok(0) | Err(_)));
+    assert_eq!(status(session.post(&call(1, "echo"))).await, 200);
+}
+
+#[tokio::test]
+async fn a_connection_without_an_accepted_request_ends() {
+    let endpoint = Endpoint::with(|settings| {
+        settings.limits.new_connection_timeout = Duration::from_millis(100);
+    })
+    .await;
+    let refused = format!("POST /mcp HTTP/1.1\r\nhost: {}\r\n", endpoint.address)
+        + "authorization: Bearer wrong\r\ncontent-length: 0\r\n\r\n";
+    for sent in ["", "POST /mcp", &refused] {
+        let mut stream = TcpStream::connect(endpoint.address).await.unwrap();
+        stream.write_all(sent.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        let reading = stream.read_to_string(&mut answer);
+        tokio::time::timeout(deadline(), reading).await.expect("it is cut off").unwrap();
+        assert_eq!(answer.contains(" 401 "), sent == refused, "{answer}");
+    }
 }
 
 #[tokio::test]
@@ -127,13 +197,78 @@ async fn a_client_that_does_not_read_is_disconnected() {
     assert_eq!(status(endpoint.post(&call(1, "echo"))).await, 400);
 }
 
+/// The response to what is sent, which may be cut off.
+async fn exchange(endpoint: &Endpoint, sent: &str) -> String {
+    let mut stream = TcpStream::connect(endpoint.address).await.unwrap();
+    stream.write_all(sent.as_bytes()).await.unwrap();
+    let mut answer = [0; 64];
+    let read = tokio::time::timeout(deadline(), stream.read(&mut answer)).await;
+    let read = read.expect("there is a response").unwrap();
+    String::from_utf8_lossy(&answer[..read]).into_owned()
+}
+
 #[tokio::test]
 async fn heads_are_bounded() {
     let endpoint = Endpoint::start().await;
-    let fat = endpoint.post(&call(1, "echo")).header("x-fat", "a".repeat(200_000));
-    assert_eq!(status(fat).await, 431);
+    let host = endpoint.address;
+    // A head of exactly this size.
+    let head = |bytes: usize| {
+        let begin = format!("GET /health HTTP/1.1\r\nhost: {host}\r\nx-fat: ");
+        let fat = "a".repeat(bytes - begin.len() - 4);
+        format!("{begin}{fat}\r\n\r\n")
+    };
+    for (bytes, expected) in [(64 * 1024, "200"), (64 * 1024 + 1, "431"), (100_000, "431")] {
+        let answer = exchange(&endpoint, &head(bytes)).await;
+        assert_eq!(answer.split(' ').nth(1), Some(expected), "{bytes}: {answer}");
+    }
+    let small = Endpoint::with(|settings| settings.limits.header_bytes = 2000).await;
+    let fat = small.post(&initialize("2025-11-25")).header("x-fat", "a".repeat(2000));
+    assert_eq!(refused(fat).await, (431, -32600));
     let many = (0..200).fold(endpoint.post(&call(1, "echo")), |request, number| {
         request.header(format!("x-{number}"), "1")
     });
     assert_eq!(status(many).await, 431);
+}
+
+#[tokio::test]
+async fn bodies_that_cannot_be_read_are_refused_at_once() {
+    // Nothing waits for the rest of a body here.
+    let endpoint = Endpoint::with(|settings| {
+        settings.limits.io_timeout = Duration::from_hours(1);
+    })
+    .await;
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\n\
+         accept: application/json, text/event-stream\r\n",
+        endpoint.address
+    );
+    for (rest, expected) in [
+        ("content-length: 999999999999\r\n\r\n{", "413"),
+        ("content-length: 99999999999999999999999999\r\n\r\n{", "400"),
+        ("transfer-encoding: chunked\r\n\r\nnonsense\r\n", "400"),
+        ("transfer-encoding: chunked\r\n\r\nfffffffffffffffff\r\n{", "400"),
+        ("content-encoding: gzip\r\ncontent-length: 100\r\n\r\n\u{1f}", "415"),
+    ] {
+        let answer = exchange(&endpoint, &format!("{head}{rest}")).await;
+        assert_eq!(answer.split(' ').nth(1), Some(expected), "{rest}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_names_one_host_and_no_user() {
+    let endpoint = Endpoint::start().await;
+    let own = endpoint.address;
+    for (target, host, expected) in [
+        ("/health".to_owned(), own.to_string(), "200"),
+        (format!("http://{own}/health"), own.to_string(), "200"),
+        ("http://evil.example/health".to_owned(), own.to_string(), "400"),
+        ("http://evil.example/health".to_owned(), "evil.example".to_owned(), "403"),
+        (format!("http://user@{own}/health"), format!("user@{own}"), "400"),
+        ("/health".to_owned(), format!("user@{own}"), "400"),
+        ("/health".to_owned(), format!("evil.example:80@{own}"), "400"),
+    ] {
+        let sent = format!("GET {target} HTTP/1.1\r\nhost: {host}\r\n\r\n");
+        let answer = exchange(&endpoint, &sent).await;
+        assert_eq!(answer.split(' ').nth(1), Some(expected), "{sent}: {answer}");
+    }
 }

@@ -191,3 +191,12 @@ async fn a_batch_is_answered_by_a_batch() {
     reaches(&client.probe.cancelled, 1).await;
     assert_eq!(client.ask(&call(7, "echo")).await["id"], 7);
 }
+
+#[tokio::test]
+async fn only_one_version_has_batches() {
+    let mut client = Client::start();
+    client.ask(&initialize("2025-06-18")).await;
+    let refused = client.ask(&json!([call(1, "echo"), call(2, "echo")])).await;
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(null), &json!(-32600)));
+    assert_eq!(client.ask(&call(3, "echo")).await["id"], 3);
+}

@@ -15,6 +15,7 @@ use super::{
     handshake,
     redact::Redactor,
     request_meta::RequestMeta,
+    spare::SpareProcesses,
     transport::Transport,
 };
 use crate::{Era, ErrorObject, JsonObject, methods, notification_message};
@@ -24,6 +25,8 @@ use crate::{Era, ErrorObject, JsonObject, methods, notification_message};
 pub struct ConnectionClient {
     /// Its `Implementation`.
     pub info: Value,
+    /// The version that `initialize` requests; `None` means the newest legacy version.
+    pub legacy_version: Option<String>,
     /// The capabilities that `initialize` declares.
     pub legacy_capabilities: JsonObject,
     /// The capabilities of modern requests that declare none themselves.
@@ -178,6 +181,8 @@ pub struct ConnectionSettings<'a> {
     pub era: Option<Era>,
     /// The advice for a server that starts and fails: where its output is.
     pub see_output: &'a str,
+    /// Processes that were started ahead.
+    pub spares: Option<&'a Arc<SpareProcesses>>,
 }
 
 /// A connection to one server. Dropping it ends it, and the server's process with it.

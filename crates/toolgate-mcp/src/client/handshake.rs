@@ -101,6 +101,9 @@ pub(super) async fn open(
         connection.close().await;
         return Err(ConnectFailure::own());
     }
+    if let (Some(spares), Endpoint::Stdio(endpoint)) = (settings.spares, settings.endpoint) {
+        spares.connected(endpoint, &settings.endpoint.redactor());
+    }
     Ok(connection)
 }
 
@@ -145,12 +148,15 @@ async fn open_with(
     let mut era = if sse { Era::Legacy } else { settings.era.unwrap_or(Era::Modern) };
     let (mut legacy_failed, mut modern_failed) = (false, false);
     let mut failure: Option<HandshakeFailure> = None;
+    let mut spares = settings.spares;
     loop {
         // Closed if the handshake fails.
         let exchange = Exchange::new(Arc::clone(handler));
         let closing = CloseOnDrop(Some(Arc::clone(&exchange)));
         *log.exchange.lock() = Some(Arc::clone(&exchange));
-        let transport = Transport::open(settings, sse, &exchange).await?;
+        let spare = spares.and_then(|spares| spares.take(&exchange));
+        let is_spare = spare.is_some();
+        let transport = Transport::open(settings, sse, &exchange, spare).await?;
         let attempt = |era: Era| {
             log.sent(era);
             let agreeing = agree(era, client, &exchange, &transport, settings.limits.connect);
@@ -183,6 +189,11 @@ async fn open_with(
                 Err(error) => error,
             };
             let (is_closed, is_refusal) = (error.is_closed(), error.is_refusal());
+            if is_closed && is_spare {
+                // It may have ended while it waited. Nothing was done with it.
+                spares = None;
+                break Some(era);
+            }
             match answered {
                 Era::Legacy => legacy_failed = true,
                 Era::Modern => modern_failed = true,
@@ -338,7 +349,7 @@ async fn agree(
         }
         Era::Legacy => {
             let params = json!({
-                "protocolVersion": versions::LATEST_LEGACY,
+                "protocolVersion": client.legacy_version.as_deref().unwrap_or(versions::LATEST_LEGACY),
                 "capabilities": client.legacy_capabilities,
                 "clientInfo": client.info,
             });

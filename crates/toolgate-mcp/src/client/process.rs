@@ -9,7 +9,6 @@
 //! has left the group ends only with [`Process::stop`], and only on Linux.
 
 use std::{
-    collections::VecDeque,
     io,
     panic::{AssertUnwindSafe, catch_unwind},
     process::{ExitStatus, Stdio},
@@ -19,8 +18,7 @@ use std::{
 
 use parking_lot::Mutex;
 use tokio::{
-    io::{AsyncBufReadExt, AsyncReadExt, BufReader},
-    process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
+    process::{Child, ChildStdin, ChildStdout, Command},
     sync::watch,
 };
 
@@ -28,6 +26,7 @@ use super::{
     descendants::{self, ProcessEntry},
     endpoint::StdioEndpoint,
     redact::Redactor,
+    stderr::{self, LastLines},
     watchdog,
 };
 #[cfg(target_os = "linux")]
@@ -37,16 +36,12 @@ use super::{
 };
 use crate::{environment, nesting};
 
-const KEPT_STDERR_LINES: usize = 20;
-const KEPT_OF_STDERR_LINE: usize = 400;
-const MAX_STDERR_LINE: u64 = 64 * 1024;
-
 /// A running child. Dropping it kills its group.
 #[derive(Debug)]
 pub(crate) struct Process {
     group: Arc<Group>,
     exit: watch::Receiver<Option<ExitStatus>>,
-    last_output: Arc<Mutex<VecDeque<String>>>,
+    last_output: Arc<LastLines>,
     stderr_ended: watch::Receiver<bool>,
 }
 
@@ -62,7 +57,7 @@ pub(crate) struct Started {
 pub(crate) async fn start(
     endpoint: &StdioEndpoint,
     redactor: Redactor,
-    on_stderr: impl Fn(&str) + Send + 'static,
+    on_stderr: impl Fn(&str) + Send + Sync + 'static,
 ) -> io::Result<Started> {
     let (mut command, launcher) = command(endpoint)?;
     command
@@ -85,12 +80,12 @@ pub(crate) async fn start(
     let launcher = started(launcher).await?;
     let group = Arc::new(Group::new(number, launcher));
 
-    let last_output = Arc::new(Mutex::new(VecDeque::new()));
+    let last_output = Arc::new(LastLines::default());
     let (stderr_end, stderr_ended) = watch::channel(false);
     let words = Arc::clone(&last_output);
     tokio::spawn(async move {
         tokio::select! {
-            () = follow_stderr(stderr, &words, &redactor, on_stderr) => {}
+            () = stderr::follow(stderr, &words, &redactor, on_stderr) => {}
             // The last output is not needed any more. A pipe that stays open must not block.
             () = stderr_end.closed() => {}
         }
@@ -102,6 +97,10 @@ pub(crate) async fn start(
 }
 
 impl Process {
+    pub(crate) fn has_exited(&self) -> bool {
+        self.exit.borrow().is_some()
+    }
+
     /// Waits for the exit.
     pub(crate) async fn exited(&self) {
         // If the sender is gone, the exit status stays unknown.
@@ -202,34 +201,6 @@ async fn wait_without_reaping(child: &Child) -> bool {
 #[cfg(not(unix))]
 async fn wait_without_reaping(_child: &Child) -> bool {
     false
-}
-
-async fn follow_stderr(
-    stderr: ChildStderr,
-    last_output: &Mutex<VecDeque<String>>,
-    redactor: &Redactor,
-    on_line: impl Fn(&str),
-) {
-    let mut reader = BufReader::new(stderr);
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        // A line without an end must not fill the memory: it is taken in pieces.
-        match (&mut reader).take(MAX_STDERR_LINE).read_until(b'\n', &mut line).await {
-            Ok(0) | Err(_) => return,
-            Ok(_) => {}
-        }
-        // Redacted before it is cut, because half a secret is not recognised.
-        let text = redactor.clean(String::from_utf8_lossy(&line).trim_end());
-        on_line(&text);
-        if !text.is_empty() {
-            let mut kept = last_output.lock();
-            if kept.len() == KEPT_STDERR_LINES {
-                kept.pop_front();
-            }
-            kept.push_back(text.chars().take(KEPT_OF_STDERR_LINE).collect());
-        }
-    }
 }
 
 /// The process group of a child. Dropping it kills the remaining processes.

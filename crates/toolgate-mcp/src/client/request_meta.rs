@@ -99,6 +99,7 @@ mod tests {
             era,
             &ConnectionClient {
                 info: json!({ "name": "ada", "odd": 1 }),
+                legacy_version: None,
                 legacy_capabilities: JsonObject::new(),
                 modern_capabilities: capabilities,
             },

@@ -45,10 +45,20 @@ impl StdioTransport {
     ) -> std::io::Result<Self> {
         let observed = Arc::clone(exchange);
         let on_stderr = move |line: &str| observed.handler().output(OutputSource::Stderr, line);
-        let started = process::start(endpoint, redactor.clone(), on_stderr);
-        let Started { process, stdin, stdout } = started.await?;
+        let started = process::start(endpoint, redactor.clone(), on_stderr).await?;
+        Ok(Self::of(started, redactor, sizes, exchange))
+    }
+
+    /// Uses a process that was started. It ends with the exchange.
+    pub(super) fn of(
+        started: Started,
+        redactor: Redactor,
+        sizes: MessageSizes,
+        exchange: &Arc<Exchange>,
+    ) -> Self {
+        let Started { process, stdin, stdout } = started;
         let process = Some(Arc::new(process));
-        Ok(Self::connect(stdout, stdin, process, redactor, sizes, exchange))
+        Self::connect(stdout, stdin, process, redactor, sizes, exchange)
     }
 
     /// Connects to a part of this program. It ends with the exchange.

@@ -11,6 +11,7 @@ use super::{
     failure::{ConnectFailure, spawn_failure},
     handshake::HandshakeFailure,
     http::HttpClient,
+    process::Started,
     sse::SseTransport,
     stdio::StdioTransport,
     streamable::StreamableTransport,
@@ -25,11 +26,13 @@ pub(super) enum Transport {
 }
 
 impl Transport {
-    /// Opens the transport, and sends nothing yet. `sse` asks for HTTP+SSE.
+    /// Opens the transport, and sends nothing yet. `sse` asks for HTTP+SSE. `spare` is a process that
+    /// was started ahead.
     pub(super) async fn open(
         settings: ConnectionSettings<'_>,
         sse: bool,
         exchange: &Arc<Exchange>,
+        spare: Option<Started>,
     ) -> Result<Self, HandshakeFailure> {
         let redactor = settings.endpoint.redactor();
         let limit = settings.limits.sizes();
@@ -39,6 +42,10 @@ impl Transport {
         };
         match settings.endpoint {
             Endpoint::Stdio(endpoint) => {
+                if let Some(started) = spare {
+                    let transport = StdioTransport::of(started, redactor, limit, exchange);
+                    return Ok(Self::Stdio(transport));
+                }
                 let started = StdioTransport::start(endpoint, redactor.clone(), limit, exchange);
                 let failed = |error| clean(spawn_failure(endpoint, &error)).into();
                 started.await.map(Self::Stdio).map_err(failed)

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 /// Code that needs both locks takes this lock before that of the server's state.
 #[derive(Debug)]
 pub(super) struct Demand {
-    needs: watch::Sender<DemandState>,
+    needs: Arc<watch::Sender<DemandState>>,
 }
 
 #[derive(Debug)]
@@ -29,22 +29,22 @@ struct DemandState {
 
 /// One call. Dropping it ends it.
 #[derive(Debug)]
-pub(super) struct CallInProgress<'a>(&'a Demand);
+pub(super) struct CallInProgress(Arc<watch::Sender<DemandState>>);
 
 impl Demand {
     pub(super) fn new() -> Self {
         let needs =
             DemandState { calls: 0, idle_since: Instant::now(), woken: false, disabled: None };
-        Self { needs: watch::Sender::new(needs) }
+        Self { needs: Arc::new(watch::Sender::new(needs)) }
     }
 
-    pub(super) fn call(&self) -> CallInProgress<'_> {
+    pub(super) fn call(&self) -> CallInProgress {
         // This change wakes no waiter.
         self.needs.send_if_modified(|needs| {
             needs.calls += 1;
             false
         });
-        CallInProgress(self)
+        CallInProgress(Arc::clone(&self.needs))
     }
 
     pub(super) fn wake(&self) {
@@ -70,6 +70,12 @@ impl Demand {
 
     pub(super) fn has_calls(&self) -> bool {
         self.needs.borrow().calls > 0
+    }
+
+    /// Since when there is no call; `None` if there are calls.
+    pub(super) fn idle_since(&self) -> Option<Instant> {
+        let needs = self.needs.borrow();
+        (needs.calls == 0).then_some(needs.idle_since)
     }
 
     pub(super) fn is_disabled(&self) -> bool {
@@ -143,9 +149,9 @@ impl DemandState {
     }
 }
 
-impl Drop for CallInProgress<'_> {
+impl Drop for CallInProgress {
     fn drop(&mut self) {
-        self.0.needs.send_if_modified(|needs| {
+        self.0.send_if_modified(|needs| {
             needs.calls = needs.calls.saturating_sub(1);
             needs.idle_since = Instant::now();
             // The idle timeout checks this itself.

@@ -131,6 +131,8 @@ impl Server {
                 () = self.demand.disabled() => resting = true,
             }
         }
+        self.running.close();
+        self.running.wait().await;
         self.publish(|current| {
             current.state.kind = StateKind::Stopped;
             current.connection = None;
@@ -139,7 +141,7 @@ impl Server {
 
     fn rest(&self) {
         self.give_up();
-        self.observer.state_changed(&self.spec.name);
+        self.tell_state();
     }
 
     /// [`rest`](Self::rest) without notifying the observer.
@@ -178,8 +180,8 @@ impl Server {
     }
 
     async fn connect(&self, era: Option<Era>) -> Result<Connection, ConnectFailure> {
-        let (observer, queue) = (Arc::clone(&self.observer), Arc::clone(&self.queue));
-        let state = Arc::new(ConnectionState::new(self.spec.name.clone(), observer, queue));
+        let (observer, asking) = (Arc::clone(&self.observer), Arc::clone(&self.asking));
+        let state = Arc::new(ConnectionState::new(self.spec.name.clone(), observer, asking));
         let see_logs = self.see_logs();
         let settings = ConnectionSettings { era, ..self.spec.settings(&see_logs) };
         let raw = RawConnection::open(settings, &client(), state.clone()).await?;
@@ -283,7 +285,7 @@ impl Server {
         loop {
             self.demand.over(rest_after).await;
             if self.demand.rest_if_over(rest_after, || self.give_up()) {
-                self.observer.state_changed(&self.spec.name);
+                self.tell_state();
                 return;
             }
         }

@@ -3,8 +3,8 @@
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use toolgate_testkit::{Builtin, Fixture, FixtureEra};
-use toolgate_upstream::{CallError, CallOptions, StateKind};
+use toolgate_testkit::{Builtin, Faults, Fixture, FixtureEra};
+use toolgate_upstream::{CallError, CallOptions, OutputSource, StateKind};
 
 use crate::support::{
     Gate, NAME, Over, lines, millis, serve, stdio, until, with_limits, without_limit,
@@ -26,6 +26,23 @@ async fn cancellation_arrives(gate: &Gate) {
         while gate.structured("last_cancelled", json!({})).await["lastCancelled"].is_null() {}
     };
     crate::support::within("the cancellation", asking).await;
+}
+
+#[tokio::test]
+async fn a_server_that_floods_stderr_is_cut_short_in_its_log() {
+    let faults = Faults { stderr_bytes: 8_000_000, ..Faults::default() };
+    let fixture = Fixture::new("loud").with_faults(faults).with_builtins([Builtin::Add]);
+    let gate = Gate::ready(stdio(&fixture)).await;
+    // The server writes 100,000 lines before it answers.
+    let output = || gate.told.output(OutputSource::Stderr);
+    let dropped = || -> usize {
+        let notes = output().into_iter().filter(|line| line.starts_with('('));
+        notes.map(|note| note[1..].split(' ').next().unwrap().parse::<usize>().unwrap()).sum()
+    };
+    let passed_on = || output().iter().filter(|line| line.starts_with('e')).count();
+    gate.until("a note of each line", |_| passed_on() + dropped() == 100_000).await;
+    assert!(passed_on() >= 1000 && dropped() > 0, "{} {}", passed_on(), dropped());
+    assert_eq!(gate.structured("add", json!({ "a": 2, "b": 2 })).await, json!({ "sum": 4 }));
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ mod demand;
 mod eras;
 mod failures;
 mod http;
+mod instances;
 mod isolation;
 mod limits;
 mod listing;

@@ -8,14 +8,15 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
 use toolgate_mcp::{ErrorObject, JsonObject};
 use toolgate_testkit::{Builtin, Fixture, FixtureEra};
-use toolgate_upstream::{CallError, CallOptions, InputHandler, InputRequest};
+use toolgate_upstream::{CallError, CallOptions, ClientId, InputHandler, InputRequest};
 
-use crate::support::{Gate, Over, lines, millis, serve, stdio, until, with_limits, within};
+use crate::support::{Gate, Over, millis, serve, until, with_limits, within};
 
 /// A client that answers input requests.
 #[derive(Debug)]
 pub(crate) struct Person {
     name: &'static str,
+    session: ClientId,
     capabilities: JsonObject,
     asked: watch::Sender<Vec<InputRequest>>,
     /// Waited for before each answer.
@@ -43,6 +44,7 @@ impl Person {
         });
         Self {
             name,
+            session: ClientId::unique(),
             capabilities: capabilities.as_object().unwrap().clone(),
             asked: watch::Sender::default(),
             gate: None,
@@ -55,7 +57,7 @@ impl Person {
         self
     }
 
-    fn behind(mut self, gate: &Arc<Notify>) -> Self {
+    pub(crate) fn behind(mut self, gate: &Arc<Notify>) -> Self {
         self.gate = Some(Arc::clone(gate));
         self
     }
@@ -64,7 +66,7 @@ impl Person {
         self.asked.borrow().clone()
     }
 
-    async fn until_asked(&self, times: usize) {
+    pub(crate) async fn until_asked(&self, times: usize) {
         let mut asked = self.asked.subscribe();
         within("the question", asked.wait_for(|asked| asked.len() >= times)).await.unwrap();
     }
@@ -87,6 +89,10 @@ impl InputHandler for Person {
             Ok(answer)
         })
     }
+
+    fn client(&self) -> Option<ClientId> {
+        Some(self.session.clone())
+    }
 }
 
 /// What a person says, with a field that no SDK knows.
@@ -103,7 +109,7 @@ fn said(name: &str, question: &InputRequest) -> Value {
     }
 }
 
-fn asking() -> Fixture {
+pub(crate) fn asking() -> Fixture {
     Fixture::new("curious").with_builtins([
         Builtin::AskForm,
         Builtin::AskUrl,
@@ -122,7 +128,12 @@ pub(crate) fn by(person: &Arc<Person>) -> CallOptions {
 }
 
 /// The answers that a tool got, round by round.
-async fn answers(gate: &Gate, tool: &str, arguments: Value, options: CallOptions) -> Value {
+pub(crate) async fn answers(
+    gate: &Gate,
+    tool: &str,
+    arguments: Value,
+    options: CallOptions,
+) -> Value {
     let mut result = gate.call_with(tool, arguments, options).await.unwrap();
     result["structuredContent"]["answers"].take()
 }
@@ -229,60 +240,6 @@ async fn an_unanswered_modern_input_request_is_in_the_error() {
     let error = gate.call_with("ask_all", json!({}), by(&ada)).await.unwrap_err();
     insta::assert_snapshot!(error, @"server `fixture` requires an answer of the client's model before it answers `ask_all`, and this client cannot be asked");
     assert_eq!(ada.asked(), []);
-}
-
-#[tokio::test]
-async fn an_input_request_of_an_unknown_call_is_refused() {
-    let (ada, bob) = (Arc::new(Person::new("ada")), Arc::new(Person::new("bob")));
-    // A call without an input handler belongs to another caller too.
-    for others in [by(&bob), CallOptions::default()] {
-        let folder = tempfile::tempdir().unwrap();
-        let log = folder.path().join("calls");
-        let gate = Gate::ready(stdio(&asking().with_call_log(&log))).await;
-        let cancel = others.cancel.clone();
-        let asking = async {
-            until("the call", || lines(&log).len() == 1).await;
-            let mut refused = answers(&gate, "ask_form", json!({}), by(&ada)).await;
-            cancel.cancel();
-            refused[0]["form"]["error"]["message"].take()
-        };
-        let sleeping = gate.call_with("sleep", json!({ "ms": 60_000 }), others);
-        let (_, refusal) = tokio::join!(sleeping, asking);
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(refusal.as_str().unwrap(), @"calls of several clients are under way on this connection, so that it is not known which client this is for; from now on calls come from one client at a time");
-        }
-        assert_eq!((ada.asked(), bob.asked()), (vec![], vec![]));
-        // A server that was told of a cancellation may not have stopped yet: others have to wait.
-        let waiting = gate.call_with("ask_form", json!({}), by(&ada));
-        assert!(tokio::time::timeout(millis(200), waiting).await.is_err());
-        assert_eq!((ada.asked(), lines(&log).len()), (vec![], 2));
-    }
-}
-
-#[tokio::test]
-async fn the_calls_of_a_server_that_asks_come_from_one_caller_at_a_time() {
-    let folder = tempfile::tempdir().unwrap();
-    let log = folder.path().join("calls");
-    let gate = Gate::ready(stdio(&asking().with_call_log(&log))).await;
-    let held = Arc::new(Notify::new());
-    let (ada, bob) = (Arc::new(Person::new("ada").behind(&held)), Arc::new(Person::new("bob")));
-    let of_ada = answers(&gate, "ask_form", json!({}), by(&ada));
-    let of_bob = async {
-        ada.until_asked(1).await;
-        answers(&gate, "ask_form", json!({}), by(&bob)).await
-    };
-    let release = async {
-        ada.until_asked(1).await;
-        // A call of the same caller is not held up; by then that of the other would be made too.
-        gate.call_with("client", json!({}), by(&ada)).await.unwrap();
-        assert_eq!(lines(&log).len(), 2);
-        assert_eq!(bob.asked(), []);
-        held.notify_one();
-    };
-    let (ada_said, bob_said, ()) = tokio::join!(of_ada, of_bob, release);
-    assert_eq!(ada_said[0]["form"]["content"]["name"], "ada");
-    assert_eq!(bob_said[0]["form"]["content"]["name"], "bob");
-    assert_eq!((ada.asked().len(), bob.asked().len()), (1, 1));
 }
 
 #[tokio::test]

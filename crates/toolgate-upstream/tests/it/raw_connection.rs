@@ -114,6 +114,7 @@ fn client() -> ConnectionClient {
     let capabilities = json!({ "roots": { "odd": 1 }, "odd": {} }).as_object().unwrap().clone();
     ConnectionClient {
         info: json!({ "name": "ada", "version": "1", "odd": [1] }),
+        legacy_version: None,
         legacy_capabilities: capabilities.clone(),
         modern_capabilities: capabilities,
     }

@@ -39,6 +39,7 @@ pub(crate) struct Record {
     pub(crate) state_changes: Vec<(ServerName, Instant)>,
     pub(crate) output: Vec<(ServerName, OutputSource, String)>,
     pub(crate) notifications: Vec<(String, Option<Value>)>,
+    pub(crate) asking: Vec<ServerName>,
 }
 
 impl ServerObserver for Recorder {
@@ -50,6 +51,10 @@ impl ServerObserver for Recorder {
     fn state_changed(&self, server: &ServerName) {
         let entry = (server.clone(), Instant::now());
         self.0.send_modify(|record| record.state_changes.push(entry));
+    }
+
+    fn asks(&self, server: &ServerName) {
+        self.0.send_modify(|record| record.asking.push(server.clone()));
     }
 
     fn output(&self, server: &ServerName, source: OutputSource, line: &str) {
@@ -79,6 +84,11 @@ impl Recorder {
         let record = self.0.borrow();
         let last = record.listings.iter().rfind(|(name, ..)| name.as_str() == server);
         last.map(|(.., listing)| listing.clone()).unwrap_or_default()
+    }
+
+    /// The servers that began to ask.
+    pub(crate) fn asking(&self) -> Vec<ServerName> {
+        self.0.borrow().asking.clone()
     }
 
     /// All notifications that are about no call.

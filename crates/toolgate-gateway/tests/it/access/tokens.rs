@@ -194,8 +194,15 @@ async fn one_caller_cannot_use_all_sessions() {
     });
     let endpoint = endpoint.await;
     let begin = |token: &str| endpoint.post(&initialize("2025-11-25")).bearer_auth(token);
-    assert_eq!(status(begin(&ada)).await, 200);
-    assert_eq!(status(begin(&ada)).await, 200);
-    assert_eq!(status(begin(&ada)).await, 503);
-    assert_eq!(status(begin(&bob)).await, 200);
+    let mut ids = Vec::new();
+    for token in [&bob, &ada, &ada, &ada] {
+        let response = begin(token).send().await.unwrap();
+        assert_eq!(response.status(), 200);
+        ids.push((token, response.headers()["mcp-session-id"].to_str().unwrap().to_owned()));
+    }
+    // The oldest session of the same caller made room.
+    for ((token, id), expected) in ids.iter().zip([200, 404, 200, 200]) {
+        let echo = endpoint.post(&crate::support::call(1, "echo")).bearer_auth(token);
+        assert_eq!(status(echo.header("mcp-session-id", id)).await, expected, "{id}");
+    }
 }
