@@ -95,11 +95,13 @@ impl McpService for AggregateService {
         let answering = async move {
             match request.method.as_str() {
                 methods::TOOLS_LIST => {
-                    let tools = self.sent_list.send(self.session.list_tools()).await;
+                    // Boxed, as all but calls: the future of a call is moved several times.
+                    let listing = self.sent_list.send(self.session.list_tools());
+                    let tools = Box::pin(listing).await;
                     return Ok(json!({ "tools": tools }));
                 }
                 methods::LISTEN if era == Era::Modern => {
-                    return subscriptions::listen(&self.session, &params, request).await;
+                    return Box::pin(subscriptions::listen(&self.session, &params, request)).await;
                 }
                 method if !is_sent_to_servers(method, era) => {
                     return Err(ErrorObject::method_not_found(method));
@@ -126,7 +128,7 @@ impl McpService for AggregateService {
                     let (name, arguments) = call_params(params)?;
                     self.session.call(&name, arguments, options).await
                 } else {
-                    self.session.request(&request.method, params, options).await
+                    Box::pin(self.session.request(&request.method, params, options)).await
                 };
                 sent.map_err(error_of)
             };
