@@ -145,6 +145,8 @@ enum Needed<'a> {
     Tools(Option<&'a str>),
     /// The tools of the servers that answer soon.
     Soon,
+    /// The tools of the servers that this script names, and of those that answer soon.
+    Script(&'a str),
     /// The tools with these names.
     Names(&'a [String]),
 }
@@ -174,6 +176,16 @@ async fn start_when_needed(
     let bar = print::progress(host.settings().servers.len() as u64, "connecting");
     match needed {
         Needed::Tools(None) => host.all_known().await,
+        Needed::Script(code) => {
+            for setup in &host.settings().servers {
+                let name = setup.spec.name.as_str();
+                let identifier = name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+                if code.contains(name) || code.contains(&identifier) {
+                    host.known(name).await;
+                }
+            }
+            host.known_soon(SOON).await;
+        }
         Needed::Soon => {
             let missing = host.known_soon(SOON).await;
             if !missing.is_empty() {

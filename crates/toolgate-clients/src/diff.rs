@@ -6,7 +6,7 @@ use toolgate_config::{Format, as_written};
 
 use crate::secret::{hidden_line, is_option, secrets_in};
 
-const HIDDEN: &str = "[hidden]";
+pub(crate) const HIDDEN: &str = "[hidden]";
 
 /// The lines that differ, with two lines around them.
 pub fn difference(before: &str, after: &str, format: Format, name: &str) -> String {
@@ -80,5 +80,6 @@ mod tests {
         let shown = difference(before, &after, Format::Jsonc, "mcp.json");
         assert!(!shown.contains("hunter"), "{shown}");
         assert!(shown.contains("+    \"a\": { \"command\": \"b\""), "{shown}");
+        assert!(!shown.contains("[[") && !shown.contains("]]"), "{shown}");
     }
 }

@@ -36,6 +36,15 @@ pub enum Edit {
         /// Its value.
         value: bool,
     },
+    /// Replaces a list that is there, such as that of the servers that a client uses.
+    List {
+        /// The keys that lead to the list.
+        container: Vec<String>,
+        /// The key of the list.
+        name: String,
+        /// Its items.
+        items: Vec<String>,
+    },
     /// Removes the entry.
     Remove {
         /// The keys that lead to the entries.
@@ -76,14 +85,85 @@ pub fn edited(text: &str, format: Format, edits: &[Edit]) -> Result<String, Edit
     let read = |text: &str| {
         as_written(text, format, "").map_err(|error| EditError::Syntax(first_line(&error)))
     };
-    let mut expected = read(body)?;
+    let (mut expected, mut read) = (read(body)?, read(&changed)?);
     for edit in edits {
         edit.apply(&mut expected);
     }
-    if Value::Object(read(&changed)?) != Value::Object(expected) {
+    for edit in edits {
+        // Without entries, TOML has no table, and YAML has nothing after the key.
+        remove_if_empty(&mut expected, edit.container());
+        remove_if_empty(&mut read, edit.container());
+    }
+    if read != expected {
         return Err(EditError::Unsupported);
     }
     Ok(format!("{mark}{changed}"))
+}
+
+/// Removes what has no entries.
+fn remove_if_empty(object: &mut Map<String, Value>, path: &[String]) {
+    let Some((key, rest)) = path.split_first() else { return };
+    if let Some(Value::Object(inner)) = object.get_mut(key) {
+        remove_if_empty(inner, rest);
+    }
+    let is_empty = |value: &Value| match value {
+        Value::Object(fields) => fields.is_empty(),
+        value => value.is_null(),
+    };
+    if object.get(key).is_some_and(is_empty) {
+        object.remove(key);
+    }
+}
+
+/// The text `now` without the edits that were made to `before`; all else that has changed since stays. `None` if
+/// an entry that the edits changed has changed again.
+pub(crate) fn taken_back(
+    before: &str,
+    now: &str,
+    format: Format,
+    edits: &[Edit],
+) -> Option<String> {
+    let read =
+        |text: &str| as_written(text.strip_prefix('\u{feff}').unwrap_or(text), format, "").ok();
+    let before = read(before)?;
+    let mut written = before.clone();
+    for edit in edits {
+        edit.apply(&mut written);
+    }
+    let now_read = read(now)?;
+    let mut reverse: Vec<Edit> = Vec::new();
+    for edit in edits {
+        let (container, name) = (edit.container().to_vec(), edit.name().to_owned());
+        if edit.entry_in(&now_read) == edit.entry_in(&before) {
+            // Somebody has taken it back already.
+            continue;
+        }
+        if !edit.is_kept(edit.entry_in(&now_read), edit.entry_in(&written)) {
+            return None;
+        }
+        reverse.push(match edit.entry_in(&before) {
+            Some(Value::Object(entry)) => Edit::Set { container, name, entry: entry.clone() },
+            Some(Value::Array(items)) => {
+                let items = items.iter().map(|item| item.as_str().map(str::to_owned));
+                Edit::List { container, name, items: items.collect::<Option<_>>()? }
+            }
+            Some(_) => return None,
+            None => Edit::Remove { container, name },
+        });
+    }
+    reverse.dedup();
+    edited(now, format, &reverse).ok()
+}
+
+/// Whether a file says nothing: all that it has is empty.
+pub(crate) fn is_without_entries(text: &str, format: Format) -> bool {
+    fn is_empty(value: &Value) -> bool {
+        match value {
+            Value::Object(fields) => fields.values().all(is_empty),
+            value => value.is_null(),
+        }
+    }
+    as_written(text, format, "").is_ok_and(|root| root.values().all(is_empty))
 }
 
 fn first_line(error: &impl ToString) -> String {
@@ -95,13 +175,38 @@ impl Edit {
         match self {
             Self::Set { container, .. }
             | Self::Switch { container, .. }
+            | Self::List { container, .. }
             | Self::Remove { container, .. } => container,
         }
     }
 
-    pub(crate) fn name(&self) -> &str {
+    /// The name of the entry, or of the list.
+    pub fn name(&self) -> &str {
         match self {
-            Self::Set { name, .. } | Self::Switch { name, .. } | Self::Remove { name, .. } => name,
+            Self::Set { name, .. }
+            | Self::Switch { name, .. }
+            | Self::List { name, .. }
+            | Self::Remove { name, .. } => name,
+        }
+    }
+
+    /// The entry that it changes.
+    fn entry_in<'a>(&self, root: &'a Map<String, Value>) -> Option<&'a Value> {
+        let mut object = root;
+        for key in self.container() {
+            object = object.get(key)?.as_object()?;
+        }
+        object.get(self.name())
+    }
+
+    /// Whether what this edit has written is still there. A client may add its own keys to an entry, and
+    /// the token of one is in no record.
+    fn is_kept(&self, now: Option<&Value>, written: Option<&Value>) -> bool {
+        match (self, now, written) {
+            (Self::Set { .. }, Some(Value::Object(now)), Some(Value::Object(written))) => {
+                written.iter().all(|(key, value)| now.get(key) == Some(value))
+            }
+            _ => now == written,
         }
     }
 
@@ -123,6 +228,11 @@ impl Edit {
             Self::Switch { name, key, value, .. } => {
                 if let Some(Value::Object(entry)) = object.get_mut(name) {
                     entry.insert(key.clone(), Value::Bool(*value));
+                }
+            }
+            Self::List { name, items, .. } => {
+                if let Some(list) = object.get_mut(name) {
+                    *list = items.as_slice().into();
                 }
             }
             Self::Remove { name, .. } => drop(object.remove(name)),
@@ -171,6 +281,11 @@ fn edit_json(text: &str, edits: &[Edit]) -> Result<String, EditError> {
                         Some(member) => member.set_value(value),
                         None => drop(entry.append(key, value)),
                     }
+                }
+            }
+            Edit::List { name, items, .. } => {
+                if let Some(member) = last(&object, name) {
+                    member.set_value(input(&items.as_slice().into()));
                 }
             }
             Edit::Remove { name, .. } => {
@@ -262,6 +377,12 @@ fn edit_toml(text: &str, edits: &[Edit]) -> Result<String, EditError> {
                         }
                         None => drop(entry.insert(key, toml_edit::value(*value))),
                     }
+                }
+            }
+            Edit::List { name, items, .. } => {
+                if table.get(name).is_some() {
+                    let items = toml_value(&items.as_slice().into());
+                    table.insert(name, toml_edit::value(items));
                 }
             }
             Edit::Remove { name, .. } => drop(table.remove(name)),

@@ -21,8 +21,8 @@ pub struct ImportedServer {
     pub entry: Map<String, Value>,
     /// Whether the client uses it.
     pub enabled: bool,
-    /// The keys of the client's own approvals, which are not taken over.
-    pub approvals: Vec<&'static str>,
+    /// The keys of it that are not taken over.
+    pub left: Vec<String>,
 }
 
 /// By what toolgate is recognised among servers.
@@ -34,8 +34,12 @@ pub struct OwnProgram {
     pub ports: Vec<u16>,
 }
 
-/// The keys by which clients approve calls in advance.
-const APPROVALS: [&str; 3] = ["alwaysAllow", "autoApprove", "trust"];
+/// The keys whose meaning an entry has already, and those that only say something to people.
+const READ: &str = "\
+    type transport command cmd args env environment envs env_keys cwd envFile httpUrl url serverUrl uri headers \
+    http_headers env_http_headers bearer_token_env_var bearer_token_env enabled disabled isActive source tools \
+    available_tools scopes oauthScopes auth name display_name displayName icon iconPath gallery id title tags \
+    bundled version registryUrl metadata";
 
 /// What a server is: two entries with the same identity are the same server.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,13 +69,14 @@ const KEPT: [&str; 15] = [
     "description",
 ];
 
-/// The servers of a file, in order; none where a key leads to nothing. `project` is the folder of a file that
-/// belongs to a project.
+/// The servers of a file, in order; none where a key leads to nothing. `folder` is that of the file, and
+/// `project` the folder of a project that it belongs to.
 pub fn imported(
     client: &Client,
     text: &str,
     format: Format,
     container: &[String],
+    folder: &Path,
     project: Option<&Path>,
 ) -> Result<Vec<ImportedServer>, ConfigError> {
     let root = as_written(text, format, "")?;
@@ -102,14 +107,15 @@ pub fn imported(
             _ => ReferenceStyle::Plain,
         };
         let mut entry = entry(raw, is_gemini)?;
-        entry.values_mut().for_each(|value| references(value, style, project, &defaults));
-        let is_given = |key: &&str| match raw.get(*key) {
-            Some(Value::Array(tools)) => !tools.is_empty(),
-            Some(value) => *value == Value::Bool(true),
-            None => false,
-        };
-        let approvals = APPROVALS.into_iter().filter(is_given).collect();
-        Some(ImportedServer { name: name.clone(), entry, enabled, approvals })
+        let left = left(raw, &entry);
+        let places = ReferencePlaces { style, folder, project, defaults: &defaults };
+        entry.values_mut().for_each(|value| places.rewrite(value));
+        if let Some(Value::String(path)) = entry.get_mut("envFile")
+            && is_relative(path)
+        {
+            *path = project.unwrap_or(folder).join(&*path).display().to_string();
+        }
+        Some(ImportedServer { name: name.clone(), entry, enabled, left })
     });
     Ok(servers.collect())
 }
@@ -210,7 +216,68 @@ fn entry(raw: &Map<String, Value>, is_gemini: bool) -> Option<Map<String, Value>
             entry.insert(key.to_owned(), value.clone());
         }
     }
+    read_tools(raw, &mut entry);
+    read_login(raw, &mut entry);
     Some(entry)
+}
+
+/// The only tools that the client uses: Copilot has them under `tools`, with `*` for all, and Goose, where none
+/// are all, under `available_tools`.
+fn read_tools(raw: &Map<String, Value>, entry: &mut Map<String, Value>) {
+    let list = |key: &str| raw.get(key).and_then(Value::as_array);
+    let copilot = list("tools").filter(|tools| !tools.iter().any(|it| it == "*"));
+    let goose = list("available_tools").filter(|tools| !tools.is_empty());
+    if let Some(tools) = copilot.or(goose) {
+        entry.entry("includeTools").or_insert_with(|| tools.clone().into());
+    }
+}
+
+/// How to log in, in the words of clients: Codex has `scopes` beside the URL, Cursor an `auth` and opencode one
+/// text of scopes.
+fn read_login(raw: &Map<String, Value>, entry: &mut Map<String, Value>) {
+    let mut login = match entry.get("oauth") {
+        Some(Value::Object(login)) => login.clone(),
+        Some(_) => return,
+        None => Map::new(),
+    };
+    let auth = raw.get("auth").and_then(Value::as_object);
+    let of_auth = |key: &str| auth.and_then(|auth| auth.get(key)).cloned();
+    let scope = login.remove("scope");
+    for (key, value) in [
+        ("clientId", of_auth("CLIENT_ID")),
+        ("clientSecret", of_auth("CLIENT_SECRET")),
+        ("scopes", of_auth("scopes").or(scope)),
+        ("scopes", raw.get("scopes").or(raw.get("oauthScopes")).cloned()),
+    ] {
+        if let Some(value) = value {
+            login.entry(key).or_insert(value);
+        }
+    }
+    if !login.is_empty() && entry.contains_key("url") {
+        entry.insert("oauth".to_owned(), login.into());
+    }
+}
+
+/// The keys that say something, and are not taken over.
+fn left(raw: &Map<String, Value>, entry: &Map<String, Value>) -> Vec<String> {
+    let is_empty = |value: &Value| match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => false,
+    };
+    let is_read = |key: &str, value: &Value| match key {
+        // Codex has approvals of single tools there.
+        "tools" => value.is_array(),
+        "auth" => value.as_object().is_some_and(|auth| {
+            auth.keys().all(|key| ["CLIENT_ID", "CLIENT_SECRET", "scopes"].contains(&key.as_str()))
+        }),
+        "source" => value == "custom",
+        key => READ.split_whitespace().any(|read| read == key) || entry.contains_key(key),
+    };
+    let left = raw.iter().filter(|(key, value)| !is_empty(value) && !is_read(key, value));
+    left.map(|(key, _)| key.clone()).collect()
 }
 
 /// The defaults of the inputs of VS Code that are not secret, by their references.
@@ -224,37 +291,56 @@ fn defaults(root: &Map<String, Value>) -> Vec<(String, String)> {
     inputs.filter_map(default).collect()
 }
 
-/// Writes the references of a client as `toolgate.json` has them.
-fn references(
-    value: &mut Value,
+/// Where the references of a file lead.
+struct ReferencePlaces<'a> {
     style: ReferenceStyle,
-    project: Option<&Path>,
-    defaults: &[(String, String)],
-) {
-    match value {
-        Value::String(text) => {
-            let mut written = in_references(text, style).into_owned();
-            for (reference, default) in defaults {
-                written = written.replace(reference, default);
+    folder: &'a Path,
+    project: Option<&'a Path>,
+    defaults: &'a [(String, String)],
+}
+
+impl ReferencePlaces<'_> {
+    /// Writes the references of a client as `toolgate.json` has them.
+    fn rewrite(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                let mut written = in_references(text, self.style).into_owned();
+                for (reference, default) in self.defaults {
+                    written = written.replace(reference, default);
+                }
+                written = written.replace("${input:", "${keychain:");
+                if let Some(folder) = self.project.and_then(Path::to_str) {
+                    written = written.replace("${workspaceFolder}", folder);
+                }
+                *text = self.with_whole_paths(&written);
             }
-            written = written.replace("${input:", "${keychain:");
-            if let Some(folder) = project.and_then(Path::to_str) {
-                written = written.replace("${workspaceFolder}", folder);
-            }
-            *text = written;
+            Value::Array(items) => items.iter_mut().for_each(|item| self.rewrite(item)),
+            Value::Object(fields) => fields.values_mut().for_each(|field| self.rewrite(field)),
+            _ => {}
         }
-        Value::Array(items) => {
-            for item in items {
-                references(item, style, project, defaults);
-            }
-        }
-        Value::Object(fields) => {
-            for field in fields.values_mut() {
-                references(field, style, project, defaults);
-            }
-        }
-        _ => {}
     }
+
+    /// The path of `${file:…}` starts at the folder of the file that it is in, which is another one now.
+    fn with_whole_paths(&self, text: &str) -> String {
+        const MARK: &str = "${file:";
+        let mut parts = text.split(MARK);
+        let mut whole = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            whole.push_str(MARK);
+            if is_relative(part) && !part.starts_with('}') {
+                let part = part.strip_prefix("./").unwrap_or(part);
+                whole.push_str(&self.folder.join(part).display().to_string());
+            } else {
+                whole.push_str(part);
+            }
+        }
+        whole
+    }
+}
+
+/// Whether a path starts at a folder that it does not name.
+fn is_relative(path: &str) -> bool {
+    !Path::new(path).is_absolute() && !path.starts_with(['~', '$', '\\'])
 }
 
 /// What the server of an entry is. `resolve` gives the value of a reference, where it is known.

@@ -19,6 +19,6 @@ mod yaml;
 pub use diff::{difference, hidden};
 pub use edit::{Edit, EditError, edited};
 pub use import::{ImportedServer, OwnProgram, ServerIdentity, identity, imported, is_toolgate};
-pub use secret::keep_secrets;
+pub use secret::{keep_secrets, replace, without_secrets};
 pub use table::{CLIENTS, Client, Places, System};
 pub use write::{ChangeRecord, Changed, Undone, WriteError, Writer, undo};

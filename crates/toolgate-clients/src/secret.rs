@@ -24,7 +24,25 @@ const NAMES: [&str; 16] = [
     "jwt",
 ];
 /// Parts of a name that say the same, if they stand alone.
-const PARTS: [&str; 3] = ["pat", "sig", "code"];
+const PARTS: [&str; 13] = [
+    "pat", "sig", "code", "cred", "creds", "access", "pin", "license", "licence", "hook", "hooks",
+    "session", "tok",
+];
+/// Headers whose values are no secrets. All others are kept.
+const OPEN_HEADERS: [&str; 8] = [
+    "accept",
+    "acceptlanguage",
+    "acceptencoding",
+    "contenttype",
+    "useragent",
+    "origin",
+    "referer",
+    "mcpprotocolversion",
+];
+/// The parts of a path after which a secret stands, and those that are none.
+const BEFORE_SECRETS: [&str; 10] =
+    ["s", "t", "u", "token", "key", "secret", "hook", "hooks", "webhook", "webhooks"];
+const PLAIN_PARTS: [&str; 8] = ["mcp", "sse", "api", "message", "messages", "v1", "v2", "v3"];
 /// Values that are no secrets, whatever their names are.
 const WORDS: [&str; 8] = ["true", "false", "0", "1", "yes", "no", "none", "null"];
 /// Words before a secret.
@@ -72,7 +90,10 @@ pub(crate) fn secrets_in<'t>(name: &str, text: &'t str) -> Vec<&'t str> {
 pub(crate) fn hidden_line(line: &str, instead: &str) -> String {
     let mut line = line.to_owned();
     for Found { range, .. } in found("", &line).into_iter().rev() {
-        line.replace_range(range, instead);
+        // What is hidden already.
+        if !instead.ends_with(&line[range.clone()]) {
+            line.replace_range(range, instead);
+        }
     }
     line
 }
@@ -85,7 +106,9 @@ fn found(name: &str, text: &str) -> Vec<Found> {
             && !WORDS.contains(&text[range.clone()].to_ascii_lowercase().as_str())
     };
     let own = clean_name(name);
-    if is_secret_name(name) {
+    // It is a port, a path or a project as often as a password.
+    let is_short = name == "-p" && is_password(text);
+    if is_secret_name(name) || is_short {
         let whole = after_scheme(text, 0)..text.len();
         if references.is_empty() {
             return if is_free(&whole)
@@ -201,12 +224,22 @@ fn urls(text: &str, all: &mut Vec<Found>) {
             all.push(Found { range: start + begin..start + end, name: "password".to_owned() });
         }
         let path = rest[length..].split(['?', '#']).next().unwrap_or_default();
+        let is_hook = rest[..length].split('.').any(|label| label.contains("hook"));
         let mut begin = start + length;
-        for part in path.split('/') {
-            if is_random(part) {
+        let mut before = "";
+        for (index, part) in path.split('/').enumerate() {
+            let is_after = BEFORE_SECRETS.contains(&before.to_ascii_lowercase().as_str())
+                && !PLAIN_PARTS.contains(&part)
+                && !BEFORE_SECRETS.contains(&part);
+            if is_random(part) || is_after || (is_hook && index > 1) {
                 all.push(Found { range: begin..begin + part.len(), name: "url".to_owned() });
             }
             begin += part.len() + 1;
+            before = part;
+        }
+        if let Some(fragment) = rest.find('#').filter(|it| *it >= length) {
+            let range = start + fragment + 1..start + rest.len();
+            all.push(Found { range, name: "url".to_owned() });
         }
     }
 }
@@ -225,10 +258,17 @@ fn words(text: &str, all: &mut Vec<Found>) {
 
 fn is_random(part: &str) -> bool {
     let count = |is: fn(&char) -> bool| part.chars().filter(is).count();
+    let is_mixed = count(char::is_ascii_uppercase) >= 3
+        && count(char::is_ascii_lowercase) >= 3
+        && !part.contains(['-', '_', ' ']);
     part.len() >= 20
-        && !part.contains(['.', '@', '$', '{'])
-        && count(char::is_ascii_digit) >= 3
-        && count(char::is_ascii_alphabetic) >= 3
+        && !part.contains(['.', '@', '$', '{', '/', ' ', ':'])
+        && ((count(char::is_ascii_digit) >= 3 && count(char::is_ascii_alphabetic) >= 3) || is_mixed)
+}
+
+/// Whether the value of `-p` can be a password.
+fn is_password(text: &str) -> bool {
+    !text.contains(['/', '.', '\\']) && text.chars().any(|it| it.is_ascii_alphabetic())
 }
 
 /// Where a secret begins after a word such as `Bearer`.
@@ -273,8 +313,14 @@ pub fn keep_secrets(server: &str, entry: &mut Map<String, Value>) -> Vec<(String
     let server = clean_name(server);
     // The order in which they are shown.
     for key in ["env", "headers", "args"] {
-        if let Some(value) = entry.get_mut(key) {
-            keep(&server, "", value, &mut kept);
+        match entry.get_mut(key) {
+            Some(Value::Object(fields)) => {
+                for (name, field) in fields {
+                    keep_field(&server, key, name, field, &mut kept);
+                }
+            }
+            Some(value) => keep(&server, "", value, &mut kept),
+            None => {}
         }
     }
     for key in ["command", "url"] {
@@ -287,6 +333,47 @@ pub fn keep_secrets(server: &str, entry: &mut Map<String, Value>) -> Vec<(String
         keep(&server, "clientSecret", value, &mut kept);
     }
     kept
+}
+
+/// An entry for people, without secrets.
+pub fn without_secrets(entry: &Map<String, Value>) -> Map<String, Value> {
+    let mut shown = entry.clone();
+    for (name, _) in keep_secrets("", &mut shown) {
+        let reference = format!("${{keychain:{name}}}");
+        shown.values_mut().for_each(|value| replace(value, &reference, crate::diff::HIDDEN));
+    }
+    shown
+}
+
+/// Replaces a text in all texts of a value.
+pub fn replace(value: &mut Value, from: &str, to: &str) {
+    match value {
+        Value::String(text) => *text = text.replace(from, to),
+        Value::Array(items) => items.iter_mut().for_each(|item| replace(item, from, to)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| replace(field, from, to)),
+        _ => {}
+    }
+}
+
+/// Keeps a variable or a header. A header whose name says nothing is a secret too, and a value that nobody can
+/// guess.
+fn keep_field(
+    server: &str,
+    key: &str,
+    name: &str,
+    value: &mut Value,
+    kept: &mut Vec<(String, String)>,
+) {
+    let known = kept.len();
+    keep(server, name, value, kept);
+    let Value::String(text) = value else { return };
+    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    let is_open = OPEN_HEADERS.contains(&plain.to_ascii_lowercase().as_str());
+    let is_value = (key == "headers" && !is_open && text.len() >= 3) || is_random(text);
+    if kept.len() == known && is_value && references(text).is_empty() {
+        let whole = Found { range: 0..text.len(), name: clean_name(name) };
+        move_out(server, text, vec![whole], kept);
+    }
 }
 
 fn keep(server: &str, name: &str, value: &mut Value, kept: &mut Vec<(String, String)>) {
@@ -305,27 +392,29 @@ fn keep(server: &str, name: &str, value: &mut Value, kept: &mut Vec<(String, Str
             }
         }
         Value::String(text) => {
-            let mut moved = Vec::new();
-            for Found { range, name } in found(name, text).into_iter().rev() {
-                let secret = text[range.clone()].to_owned();
-                let base = format!("{server}/{name}");
-                let mut stored = base.clone();
-                let mut number = 2;
-                while kept
-                    .iter()
-                    .chain(&moved)
-                    .any(|(name, value)| *name == stored && *value != secret)
-                {
-                    stored = format!("{base}-{number}");
-                    number += 1;
-                }
-                text.replace_range(range, &format!("${{keychain:{stored}}}"));
-                moved.push((stored, secret));
-            }
-            kept.extend(moved.into_iter().rev());
+            let found = found(name, text);
+            move_out(server, text, found, kept);
         }
         _ => {}
     }
+}
+
+/// Replaces what was found by references.
+fn move_out(server: &str, text: &mut String, found: Vec<Found>, kept: &mut Vec<(String, String)>) {
+    let mut moved = Vec::new();
+    for Found { range, name } in found.into_iter().rev() {
+        let secret = text[range.clone()].to_owned();
+        let base = format!("{server}/{name}");
+        let mut stored = base.clone();
+        let mut number = 2;
+        while kept.iter().chain(&moved).any(|(name, value)| *name == stored && *value != secret) {
+            stored = format!("{base}-{number}");
+            number += 1;
+        }
+        text.replace_range(range, &format!("${{keychain:{stored}}}"));
+        moved.push((stored, secret));
+    }
+    kept.extend(moved.into_iter().rev());
 }
 
 /// Whether an argument is the name of an option, so that the next one is its value.
@@ -398,6 +487,19 @@ mod tests {
             json!({ "command": "x", "env": { "OPENAPI_MCP_HEADERS": "{\"Authorization\":\"Bearer HUNTER2\"}" } }),
             json!({ "command": "x", "env": { "URL": "redis://:HUNTER2@host:1/0" } }),
             json!({ "command": "x", "env": { "API_KEY": "HUNTER2-of-${USER}" } }),
+            url("https://mcp.zapier.example/api/mcp/s/HUNTER2/mcp"),
+            url("https://a.example/mcp#HUNTER2"),
+            url("https://a.example/AbCdEfHUNTER2aBcDeFgHiJkL/sse"),
+            args(&["mcp-remote", "https://mcp.zapier.example/api/mcp/s/HUNTER2/mcp"]),
+            args(&["-p", "HUNTER2"]),
+            json!({ "command": "x", "env": { "SLACK_HOOK": "https://hooks.slack.example/services/T0/B0/HUNTER2" } }),
+            json!({ "command": "x", "env": { "WHERE": "https://hooks.slack.example/services/T0/B0/HUNTER2" } }),
+            json!({ "url": "https://a.example", "headers": { "X-Custom": "HUNTER2" } }),
+            json!({ "command": "SECRET_TOK=HUNTER2 node" }),
+            env("CRED"),
+            env("ACCESS"),
+            env("PIN"),
+            env("LICENSE"),
             env("DATABASE_URL"),
             env("MY_AUTH"),
             env("PASSPHRASE"),
@@ -421,6 +523,9 @@ mod tests {
                 );
             }
             assert_eq!(restored, entry.to_string());
+            let shown = Value::Object(without_secrets(entry.as_object().unwrap())).to_string();
+            assert!(!shown.contains("HUNTER2") && shown.contains("[hidden]"), "{shown}");
+            assert!(!shown.contains("keychain"), "{shown}");
             let file = |entry: &Value| format!("{:#}\n", json!({ "mcpServers": { "s": entry } }));
             let shown = crate::difference(
                 &file(&entry),
@@ -439,7 +544,8 @@ mod tests {
             json!({ "command": "npx", "args": ["-y", "@scope/server@1.2.3", "--port", "8080", "/home/ada/notes", "--verbose"] }),
             json!({ "url": "https://a.example:8080/v1/mcp?page=2" }),
             json!({ "command": "x", "env": { "REGION": "north", "AUTH_ENABLED": "true", "API_KEY": "${API_KEY}", "URL": "postgres://bob:${PW}@db/x" } }),
-            json!({ "url": "https://a.example", "headers": { "Authorization": "Bearer ${T}" } }),
+            json!({ "url": "https://a.example", "headers": { "Authorization": "Bearer ${T}", "Accept": "text/plain" } }),
+            json!({ "command": "x", "args": ["-p", "8080", "-p", "8080:80", "-p", "./notes", "https://a.example/s/mcp"] }),
         ] {
             let mut same = entry.clone();
             assert_eq!(keep_secrets("s", same.as_object_mut().unwrap()), []);

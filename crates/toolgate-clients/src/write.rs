@@ -10,7 +10,11 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use toolgate_config::Format;
 
-use crate::{Edit, difference, edited};
+use crate::{
+    Edit, difference,
+    edit::{is_without_entries, taken_back},
+    edited,
+};
 
 /// Why a file was not written. It is as it was.
 #[derive(Debug, Error)]
@@ -54,6 +58,9 @@ pub struct ChangeRecord {
     pub files: Vec<Changed>,
     /// The names of the values that were stored.
     pub secrets: Vec<String>,
+    /// The names of the tokens that were made.
+    #[serde(default)]
+    pub tokens: Vec<String>,
 }
 
 /// A file that is changed. Its record is stored before it is, so that a change that was not made is undone
@@ -93,7 +100,17 @@ pub enum Undone {
         /// The file that uses it.
         by: PathBuf,
     },
-    /// It has changed since, and stays as it is. The change is shown without secrets.
+    /// It has changed since. Its entries are what they were, and all else stays as it is. The change is shown
+    /// without secrets.
+    TakenBack {
+        /// The file.
+        path: PathBuf,
+        /// Its back-up.
+        backup: Option<PathBuf>,
+        /// What has changed since.
+        since: String,
+    },
+    /// An entry of it has changed since, and it stays as it is. The change is shown without secrets.
     Changed {
         /// The file.
         path: PathBuf,
@@ -331,36 +348,60 @@ fn undo_file(changed: &Changed, staying: &[PathBuf]) -> Undone {
         Ok(before) => before,
         Err(error) => return failed(error),
     };
-    let Some(now) = now else { return failed(io::ErrorKind::NotFound.into()) };
-    if hash(&now) != *written {
+    let used = staying.iter().find(|user| before.is_none() && uses(user, path));
+    if let Some(by) = used {
+        return Undone::Used { path: path.clone(), by: by.clone() };
+    }
+    // A file that somebody has removed comes back too.
+    if let Some(now) = now.filter(|now| hash(now) != *written) {
         let text = String::from_utf8_lossy(before.as_deref().unwrap_or_default()).into_owned();
         let format = Format::of_file(path);
-        let written = edited(&text, format, edits).unwrap_or(text);
+        let written = edited(&text, format, edits).unwrap_or_else(|_| text.clone());
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let since = difference(&written, &String::from_utf8_lossy(&now), format, &name);
-        return Undone::Changed { path: path.clone(), backup: backup.clone(), since };
+        let now_text = String::from_utf8_lossy(&now);
+        let since = difference(&written, &now_text, format, &name);
+        let (path, backup) = (path.clone(), backup.clone());
+        let back = taken_back(&text, &now_text, format, edits);
+        let is_nothing = |back: &String| before.is_none() && is_without_entries(back, format);
+        let done = back.map(|back| {
+            let is_nothing = is_nothing(&back);
+            let done = if is_nothing {
+                fs::remove_file(&path)
+            } else {
+                put(&path, beside.as_deref(), back.as_bytes())
+            };
+            done.map(|()| is_nothing)
+        });
+        return match done {
+            Some(Ok(true)) => Undone::Removed(path),
+            Some(Ok(false)) => Undone::TakenBack { path, backup, since },
+            Some(Err(error)) => failed(error),
+            None => Undone::Changed { path, backup, since },
+        };
     }
     let (Some(before), Some(backup)) = (before, backup) else {
-        if let Some(by) = staying.iter().find(|user| uses(user, path)) {
-            return Undone::Used { path: path.clone(), by: by.clone() };
-        }
         return match fs::remove_file(path) {
             Ok(()) => Undone::Removed(path.clone()),
             Err(error) => failed(error),
         };
     };
+    if let Err(error) = put(path, beside.as_deref(), &before) {
+        return failed(error);
+    }
+    let _ = fs::remove_file(backup);
+    Undone::Restored(path.clone())
+}
+
+/// Replaces the content of a file that stays with its mode.
+fn put(path: &Path, beside: Option<&Path>, bytes: &[u8]) -> io::Result<()> {
     let permissions = fs::metadata(path).ok().map(|found| found.permissions());
     let new = format!(
         ".{}.toolgate-{}",
         path.file_name().unwrap_or_default().to_string_lossy(),
         std::process::id()
     );
-    let beside = beside.clone().unwrap_or_else(|| path.with_file_name(new));
-    if let Err(error) = replace(path, &beside, &before, permissions.as_ref()) {
-        return failed(error);
-    }
-    let _ = fs::remove_file(backup);
-    Undone::Restored(path.clone())
+    let beside = beside.map_or_else(|| path.with_file_name(new), Path::to_owned);
+    replace(path, &beside, bytes, permissions.as_ref())
 }
 
 impl ChangeRecord {
@@ -399,8 +440,8 @@ impl ChangeRecord {
         replace(path, &beside, &serde_json::to_vec_pretty(self)?, None)
     }
 
-    /// The last record of a folder. Unfinished ones are removed.
-    pub fn last(folder: &Path) -> Option<PathBuf> {
+    /// The records of a folder, the last one first. Unfinished ones are removed.
+    pub fn all(folder: &Path) -> Vec<PathBuf> {
         let files: Vec<PathBuf> = fs::read_dir(folder)
             .into_iter()
             .flatten()
@@ -409,10 +450,12 @@ impl ChangeRecord {
         for path in files.iter().filter(|path| path.extension().is_some_and(|it| it == "tmp")) {
             let _ = fs::remove_file(path);
         }
-        files
+        let mut records: Vec<PathBuf> = files
             .into_iter()
             .filter(|path| path.extension().is_some_and(|it| it == "json"))
-            .max_by_key(|path| path.file_stem().map(ToOwned::to_owned))
+            .collect();
+        records.sort_by_key(|path| std::cmp::Reverse(path.file_stem().map(ToOwned::to_owned)));
+        records
     }
 }
 
@@ -492,7 +535,7 @@ mod tests {
             if let Some(next) = writer.planned.get(ends_after / 3).filter(|_| ends_after % 3 == 1) {
                 fs::write(&next.beside, "{").unwrap();
             }
-            assert_eq!(ChangeRecord::last(&records), Some(stored.clone()));
+            assert_eq!(ChangeRecord::all(&records), std::slice::from_ref(&stored));
             let record: ChangeRecord = serde_json::from_slice(&fs::read(&stored).unwrap()).unwrap();
             for _ in 0..2 {
                 let undone = undo(&record);
@@ -513,7 +556,7 @@ mod tests {
             .collect();
         fs::write(folder.path().join(".20260102-030405-1.tmp"), "{").unwrap();
         for path in stored.iter().rev() {
-            assert_eq!(ChangeRecord::last(folder.path()).as_ref(), Some(path));
+            assert_eq!(ChangeRecord::all(folder.path()).first(), Some(path));
             fs::remove_file(path).unwrap();
         }
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -102,6 +102,8 @@ pub(crate) fn edit(text: &str, edit: &Edit) -> Result<String, EditError> {
                 }
             }
         }
+        // No client with such a file has one.
+        Edit::List { .. } => return Err(EditError::Unsupported),
         Edit::Remove { .. } => {
             let Some(old) = old else { return Ok(text.to_owned()) };
             if block.is_some_and(|block| block.entries.len() == 1) {

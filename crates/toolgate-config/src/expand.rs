@@ -7,10 +7,11 @@
 //! such as a shell's `${name%%.*}`, stay unchanged.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::MAIN_SEPARATOR_STR;
 
 use crate::stored::{StoredReference, StoredValueError, StoredValues};
-use crate::{Environment, Surroundings};
+use crate::{Environment, Secret, Surroundings};
 
 /// The longest value after expansion; no operating system takes a longer argument.
 const MAX_VALUE_BYTES: usize = 128 * 1024;
@@ -23,6 +24,8 @@ pub(crate) struct Expander<'a> {
     stored: StoredValues<'a>,
     workspace_folder: Option<&'a str>,
     remaining: usize,
+    /// The variables of the server that is read, which count before those of the environment.
+    pub(crate) of_server: BTreeMap<String, Secret>,
     /// How the client of the file writes references.
     pub(crate) style: ReferenceStyle,
 }
@@ -46,6 +49,8 @@ pub(crate) enum Unexpanded {
     Unset(String),
     /// A stored value is not there, with its hint.
     Stored { reference: String, error: StoredValueError, hint: String },
+    /// A stored value without a name, such as `${keychain:}`.
+    Unnamed(String),
     /// Only an editor can expand the reference, such as `${config:token}`.
     Editor(String),
     /// There is a reference within a default.
@@ -63,6 +68,7 @@ enum Reference<'t> {
     WorkspaceFolder,
     PathSeparator,
     Stored(StoredReference<'t>),
+    Unnamed,
     Editor,
     Literal,
 }
@@ -71,7 +77,8 @@ impl<'a> Expander<'a> {
     pub(crate) fn new(surroundings: &Surroundings<'a>) -> Self {
         let Surroundings { environment, stored, workspace_folder, .. } = *surroundings;
         let (remaining, style) = (MAX_TOTAL_BYTES, ReferenceStyle::Plain);
-        Self { environment, stored, workspace_folder, remaining, style }
+        let of_server = BTreeMap::new();
+        Self { environment, stored, workspace_folder, remaining, of_server, style }
     }
 
     /// The value of a variable that a setting names.
@@ -124,7 +131,8 @@ impl<'a> Expander<'a> {
                 if default.is_some_and(|default| default.contains("${")) {
                     return Err(Unexpanded::Nested);
                 }
-                let value = (self.environment)(name);
+                let own = self.of_server.get(name).map(|value| value.expose().to_owned());
+                let value = own.or_else(|| (self.environment)(name));
                 match (value, default) {
                     (Some(value), Some(default)) if value.is_empty() => expanded.push_str(default),
                     (Some(value), _) => expanded.push_str(&value),
@@ -142,6 +150,7 @@ impl<'a> Expander<'a> {
             },
             Reference::PathSeparator => expanded.push_str(MAIN_SEPARATOR_STR),
             Reference::Stored(reference) => expanded.push_str(&self.look_up(reference)?),
+            Reference::Unnamed => return Err(Unexpanded::Unnamed(whole.to_owned())),
             Reference::Editor => return Err(Unexpanded::Editor(whole.to_owned())),
             Reference::Literal => expanded.push_str(whole),
         }
@@ -172,6 +181,12 @@ fn classify(inner: &str) -> Reference<'_> {
     }
     if let Some(reference) = StoredReference::read(inner) {
         return Reference::Stored(reference);
+    }
+    if ["file", "command", "keychain", "input"]
+        .contains(&inner.split(':').next().unwrap_or_default())
+        && inner.contains(':')
+    {
+        return Reference::Unnamed;
     }
     let of_editor = EDITOR_NAMES.contains(&inner)
         || inner.starts_with("workspaceFolder:")
@@ -307,7 +322,9 @@ mod tests {
             let (error, hint) = (StoredValueError::Missing, hint.to_owned());
             assert_eq!(expand(text), Err(Unexpanded::Stored { reference, error, hint }), "{text}");
         }
-        assert_eq!(expand("${file:}${command: }").unwrap(), "${file:}${command: }");
+        for text in ["${file:}", "${command: }", "${keychain:}", "${input:}"] {
+            assert_eq!(expand(text), Err(Unexpanded::Unnamed(text.to_owned())));
+        }
     }
 
     #[test]

@@ -79,7 +79,7 @@ pub use services::{AuditConfig, RegistryConfig, TelemetryConfig};
 pub use stored::{MAX_STORED_BYTES, StoredReference, StoredValueError, StoredValues};
 pub use tool_search::{ChatProviderName, EmbeddingsConfig, SubagentConfig, ToolSearchConfig};
 pub use toolgate_policy::Presence;
-pub use transport::Transport;
+pub use transport::{Transport, is_command_line};
 
 /// The largest file that is read.
 pub const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;

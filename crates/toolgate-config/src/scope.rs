@@ -349,6 +349,10 @@ impl<'r, 'c> Scope<'r, 'c> {
                 format!("uses `{}`, which {error}", printable(&reference)),
                 printable(&hint).into_owned(),
             ),
+            Err(Unexpanded::Unnamed(reference)) => (
+                format!("has `{}`, which names nothing", printable(&reference)),
+                "write the name or the path of the value after the colon".to_owned(),
+            ),
             Err(Unexpanded::Editor(reference)) => {
                 let reference = printable(&reference);
                 let hint = "write the value, or `${NAME}` for an environment variable";

@@ -194,34 +194,70 @@ fn read_stdio(
     member: &Member<'_>,
     env_file: Option<&str>,
 ) -> Option<Transport> {
-    let cwd = scope.object.get("cwd").and_then(|member| scope.text(member)).map(PathBuf::from);
-    let (command, args, mut env) = match &member.node.value {
-        // Zed keeps the program, its arguments and its variables one level down.
-        Value::Object(inner) => scope.within(inner, scope.at.value(member), |scope| {
-            scope.require("path", "write the program as a string: `\"command\": \"…\"`");
-            let command = scope.object.get("path").and_then(|program| scope.text(program));
-            (command, arguments(scope), variables(scope))
-        }),
-        // opencode has one list.
-        Value::Array(_) => {
-            let (command, args) = command_list(scope, member)?;
-            (Some(command), args, variables(scope))
-        }
-        _ => (scope.text(member), arguments(scope), variables(scope)),
+    let mut env = match &member.node.value {
+        Value::Object(inner) => scope.within(inner, scope.at.value(member), variables),
+        _ => variables(scope),
     };
     if let Some(path) = env_file {
         add_env_file(scope, path, &mut env);
     }
     add_inherited(scope, &mut env);
-    let command = command?;
+    // Where a server has a variable itself, its arguments mean that one.
+    scope.file.expander.of_server.clone_from(&env);
+    let program = read_program(scope, member);
+    scope.file.expander.of_server.clear();
+    let (command, args, cwd) = program?;
     warn_of_missing_variables(scope, &command, &args, &env);
     // A whole command line in `command` is a frequent mistake; it would be looked up as one program.
-    let first_word = command.split_whitespace().next().unwrap_or(&command);
-    if args.is_empty() && first_word != command && !first_word.contains(['/', '\\']) {
+    if args.is_empty() && is_command_line(&command) {
         let hint = "split into args: write what follows the program as a list under `args`";
         scope.warn(member, "has spaces, but is taken as the name of one program", hint);
     }
     Some(Transport::Stdio { command, args, env, cwd })
+}
+
+/// Whether a program has arguments in its name.
+pub fn is_command_line(command: &str) -> bool {
+    let first_word = command.split_whitespace().next().unwrap_or(command);
+    first_word != command && !first_word.contains(['/', '\\'])
+}
+
+/// The program, its arguments and its folder.
+fn read_program(
+    scope: &mut Scope<'_, '_>,
+    member: &Member<'_>,
+) -> Option<(String, Vec<String>, Option<PathBuf>)> {
+    let cwd = scope.object.get("cwd").and_then(|member| scope.text(member)).map(PathBuf::from);
+    let (command, args) = match &member.node.value {
+        // Zed keeps the program, its arguments and its variables one level down.
+        Value::Object(inner) => scope.within(inner, scope.at.value(member), |scope| {
+            scope.require("path", "write the program as a string: `\"command\": \"…\"`");
+            let command = scope.object.get("path").and_then(|program| scope.text(program));
+            (command, arguments(scope))
+        }),
+        // opencode has one list.
+        Value::Array(_) => {
+            let (command, args) = command_list(scope, member)?;
+            (Some(command), args)
+        }
+        _ => (scope.text(member), arguments(scope)),
+    };
+    let command = command?;
+    let written = match &member.node.value {
+        Value::String(text) => Some(&**text),
+        Value::Array(words) => words.first().and_then(|word| match &word.value {
+            Value::String(text) => Some(&**text),
+            _ => None,
+        }),
+        _ => None,
+    };
+    // The name of a program is in messages and in the list of processes.
+    if written.is_some_and(|text| text.contains("${keychain:") || text.contains("${input:")) {
+        let hint = "write the value under `env`, or as one of `args`";
+        scope.error(member, "has a secret in the name of the program", hint);
+        return None;
+    }
+    Some((command, args, cwd))
 }
 
 /// The program and its arguments in one list.

@@ -44,6 +44,11 @@ pub(crate) trait MessageSink: fmt::Debug + Send + Sync {
     /// Sends a notification or a request. It is lost if the client's queue is full.
     fn send(&self, message: Value);
 
+    /// Whether the client reads what is sent now.
+    fn is_read(&self) -> bool {
+        true
+    }
+
     /// Sends the response to a request, or records that there will be none.
     fn finish(&self, response: Option<Value>) -> BoxFuture<'_, ()>;
 }
@@ -103,6 +108,15 @@ impl ClientChannel {
             ChannelKind::Modern(events) => {
                 let _ = events.try_send(ChannelEvent::Notification(message));
             }
+        }
+    }
+
+    /// Whether the client reads what is sent now. Over HTTP, a client of the legacy era reads what belongs to no
+    /// request only if it has opened a stream for it.
+    pub fn is_read(&self) -> bool {
+        match &self.kind {
+            ChannelKind::Legacy { sink, .. } => sink.is_read(),
+            ChannelKind::Modern(events) => !events.is_closed(),
         }
     }
 

@@ -546,29 +546,30 @@ impl ToolHost {
         entry.may_own(name) || has_no_prefix && !self.inner.live_catalog.is_known(&entry.name)
     }
 
-    /// Waits for the first lists, and connects the lazy servers that an unknown name may belong to, and
-    /// those that hold it back by a cached definition: the server may have another one now.
+    /// Connects the servers that an unknown name may belong to, and those that hold it back by a cached
+    /// definition: the server may have another one now. Waits for them within the time limit of their calls.
     pub(crate) async fn connect_owners(&self, name: &str) {
+        self.recalled().await;
+        let is_known = || self.catalog().read().resolve(name).is_some();
+        if is_known() {
+            return;
+        }
         if self.catalog().read().servers().any(|entry| self.may_own(entry, name)) {
-            self.first_lists().await;
+            self.known_or(is_known, self.first_lists()).await;
         }
         let owners: Vec<ServerName> = {
             let catalog = self.catalog().read();
-            if catalog.resolve(name).is_some() {
-                return;
-            }
-            let owners = catalog.servers().filter(|entry| entry.may_own(name));
+            let owners = catalog.servers().filter(|entry| self.may_own(entry, name));
             let unknown = |server: &&ServerName| !self.inner.live_catalog.is_known(server);
             owners.map(|entry| &entry.name).filter(unknown).cloned().collect()
         };
-        let owners = owners.into_iter().filter(|server| self.is_lazy(server));
         let holding = self
             .hidden_tools()
             .into_iter()
             .filter(|tool| tool.name == name && !matches!(tool.why, HiddenReason::Denied));
-        for server in owners.chain(holding.map(|tool| tool.id.server)) {
-            self.connect(server.as_str()).await;
-        }
+        let owners: Vec<ServerName> =
+            owners.into_iter().chain(holding.map(|tool| tool.id.server)).collect();
+        self.await_owners(&owners, is_known).await;
     }
 
     /// The servers whose tools are unknown to a session that starts now: those that may still list them, and

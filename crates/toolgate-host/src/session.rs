@@ -23,6 +23,7 @@ use crate::{
     events::HostEvent,
     host::ToolHost,
     instructions,
+    late::Hearing,
     live_sessions::LiveRecord,
     meta::{self, MetaTool, MetaToolOptions},
     recent_searches::RecentSearches,
@@ -55,6 +56,7 @@ pub struct ToolSession {
     pub(crate) searches: RecentSearches,
     subscriber: OnceLock<Subscriber>,
     instructions: OnceLock<String>,
+    pub(crate) hearing: Hearing,
     /// What is shown of the session from outside. A part of a session has none.
     live: Option<Arc<LiveRecord>>,
 }
@@ -103,6 +105,7 @@ impl ToolSession {
             searches: RecentSearches::default(),
             subscriber: OnceLock::new(),
             instructions: OnceLock::new(),
+            hearing: Hearing::default(),
             live: None,
         }
     }
@@ -168,6 +171,24 @@ impl ToolSession {
 
     /// The definitions that the session is shown, with their exposed names.
     pub async fn list_tools(&self) -> Vec<Value> {
+        self.list_tools_with(&CallOptions::default()).await
+    }
+
+    /// [`list_tools`](Self::list_tools) for a client, which may cancel it. It waits for late servers as long as the
+    /// client needs, and reports the progress.
+    pub async fn list_tools_with(&self, options: &CallOptions) -> Vec<Value> {
+        if self.exposure().await.kind == ExposureKind::Direct {
+            self.await_tools(options).await;
+        }
+        self.listed_tools(options).await
+    }
+
+    /// The definitions that the session is shown now, whichever servers are late.
+    pub async fn listed_now(&self) -> Vec<Value> {
+        self.listed_tools(&CallOptions::default()).await
+    }
+
+    async fn listed_tools(&self, options: &CallOptions) -> Vec<Value> {
         self.host.notice_choices().await;
         self.host.code().find_python().await;
         self.reset_if_asked();
@@ -176,9 +197,7 @@ impl ToolSession {
             return self.current_list(exposure);
         }
         let frozen = self.frozen.get_or_init(|| async {
-            if self.awaits_always_loaded() {
-                self.host.first_lists().await;
-            }
+            self.await_always_loaded(options).await;
             self.current_list(exposure)
         });
         frozen.await.clone()
@@ -605,17 +624,6 @@ impl ToolSession {
             MetaTool::LoadSkill => self.offer().skills,
             _ => true,
         }
-    }
-
-    /// Whether tools that are always loaded may be missing because their server is not connected
-    /// yet.
-    fn awaits_always_loaded(&self) -> bool {
-        let settings = self.host.settings();
-        let mut waited_for = settings.servers.iter().filter(|setup| !setup.lazy);
-        waited_for.any(|setup| {
-            setup.entry.defer_loading == Some(false)
-                || setup.entry.defer_tools.values().any(|deferred| !deferred)
-        })
     }
 }
 

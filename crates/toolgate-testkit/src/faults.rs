@@ -1,5 +1,7 @@
 //! How a fixture misbehaves.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 /// Faults on request; the default is none.
@@ -8,6 +10,9 @@ use serde::{Deserialize, Serialize};
 pub struct Faults {
     /// Waits this long before it reads its first message.
     pub start_delay_ms: u64,
+    /// Waits until this file exists before it reads its first message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub starts_with_file: Option<PathBuf>,
     /// Waits this long before it runs a tool.
     pub call_delay_ms: u64,
     /// Exits at once instead of serving.

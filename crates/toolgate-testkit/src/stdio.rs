@@ -49,9 +49,15 @@ impl Fixture {
             flood.await.map_err(std::io::Error::other)??;
         }
         tokio::time::sleep(Duration::from_millis(faults.start_delay_ms)).await;
+        while faults.starts_with_file.as_ref().is_some_and(|file| !file.exists()) {
+            tokio::time::sleep(FILE_POLL).await;
+        }
         Ok(None)
     }
 }
+
+/// The pause between two looks for the file that a fixture starts with.
+const FILE_POLL: Duration = Duration::from_millis(20);
 
 /// Serves until the session has ended or the engine stops.
 async fn serve(engine: &Arc<Engine>) -> std::io::Result<i32> {

@@ -99,6 +99,8 @@ struct FailedAttempt {
 
 /// Calls can cause an earlier attempt, but not more often than this.
 const SHORTEST_RETRY: Duration = Duration::from_secs(2);
+/// The limit of a call can be too long to be added to a time.
+const A_YEAR: Duration = Duration::from_hours(24 * 365);
 /// How many connections a call tries if they end before it is sent.
 const MAX_CONNECTIONS_TRIED: usize = 3;
 
@@ -204,6 +206,7 @@ impl Server {
         let options = CallOptions { cancel, ..options };
         let sent = tokio::spawn(async move {
             let _in_use = server.demand.call();
+            let until = tokio::time::Instant::now() + server.spec.limits.total.min(A_YEAR);
             for _ in 0..MAX_CONNECTIONS_TRIED {
                 let connection = tokio::select! {
                     biased;
@@ -214,6 +217,7 @@ impl Server {
                         return Err(CallError::DefinitionChanged { server, tool });
                     }
                     connection = server.connection() => connection?,
+                    () = tokio::time::sleep_until(until) => return Err(server.connects_too_long()),
                 };
                 match connection.request(&about, &method, params.clone(), &options).await {
                     Ok(result) => return Ok(result),
@@ -265,6 +269,16 @@ impl Server {
                 return Err(self.not_connected(stopped_failure()));
             }
         }
+    }
+
+    /// The error of a call whose time is over before there is a connection.
+    fn connects_too_long(&self) -> CallError {
+        let seconds = self.spec.limits.total.as_secs_f64();
+        let reason = format!("it is still connecting after the {seconds} s that a call has");
+        self.not_connected(ConnectFailure::new(
+            reason,
+            format!("try again, or {}", self.see_logs()),
+        ))
     }
 
     fn not_connected(&self, failure: ConnectFailure) -> CallError {

@@ -7,7 +7,11 @@ use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use toolgate_catalog::ServerName;
-use toolgate_mcp::{ErrorObject, JsonObject, client::OutputSource, methods};
+use toolgate_mcp::{
+    ErrorObject, JsonObject,
+    client::{OutputSource, ServerLimits},
+    methods,
+};
 
 use crate::{
     connection::CallOptions,
@@ -197,6 +201,11 @@ impl ServerPool {
     /// The state of a server.
     pub fn state(&self, server: &str) -> Option<ServerState> {
         self.server(server).map(|server| server.state())
+    }
+
+    /// The limits of a server.
+    pub fn limits(&self, server: &str) -> Option<ServerLimits> {
+        self.server(server).map(|server| server.spec.limits)
     }
 
     /// How many servers are connected.

@@ -1,6 +1,6 @@
 //! Findings about a script, and how they are displayed.
 
-use std::{collections::BTreeSet, fmt};
+use std::{collections::BTreeSet, fmt, ops::Range};
 
 use serde::{Deserialize, Serialize};
 
@@ -67,13 +67,15 @@ pub(super) struct FindingCollector<'a> {
     beyond: usize,
     /// Where the checked text has more than this one, and how much.
     pub(super) inserted: Option<(usize, usize)>,
+    /// Where the functions are that nothing calls: what is wrong there does no harm.
+    pub(super) unused: Vec<Range<usize>>,
 }
 
 impl<'a> FindingCollector<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let starts = std::iter::once(0).chain(ends.map(|(offset, _)| offset + 1)).collect();
-        Self { text, starts, findings: Vec::new(), beyond: 0, inserted: None }
+        Self { text, starts, findings: Vec::new(), beyond: 0, inserted: None, unused: Vec::new() }
     }
 
     pub(super) fn has_errors(&self) -> bool {
@@ -96,6 +98,9 @@ impl<'a> FindingCollector<'a> {
         message: String,
         hint: Option<String>,
     ) {
+        if self.unused.iter().any(|range| range.contains(&offset)) {
+            return;
+        }
         if self.is_full() {
             self.beyond += 1;
             return;

@@ -20,8 +20,8 @@ pub(crate) async fn run(globals: &Globals, arguments: &Run) -> CommandResult {
     if let (Some(id), true) = (&resumed, arguments.repeat_unknown) {
         runs::agree_to_repeat(globals, id)?;
     }
-    let (loaded, host) =
-        super::start_when_needed(globals, super::Needed::Tools(None), None).await?;
+    let needed = super::Needed::Script(code.as_deref().unwrap_or_default());
+    let (loaded, host) = super::start_when_needed(globals, needed, None).await?;
     let language = match &arguments.language {
         None => ScriptLanguage::BuiltIn(language),
         Some(name) => host.code().language(name).ok_or_else(|| unknown(name))?,

@@ -62,6 +62,7 @@ pub(crate) fn address() -> Result<SocketAddr, Failure> {
     recorded()?.or_else(running).ok_or_else(|| {
         Failure::usage("there is no gateway that clients could share")
             .hint("install one first: `toolgate service install`; or start it: `toolgate serve --http 127.0.0.1:8808`")
+            .hint("with `gateway.requireToken`, `serve` starts after `toolgate token create --name first`")
     })
 }
 

@@ -37,6 +37,8 @@ use crate::{
 
 /// The name of toolgate's own entry in the files of clients.
 pub(crate) const OWN_NAME: &str = "toolgate";
+/// What stands for a token that is not made yet.
+const NO_TOKEN: &str = "[hidden]";
 /// The port of a gateway, unless another one is chosen.
 const DEFAULT_PORT: u16 = 8808;
 
@@ -81,6 +83,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Setup) -> CommandResult {
             ));
         }
     }
+    let unusable = probe::leave_unusable(&mut plan, arguments.project, &connection)?;
     let is_probed = !arguments.no_probe && (!arguments.project || is_trusted(&plan));
     let mut probe = if is_probed { Probe::run(&plan).await? } else { Probe::default() };
     if !is_probed && !arguments.no_probe {
@@ -88,8 +91,10 @@ pub(crate) async fn run(globals: &Globals, arguments: &Setup) -> CommandResult {
             "note: the servers of this folder are not started, and nothing of it is run, before you trust it",
         );
     }
-    let own = plan.leave_out(&probe.own, &connection)?;
+    let own = plan.leave_own(&probe.own, &connection)?;
     probe.rows.retain(|row| !own.contains(&row.name));
+    probe.rows.retain(|row| !unusable.iter().any(|other| other.name == row.name));
+    probe.rows.extend(unusable);
     let mut failed = Vec::new();
     if arguments.output.json {
         if !arguments.dry_run && plan.has_changes() {
@@ -224,7 +229,7 @@ fn show(plan: &Plan, probe: &Probe, arguments: &Setup) {
     print::line("");
     for source in &plan.sources {
         if let Some(problem) = &source.problem {
-            print::line(format!("{}: {problem}", source.label()));
+            print::line(format!("{}: not changed: {problem}", source.label()));
         }
         if let (Some(now), Some(after)) = probe.tokens_of(source)
             && after > now
@@ -305,7 +310,7 @@ fn write(plan: &Plan, connection: &Connection) -> Result<Vec<NotWritten>, Failur
             .plan(&plan.target, plan.target_before.as_deref(), after, &plan.target_edits)
             .map_err(|error| stopped(error.to_string()))?;
     }
-    let mut failed = Vec::new();
+    let (mut failed, mut tokens) = (Vec::new(), Vec::new());
     for source in &plan.sources {
         let Some(after) = &source.after else { continue };
         let mut after = after.clone();
@@ -316,10 +321,10 @@ fn write(plan: &Plan, connection: &Connection) -> Result<Vec<NotWritten>, Failur
                 namespaces: Vec::new(),
             };
             let (_, token) = store.access_tokens().create(&order, seconds)?;
-            let edits = source.edits_with(connection.entry(source.client, Some(token.expose())));
-            let text = source.text.as_deref().unwrap_or_default();
-            after = toolgate_clients::edited(text, Format::of_file(&source.path), &edits)
+            after = source
+                .text_with(&connection.entry(source.client, Some(token.expose())))
                 .map_err(|error| stopped(error.to_string()))?;
+            tokens.extend(order.name);
         }
         // The record is about what is changed, and the token is nobody else's business.
         if let Err(error) = writer.plan(&source.path, source.text.as_deref(), &after, &source.edits)
@@ -328,6 +333,7 @@ fn write(plan: &Plan, connection: &Connection) -> Result<Vec<NotWritten>, Failur
         }
     }
     // With the record first, everything can be undone even if this process ends anywhere below.
+    writer.record.tokens.clone_from(&tokens);
     writer.record.secrets = plan.secrets.iter().map(|(name, _)| name.clone()).collect();
     let cannot = |error: std::io::Error| stopped(format!("cannot store what is changed: {error}"));
     let record = writer.record.store(&undo::records()?, &stamp).map_err(cannot)?;
@@ -335,6 +341,9 @@ fn write(plan: &Plan, connection: &Connection) -> Result<Vec<NotWritten>, Failur
     let take_back = || {
         for (name, _) in &plan.secrets {
             let _ = vault.as_ref().map(|vault| vault.forget(&vault_name(name)));
+        }
+        for name in &tokens {
+            let _ = store.access_tokens().revoke(name);
         }
         let _ = fs::remove_file(&record);
     };

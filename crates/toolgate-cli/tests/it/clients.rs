@@ -4,7 +4,10 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 use tokio::process::Command;
-use toolgate_testkit::{FixtureEntry, RealServers, conformance_binary, installed_servers, within};
+use toolgate_testkit::{
+    Builtin, Faults, Fixture, FixtureEntry, RealServers, conformance_binary, installed_servers,
+    within,
+};
 
 use crate::support::{META, Workplace, program};
 
@@ -205,5 +208,28 @@ async fn the_inspector_sees_everything() {
         let target = ["--transport", "http", "--server-url", gateway.url()].map(str::to_owned);
         inspect_all(&servers, &workplace, &target, face).await;
         gateway.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn the_inspector_sees_the_tools_of_a_server_that_is_late() {
+    let Some(servers) = installed_servers() else { return };
+    // Longer than a list waits for clients that learn of changes.
+    let late = Faults { start_delay_ms: 5_000, ..Faults::default() };
+    let fixture = |name: &str| Fixture::new(name).with_builtins([Builtin::Echo]);
+    let workplace = Workplace::new(&json!({ "mcpServers": {
+        "quick": crate::support::entry(&fixture("quick")),
+        "late": crate::support::entry(&fixture("late").with_faults(late)),
+    } }));
+    let mut started = entry(&workplace, Face::Aggregate);
+    started["args"].as_array_mut().unwrap().extend([json!("--mode"), json!("direct")]);
+    let path = workplace.path().join("inspector.json");
+    std::fs::write(&path, json!({ "mcpServers": { "toolgate": started } }).to_string()).unwrap();
+    let path = path.display().to_string();
+    let target = ["--config", &path, "--server", "toolgate"].map(str::to_owned);
+    let list = inspect(&servers, &workplace, &target, &["--method", "tools/list"]).await;
+    for name in ["quick_echo", "late_echo"] {
+        let tools = list["tools"].as_array().unwrap();
+        assert!(tools.iter().any(|tool| tool["name"] == name), "{name}: {list}");
     }
 }

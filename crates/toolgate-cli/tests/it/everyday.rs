@@ -51,6 +51,9 @@ async fn no_command_waits_for_a_server_that_it_does_not_need() {
     assert!(held.stderr.contains("have not answered yet: silent"), "{held:?}");
     let called = place.run(&["call", "notes_find_notes", "--arg", "words=x"]).await;
     assert_ne!(called.code, Some(2), "{called:?}");
+    fs::write(place.path().join("a.ts"), "return typeof notes_find_notes").unwrap();
+    let ran = place.run(&["run", "a.ts"]).await;
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "function\n"), "{ran:?}");
 }
 
 #[tokio::test]

@@ -25,6 +25,7 @@ pub(crate) struct HttpGateway {
 pub(crate) struct HttpClient {
     url: String,
     http: reqwest::Client,
+    name: &'static str,
     capabilities: Value,
     headers: Vec<(String, String)>,
 }
@@ -111,6 +112,7 @@ impl HttpClient {
         Self {
             url,
             http: toolgate_http::client_builder().build().unwrap(),
+            name: "test",
             capabilities: json!({}),
             headers: Vec::new(),
         }
@@ -119,6 +121,11 @@ impl HttpClient {
     /// The same client, which can be asked this.
     pub(crate) fn with_capabilities(self, capabilities: Value) -> Self {
         Self { capabilities, ..self }
+    }
+
+    /// The same client under another name: the gateway has a session for each.
+    pub(crate) fn named(self, name: &'static str) -> Self {
+        Self { name, ..self }
     }
 
     /// Sends a header with every request from now on.
@@ -140,10 +147,19 @@ impl HttpClient {
         message["error"].take()
     }
 
-    async fn send(&self, method: &str, mut params: Value) -> Value {
+    async fn send(&self, method: &str, params: Value) -> Value {
+        let answer = self.post(method, params).await.text().await.unwrap();
+        // One JSON text, or a stream of events of which the last is the answer.
+        let events = answer.lines().filter_map(|line| line.strip_prefix("data:"));
+        let last = events.map(str::trim).rfind(|data| !data.is_empty()).unwrap_or(&answer);
+        serde_json::from_str(last).unwrap_or_else(|error| panic!("{method}: {error}: {answer}"))
+    }
+
+    /// Sends a request; gives the response as it begins.
+    pub(crate) async fn post(&self, method: &str, mut params: Value) -> reqwest::Response {
         params["_meta"] = json!({
             "io.modelcontextprotocol/protocolVersion": VERSION,
-            "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+            "io.modelcontextprotocol/clientInfo": { "name": self.name, "version": "1" },
             "io.modelcontextprotocol/clientCapabilities": self.capabilities,
         });
         let mut request = self
@@ -152,18 +168,14 @@ impl HttpClient {
             .header("accept", "application/json, text/event-stream")
             .header("mcp-protocol-version", VERSION)
             .header("mcp-method", method);
-        if let Some(name) = params["name"].as_str() {
+        if let Some(name) = params["name"].as_str().or(params["uri"].as_str()) {
             request = request.header("mcp-name", name);
         }
         for (name, value) in &self.headers {
             request = request.header(name, value);
         }
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        let answer = request.json(&body).send().await.unwrap().text().await.unwrap();
-        // One JSON text, or a stream of events of which the last is the answer.
-        let events = answer.lines().filter_map(|line| line.strip_prefix("data:"));
-        let last = events.map(str::trim).rfind(|data| !data.is_empty()).unwrap_or(&answer);
-        serde_json::from_str(last).unwrap_or_else(|error| panic!("{method}: {error}: {answer}"))
+        request.json(&body).send().await.unwrap()
     }
 
     pub(crate) async fn list(&self) -> Vec<Value> {

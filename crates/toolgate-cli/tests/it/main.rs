@@ -42,6 +42,7 @@ mod gateway;
 mod guard;
 mod http;
 #[cfg(unix)]
+mod late;
 #[cfg(unix)]
 mod live;
 mod logins;
@@ -73,6 +74,7 @@ mod soak;
 mod subagent;
 mod support;
 #[cfg(unix)]
+mod takeover;
 mod telemetry;
 #[cfg(unix)]
 mod tell_caller;

@@ -163,7 +163,7 @@ fn write_all(place: &Workplace) -> Vec<(PathBuf, &'static str, String)> {
 }
 
 /// Every file below a folder with its content, but for the state folder.
-fn all_files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub(crate) fn all_files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut all = BTreeMap::new();
     let mut open = vec![folder.to_owned()];
     while let Some(path) = open.pop() {
@@ -179,7 +179,7 @@ fn all_files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     all
 }
 
-fn servers(path: &Path, key: &str) -> Map<String, Value> {
+pub(crate) fn servers(path: &Path, key: &str) -> Map<String, Value> {
     let text = fs::read_to_string(path).unwrap();
     let root =
         as_written(&text, Format::of_file(path), "").unwrap_or_else(|error| panic!("{error}"));
@@ -209,7 +209,7 @@ async fn start(place: &Workplace, entry: &Value) -> RawClient {
     client
 }
 
-fn quiet(outcome: &Outcome) {
+pub(crate) fn quiet(outcome: &Outcome) {
     assert!(!format!("{outcome:?}").contains("hunter2"), "a secret is shown: {outcome:?}");
 }
 
@@ -326,11 +326,16 @@ async fn what_fails_is_a_row_and_stops_nothing() {
     let row = |name: &str| rows.iter().find(|row| row["name"] == name).unwrap();
     assert_eq!(row("notes")["state"], "ready");
     assert!(row("broken")["reason"].is_string() && row("broken")["action"].is_string(), "{report}");
-    assert_eq!(row("unset")["action"], "store it: `toolgate secret set my-key`");
+    // What toolgate cannot use stays where it works.
+    assert_eq!(
+        row("unset")["action"],
+        "it stays in Cursor as it is; store it: `toolgate secret set my-key`, and run setup again"
+    );
+    assert_eq!(servers(&cursor, "mcpServers").keys().collect::<Vec<_>>(), ["unset", "toolgate"]);
     let kiro_row =
         report["clients"].as_array().unwrap().iter().find(|it| it["client"] == "kiro").unwrap();
     let problem = kiro_row["problem"].as_str().unwrap();
-    assert!(problem.starts_with("not changed: ~/.kiro/settings/mcp.json:1:"), "{report}");
+    assert!(problem.starts_with("~/.kiro/settings/mcp.json:1:"), "{report}");
     assert_eq!(fs::read_to_string(&kiro).unwrap(), "{ not json");
     assert!(report["tokensBefore"].as_u64().unwrap() > 0, "{report}");
 
@@ -338,6 +343,8 @@ async fn what_fails_is_a_row_and_stops_nothing() {
     let stored = place.run_with_input(&["secret", "set", "my-key"], "hunter2\n").await;
     assert_eq!(stored.code, Some(0), "{stored:?}");
     quiet(&stored);
+    let again = place.run(&["setup", "--yes", "--no-probe"]).await;
+    assert!(!servers(&cursor, "mcpServers").contains_key("unset"), "{again:?}");
     let listed = place.run(&["list", "--json"]).await.json();
     assert_eq!(listed["file"], "~/.config/toolgate/toolgate.json");
     let unset = listed["servers"]
@@ -362,11 +369,15 @@ async fn what_fails_is_a_row_and_stops_nothing() {
     // The entry in the file that stays still works.
     assert!(undone.stdout.contains("stays, because ~/.cursor/mcp.json uses it"), "{undone:?}");
     assert!(place.path().join(".config/toolgate/toolgate.json").exists());
-    fs::remove_file(&cursor).unwrap();
+    // Another undo goes on with the setup before, and what stays has a way out.
     fs::write(&cursor, "{}").unwrap();
     let undone = place.run(&["setup", "--undo"]).await;
-    assert_eq!(undone.code, Some(1), "{undone:?}");
+    assert_eq!(undone.code, Some(0), "{undone:?}");
+    let undone = place.run(&["setup", "--undo"]).await;
+    assert_eq!(undone.code, Some(0), "{undone:?}");
     assert!(!place.path().join(".config/toolgate/toolgate.json").exists(), "{undone:?}");
+    let back = servers(&cursor, "mcpServers");
+    assert_eq!(back.keys().collect::<Vec<_>>(), ["unset", "notes", "broken"], "{undone:?}");
 }
 
 #[cfg(unix)]
@@ -574,7 +585,7 @@ async fn values_of_a_folder_are_not_run_or_read_before_it_is_trusted() {
 }
 
 /// Writes a file of the home.
-fn put(place: &Workplace, path: &str, content: &Value) -> PathBuf {
+pub(crate) fn put(place: &Workplace, path: &str, content: &Value) -> PathBuf {
     let path = place.path().join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, content.to_string()).unwrap();
@@ -783,15 +794,19 @@ async fn asked(
     let output =
         within(program, command.stdin(std::process::Stdio::null()).output()).await.unwrap();
     assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout).unwrap()
+    // Gemini CLI lists on stderr.
+    let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
+    String::from_utf8(text).unwrap()
 }
 
 #[tokio::test]
-async fn claude_code_and_codex_read_what_was_written() {
+async fn real_clients_use_what_was_written_and_it_is_taken_back_after_they_ran() {
     let Some(servers) = installed_servers() else { return };
     let place = Workplace::empty();
-    let wanted = [".claude.json", ".codex/config.toml"];
-    for (path, _, text) in files().into_iter().filter(|(path, ..)| wanted.contains(path)) {
+    let wanted =
+        [".claude.json", ".codex/config.toml", ".cursor/mcp.json", ".gemini/settings.json"];
+    let files: Vec<_> = files().into_iter().filter(|(path, ..)| wanted.contains(path)).collect();
+    for (path, _, text) in &files {
         let path = place.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
@@ -810,11 +825,49 @@ async fn claude_code_and_codex_read_what_was_written() {
             .map(|it| it["enabled"] == true)
     };
     assert_eq!((state("toolgate"), state("kit")), (Some(true), Some(false)), "{listed}");
-    // It starts the server, and asks for its tools.
+    // These start the server, and ask for its tools.
     let listed = asked(&servers, &place, "claude", &["mcp", "list"]).await;
     let lines: Vec<&str> = listed.lines().filter(|line| line.contains(": ")).collect();
     assert_eq!(lines.len(), 1, "{listed}");
     assert!(lines[0].starts_with("toolgate: ") && lines[0].ends_with("Connected"), "{listed}");
+    // A person has trusted the folder.
+    let folder = place.path().canonicalize().unwrap();
+    let trusted = json!({ folder.to_str().unwrap(): "TRUST_FOLDER" }).to_string();
+    fs::write(place.path().join(".gemini/trustedFolders.json"), trusted).unwrap();
+    let listed = asked(&servers, &place, "gemini", &["mcp", "list"]).await;
+    let lines: Vec<&str> = listed.lines().filter(|line| line.contains("(stdio)")).collect();
+    assert_eq!(lines.len(), 1, "{listed}");
+    assert!(lines[0].contains(" toolgate: ") && lines[0].ends_with("Connected"), "{listed}");
+    let FixtureEntry { command, args } = servers.inspector();
+    let mut inspector = tokio::process::Command::new(command);
+    inspector.args(args).args(["--config", ".cursor/mcp.json", "--server", "toolgate"]);
+    inspector.args(["--method", "tools/list"]).current_dir(place.path()).kill_on_drop(true);
+    inspector.envs(place.environment()).stdin(std::process::Stdio::null());
+    let output = within("the Inspector", inspector.output()).await.unwrap();
+    let listed = String::from_utf8_lossy(&output.stdout);
+    assert!(listed.contains("\"search_tools\""), "{output:?}");
+
+    // Claude Code has written to its file meanwhile.
+    let of = |path: &str| fs::read_to_string(place.path().join(path)).unwrap();
+    let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    let after = read(&of(".claude.json"));
+    let undone = place.run(&["setup", "--undo"]).await;
+    assert_eq!(undone.code, Some(0), "{undone:?}");
+    for (path, _, text) in &files {
+        if *path == ".claude.json" {
+            let (restored, before) = (read(&of(path)), read(text));
+            assert_eq!(restored["mcpServers"], before["mcpServers"], "{undone:?}");
+            let rest = |value: &Value| {
+                let mut rest = value.as_object().unwrap().clone();
+                rest.remove("mcpServers");
+                rest
+            };
+            assert_ne!(rest(&after), rest(&before), "it has changed nothing of its file");
+            assert_eq!(rest(&restored), rest(&after));
+        } else {
+            assert_eq!(of(path), *text, "{undone:?}");
+        }
+    }
 }
 
 #[tokio::test]

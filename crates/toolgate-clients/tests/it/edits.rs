@@ -232,4 +232,39 @@ proptest! {
             Err(_) => prop_assert!(which == 2 && entries.len() == 1, "{}", text),
         }
     }
+
+    #[test]
+    fn tables_of_toml_outside_of_the_entries_stay(
+        entries in prop::collection::vec((0..4_usize, any::<bool>()), 1..5), windows in any::<bool>(), which in 0..3_usize,
+    ) {
+        let mut inside = String::new();
+        for (index, (kind, has_comment)) in entries.iter().enumerate() {
+            if *has_comment {
+                inside.push_str("# é [x]\n");
+            }
+            let entry = match kind {
+                0 => format!("[mcp_servers.s{index}]\ncommand = 'x' # é\nargs = [\n  \"a\", # b\n]\n\n"),
+                1 => format!("[mcp_servers.\"s{index}\"]\ncommand = \"\"\"a\nb\"\"\"\n[mcp_servers.\"s{index}\".env]\nK = \"[v]\"\n"),
+                2 => format!("[ mcp_servers . s{index} ]\nenv = {{ K = \"v\", N = 1 }}\nenabled = true # on\n"),
+                _ => format!("[mcp_servers.s{index}.env]\nK = 1_000\n"),
+            };
+            inside.push_str(&entry);
+        }
+        let (head, tail) = ("model = \"o9\" # mine\nlist = [1,\n 2]\n\n", "[tui] # last\nat = 1979-05-27T07:32:00Z\n[[hooks]]\na = 1\n");
+        let ends = |text: &str| if windows { text.replace('\n', "\r\n") } else { text.to_owned() };
+        let (head, tail) = (ends(head), ends(tail));
+        let text = format!("{head}{}{tail}", ends(&inside));
+        let edit = match which {
+            0 => set("mcp_servers", "toolgate"),
+            1 => switch("mcp_servers", "s0", "enabled", false),
+            _ => remove("mcp_servers", "s0"),
+        };
+        let new = edited(&text, Format::Toml, std::slice::from_ref(&edit)).unwrap();
+        // A blank line before a table belongs to the table.
+        prop_assert!(new.starts_with(head.trim_end()), "{text}\n---\n{new}");
+        // A new table is put behind the others of its kind, or at the end.
+        prop_assert!(new.contains(&tail), "{text}\n---\n{new}");
+        let again = edited(&new, Format::Toml, &[edit]).unwrap();
+        prop_assert_eq!(again, new);
+    }
 }

@@ -56,17 +56,48 @@ fn a_file_that_somebody_else_changes_is_left_alone() {
 
     let after = edited("{}", Format::Jsonc, &edits()).unwrap();
     writer.write(&path, Some("{}"), &after, &edits()).unwrap();
-    let mine = after.replacen("{\n", "{\n  \"theme\": 1,\n", 1);
+    let mine = after.replace("\"toolgate\"\n", "\"mine\"\n");
+    assert_ne!(mine, after);
     fs::write(&path, &mine).unwrap();
     let undone = undo(&writer.record);
     let [Undone::Changed { since, backup: Some(backup), .. }] = &undone[..] else {
         panic!("{undone:?}")
     };
-    assert!(since.contains("+  \"theme\": 1,"), "{since}");
-    let changed = since.lines().skip(2).filter(|line| line.starts_with(['+', '-']));
-    assert_eq!(changed.count(), 1, "only what was changed since: {since}");
+    let changed: Vec<&str> =
+        since.lines().skip(2).filter(|line| line.starts_with(['+', '-'])).collect();
+    assert_eq!(changed.len(), 2, "only what was changed since: {since}");
     assert_eq!(fs::read_to_string(&path).unwrap(), mine);
     assert_eq!(fs::read_to_string(backup).unwrap(), "{}");
+}
+
+#[test]
+fn what_a_client_has_changed_since_stays_and_the_servers_become_what_they_were() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mcp.json");
+    let before = "{ \"n\": 1, \"mcpServers\": { \"a\": { \"command\": \"x\", \"env\": { \"K\": \"v\" } }, \"b\": { \"command\": \"y\" } } }";
+    fs::write(&path, before).unwrap();
+    let container = vec!["mcpServers".to_owned()];
+    let switched = Edit::Switch {
+        container: container.clone(),
+        name: "a".to_owned(),
+        key: "disabled".to_owned(),
+        value: true,
+    };
+    let removed = Edit::Remove { container, name: "b".to_owned() };
+    let edits = [&edits()[..], &[switched, removed]].concat();
+    let after = edited(before, Format::Jsonc, &edits).unwrap();
+    let mut writer = Writer::new("x");
+    writer.write(&path, Some(before), &after, &edits).unwrap();
+    fs::write(&path, after.replace("\"n\": 1", "\"n\": 2 /* mine */")).unwrap();
+    let undone = undo(&writer.record);
+    assert!(
+        matches!(&undone[..], [Undone::TakenBack { since, .. }] if since.contains("+{ \"n\": 2 /* mine */")),
+        "{undone:?}"
+    );
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.starts_with("{ \"n\": 2 /* mine */, "), "{text}");
+    let read = |text: &str| toolgate_config::as_written(text, Format::Jsonc, "").unwrap();
+    assert_eq!(read(&text)["mcpServers"], read(before)["mcpServers"]);
 }
 
 #[cfg(unix)]

@@ -7,7 +7,15 @@ use toolgate_config::Format;
 fn entries(id: &str, text: &str, format: Format) -> Value {
     let client = Client::named(id).unwrap();
     let container: Vec<String> = client.container.iter().map(ToString::to_string).collect();
-    let servers = imported(client, text, format, &container, Some(Path::new("/src/app"))).unwrap();
+    let servers = imported(
+        client,
+        text,
+        format,
+        &container,
+        Path::new("/etc/ada"),
+        Some(Path::new("/src/app")),
+    )
+    .unwrap();
     servers
         .into_iter()
         .map(|it| (it.name, json!([it.enabled, it.entry])))

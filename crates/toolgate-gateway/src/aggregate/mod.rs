@@ -1,5 +1,6 @@
 //! The service of a whole host: the tools, resources and prompts of all servers, as one server.
 
+mod hearing;
 mod instructions;
 mod subscriptions;
 
@@ -16,7 +17,7 @@ use toolgate_host::{CallFailure, ToolHost, ToolSession};
 use toolgate_mcp::{ErrorObject, JsonObject, meta, methods};
 use toolgate_upstream::{CallOptions, ClientId, Progress};
 
-use self::subscriptions::SentList;
+use self::{hearing::OpenListens, subscriptions::SentList};
 use crate::{
     channel::ClientChannel,
     era::{self, Era, ServerInfo},
@@ -34,6 +35,7 @@ struct AggregateService {
     /// Identifies the client to servers that send input requests, whichever call they belong to.
     client: ClientId,
     sent_list: Arc<SentList>,
+    listens: Arc<OpenListens>,
     channel: Option<ClientChannel>,
     /// Notifies a legacy client of changes, from its `notifications/initialized` on.
     notifying: OnceLock<DropGuard>,
@@ -51,7 +53,9 @@ impl AggregateFactory {
 
 impl ServiceFactory for AggregateFactory {
     fn open(&self, client: ClientInfo) -> BoxFuture<'_, Result<Arc<dyn McpService>, ErrorObject>> {
-        let session = self.0.session_of(SessionContext::new(caller_of(&client)));
+        let mut session = self.0.session_of(SessionContext::new(caller_of(&client)));
+        let listens = Arc::<OpenListens>::default();
+        session.set_hearing(hearing::of(&client, Arc::clone(&listens)));
         if client.era == Era::Modern {
             session.fix_list();
         }
@@ -59,6 +63,7 @@ impl ServiceFactory for AggregateFactory {
             session: Arc::new(session),
             client: ClientId::unique(),
             sent_list: Arc::default(),
+            listens,
             channel: client.channel,
             notifying: OnceLock::new(),
         };
@@ -94,15 +99,12 @@ impl McpService for AggregateService {
         };
         let answering = async move {
             match request.method.as_str() {
-                methods::TOOLS_LIST => {
-                    // Boxed, as all but calls: the future of a call is moved several times.
-                    let listing = self.sent_list.send(self.session.list_tools());
-                    let tools = Box::pin(listing).await;
-                    return Ok(json!({ "tools": tools }));
-                }
                 methods::LISTEN if era == Era::Modern => {
+                    let _listening = self.listens.open(&params);
+                    // Boxed, as all but calls: the future of a call is moved several times.
                     return Box::pin(subscriptions::listen(&self.session, &params, request)).await;
                 }
+                methods::TOOLS_LIST => {}
                 method if !is_sent_to_servers(method, era) => {
                     return Err(ErrorObject::method_not_found(method));
                 }
@@ -123,7 +125,12 @@ impl McpService for AggregateService {
                 send_check: None,
                 hold: None,
             };
-            let sending = async {
+            let sending = async move {
+                if request.method == methods::TOOLS_LIST {
+                    let listing = self.session.list_tools_with(&options);
+                    let tools = Box::pin(self.sent_list.send(listing)).await;
+                    return Ok(json!({ "tools": tools }));
+                }
                 let sent = if request.method == methods::TOOLS_CALL {
                     let (name, arguments) = call_params(params)?;
                     self.session.call(&name, arguments, options).await

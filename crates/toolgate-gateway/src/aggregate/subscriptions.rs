@@ -95,7 +95,7 @@ pub(crate) fn notify(
     let list_changes = async move {
         while changes.next().await {
             let Some(session) = session.upgrade() else { return };
-            if sent_list.is_outdated(session.list_tools()).await {
+            if sent_list.is_outdated(session.listed_now()).await {
                 list_channel.notify(methods::TOOLS_CHANGED, None);
             }
         }
@@ -125,7 +125,7 @@ pub(crate) async fn listen(
     // The client may know the list as it is now.
     let (mut changes, sent_list) = (ListChanges::new(session), SentList::default());
     if tools {
-        sent_list.send(session.list_tools()).await;
+        sent_list.send(session.listed_now()).await;
     }
     let watcher = session.new_subscriber();
     // Events are collected from before the first subscription on, so that none is missed.
@@ -168,8 +168,8 @@ pub(crate) async fn listen(
             return std::future::pending().await;
         }
         while changes.next().await {
-            if sent_list.is_outdated(session.list_tools()).await {
-                sent_list.send(session.list_tools()).await;
+            if sent_list.is_outdated(session.listed_now()).await {
+                sent_list.send(session.listed_now()).await;
                 let params = json!({ "_meta": subscription_meta });
                 request.channel.notify(methods::TOOLS_CHANGED, Some(params));
             }

@@ -286,6 +286,10 @@ impl MessageSink for GeneralSink {
         }
     }
 
+    fn is_read(&self) -> bool {
+        self.0.upgrade().is_some_and(|stream| stream.is_read())
+    }
+
     fn finish(&self, _response: Option<Value>) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }

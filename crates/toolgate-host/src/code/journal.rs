@@ -179,7 +179,7 @@ impl RunJournal {
         });
         let (id, past) = missing.min_by_key(|(id, _)| **id)?;
         let arguments: String = past.arguments.chars().take(EARLIER_CHARACTERS).collect();
-        Some(format!("call {} was {}({arguments}), and it ends without it", id + 1, past.name))
+        Some(format!("call {id} was {}({arguments}), and it ends without it", past.name))
     }
 
     /// Continues the journal of a resumed run with these earlier calls.

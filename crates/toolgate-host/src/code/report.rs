@@ -100,7 +100,7 @@ pub(super) fn render(
     if refused > 0 {
         let _ = write!(
             body,
-            "{}[{refused} emitted values are not content blocks and were left out]",
+            "{}[{refused} emitted values were left out: emit() takes text blocks, and media from results]",
             line_break(&body)
         );
     }

@@ -147,12 +147,13 @@ impl Tools for ScriptTools {
         let inner = Arc::clone(&self.inner);
         async move {
             let outcome = inner.call_unless_sent(&call, cancel).await;
-            let EngineCall { id, name, .. } = call;
+            let EngineCall { id, name, arguments, .. } = call;
             inner.report_progress(&name);
             match outcome {
                 Ok(value) => CallResponse::Ended(Ok(value)),
                 Err(ScriptCallError::Thrown(ToolError { message, content })) => {
-                    CallResponse::Ended(Err(ToolException { tool: name, message, content }))
+                    let tool = called_name(&name, arguments.get());
+                    CallResponse::Ended(Err(ToolException { tool, message, content }))
                 }
                 Err(ScriptCallError::Waiting(question)) => {
                     inner.waiting.lock().push(WaitingCall { number: id, name, question });

@@ -138,6 +138,8 @@ pub(super) async fn locate(
         let known = host.catalog().read().server(server.as_str()).is_some();
         return if known { Ok((server, target)) } else { Err(not_found(given)) };
     }
+    host.inner.resources.at_start(host).await;
+    host.await_entries(ListKind::Resources, options).await;
     let lists = lists(host, ListKind::Resources, options).await?;
     let owners = lists.into_iter().filter(|(server, known)| {
         known.list.keys.contains(given) && !is_hidden(host, server, ListKind::Resources)
@@ -187,6 +189,8 @@ async fn list(
         None | Some(Value::Null) => None,
         Some(cursor) => Some(cursor.as_str().and_then(ListCursor::read).ok_or_else(unknown)?),
     };
+    host.inner.resources.at_start(host).await;
+    session.await_entries(kind, options).await;
     let mut lists = lists(host, kind, options).await?;
     // The names must not depend on which servers are enabled.
     let names = (kind == ListKind::Prompts).then(|| prompt_names(host, &lists));
@@ -288,6 +292,7 @@ async fn prompt(
     // connected.
     let asleep = host.inner.resources.may_name(host, name);
     if !asleep.is_empty() {
+        host.await_owners(&asleep, || false).await;
         host.inner.resources.lists.refresh(host.broker(), &asleep, ListKind::Prompts).await;
         let known = prompt_names(host, &lists(host, ListKind::Prompts, options).await?);
         if let Some(found) = known.resolve(name).filter(may_be) {

@@ -170,8 +170,10 @@ pub(crate) fn spawn_failure(endpoint: &StdioEndpoint, error: &io::Error) -> Conn
     let (reason, action) = match kind {
         // What follows may be a secret, so that it is not repeated.
         io::ErrorKind::NotFound if program != command => {
+            // So may be the value of a variable at its beginning.
+            let begin = program.split_once('=').map_or(program, |(name, _)| name);
             let reason = format!(
-                "there is no program whose name is all of `command`, which begins with `{program}`"
+                "there is no program whose name is all of `command`, which begins with `{begin}`"
             );
             let action = "split into args: leave the program in `command`, and write what follows as a list under `args`";
             (reason, action)
@@ -250,6 +252,9 @@ mod tests {
         assert!(failure.reason.ends_with("which begins with `/no/such/prog`"), "{failure:?}");
         assert!(failure.action.starts_with("split into args"), "{failure:?}");
         assert!(!format!("{failure:?}").contains("hunter2"));
+        let endpoint = StdioEndpoint { command: "KEY=hunter2 node".to_owned(), ..endpoint };
+        let failure = spawn_failure(&endpoint, &io::ErrorKind::NotFound.into());
+        assert!(failure.reason.ends_with("which begins with `KEY`"), "{failure:?}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 # The event loop of a script, which waits for the host.
 import concurrent.futures.thread
 import heapq
+import queue
 import threading
 
 from asyncio import base_events, events, futures, runners, tasks as task_module
@@ -213,6 +214,16 @@ def start_no_thread(self):
     raise RuntimeError("a script has no threads: use asyncio.gather() to make calls in parallel")
 
 
+def wait_alone(self, timeout=None):
+    """`Condition.wait`: nobody else can notify, because there are no threads."""
+    if not self._is_owned():
+        raise RuntimeError("cannot wait on un-acquired lock")
+    if timeout is None:
+        stalled()
+    world.sleep(max(timeout, 0))
+    return False
+
+
 def submit_at_once(self, fn, /, *args, **kwargs):
     if self._shutdown:
         raise RuntimeError("cannot schedule new futures after shutdown")
@@ -238,4 +249,7 @@ def install_loop():
             setattr(asyncio, name, ScriptLoop)
     asyncio.run = runners.run = run
     threading.Thread.start = start_no_thread
+    threading.Condition.wait = wait_alone
+    # The other one waits in machine code.
+    queue.SimpleQueue = queue._PySimpleQueue
     concurrent.futures.thread.ThreadPoolExecutor.submit = submit_at_once

@@ -3,6 +3,7 @@
 # A worker can open no file. So modules that many scripts use are imported here, before the fork.
 # The others are kept as bytes in memory that all workers share, and are run when a script imports
 # them. Modules in machine code must be imported here, because a worker can load none.
+import _imp
 import ctypes
 import importlib.machinery
 import importlib.util
@@ -186,6 +187,12 @@ def import_all(packages):
     sys.path.clear()
     sys.path_hooks.clear()
     sys.path_importer_cache.clear()
+    # What the zygote has loaded could be loaded again.
+    _imp.create_dynamic = no_machine_code
+
+
+def no_machine_code(spec, file=None):
+    raise ImportError("a script cannot load modules in machine code", name=spec.name, path=spec.origin)
 
 
 def try_import(name):

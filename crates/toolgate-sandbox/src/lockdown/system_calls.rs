@@ -177,11 +177,15 @@ fn conditional() -> Result<[(c_long, Vec<SeccompRule>); 3], seccompiler::Backend
         let condition = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)?;
         Ok::<_, seccompiler::BackendError>(vec![SeccompRule::new(vec![condition])?])
     };
-    let executable = SeccompCmpOp::MaskedEq(u64::from(PROT_EXEC.unsigned_abs()));
+    let without = |argument, bits: i32| {
+        let operator = SeccompCmpOp::MaskedEq(u64::from(bits.unsigned_abs()));
+        SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, 0)
+    };
+    let private = SeccompRule::new(vec![without(2, PROT_EXEC)?, without(3, libc::MAP_SHARED)?])?;
     Ok([
-        // Memory, unless it is executable.
-        (libc::SYS_mmap, rule(2, executable.clone(), 0)?),
-        (libc::SYS_mprotect, rule(2, executable, 0)?),
+        // Memory, unless it is executable. The limit of memory does not count what is shared.
+        (libc::SYS_mmap, vec![private]),
+        (libc::SYS_mprotect, vec![SeccompRule::new(vec![without(2, PROT_EXEC)?])?]),
         // The limits of this process, which can only become narrower.
         (libc::SYS_prlimit64, rule(0, SeccompCmpOp::Eq, 0)?),
     ])

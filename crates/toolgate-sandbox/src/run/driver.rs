@@ -468,7 +468,7 @@ fn difference(past: &JournaledCall, call: &EngineCall) -> String {
     let shown = |name: &str, arguments: &str| format!("{name}({})", cut(arguments, SHOWN_BYTES));
     format!(
         "call {} was {} and is now {}",
-        call.id + 1,
+        call.id,
         shown(&past.name, past.arguments.get()),
         shown(&call.name, call.arguments.get()),
     )

@@ -208,7 +208,7 @@ async fn a_script_that_makes_other_calls_is_refused() {
     let other = again("await echo({ a: 2 }); return 1", Language::TypeScript, journal.clone());
     let report = run(other, &Arc::new(JournalRecorder::default())).await;
     let RunOutcome::Diverged(what) = &report.outcome else { panic!("{:?}", report.outcome) };
-    assert_eq!(what, "call 1 was echo({\"a\":1}) and is now echo({\"a\":2})");
+    assert_eq!(what, "call 0 was echo({\"a\":1}) and is now echo({\"a\":2})");
 
     // One that does less, or more, is no other.
     let less = again(
@@ -294,4 +294,19 @@ async fn results_after_a_replaced_call_are_delivered_again() {
     let report = run(again(corrected, Language::TypeScript, later), &recorder).await;
     assert_eq!(value_of(&report), value);
     assert_eq!(recorder.made.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn two_runs_have_different_random_numbers() {
+    let pool = pool();
+    for (language, code) in [
+        (Language::Python, "import random\nprint(random.random(), random.randint(0, 10**9))"),
+        (Language::TypeScript, "console.log(Math.random())"),
+    ] {
+        let run = || async {
+            let recorder = Arc::new(JournalRecorder::default());
+            text_of(&run_in(&pool, SandboxScript::new(code, language), &recorder).await)
+        };
+        assert_ne!(run().await, run().await, "{code}");
+    }
 }

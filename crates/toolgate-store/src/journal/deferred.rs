@@ -2,7 +2,8 @@
 //!
 //! Only entries may wait here whose loss does no harm: a resumed run makes such calls again.
 //! Everything else that uses the journal writes the waiting entries first. So entries keep their
-//! order, and nothing that has an effect is on the disk without what came before it.
+//! order, and nothing that has an effect is on the disk without what came before it. The thread that
+//! writes them also syncs the log of the database, so that no call waits for that.
 
 use std::{
     collections::HashMap,
@@ -33,6 +34,8 @@ pub(super) struct DeferredEntries {
 struct DeferredState {
     entries: Vec<RunEntry<'static>>,
     bytes: usize,
+    /// Whether the log of the database is to be synced.
+    unsynced: bool,
     /// Runs whose entries could not be written, and why.
     failed: HashMap<String, String>,
     /// The thread that writes.
@@ -61,6 +64,12 @@ impl DeferredEntries {
         let mut state = self.lock();
         state.bytes = 0;
         std::mem::take(&mut state.entries)
+    }
+
+    /// Has the log of the database synced some milliseconds later.
+    pub(super) fn sync_soon(&self) {
+        self.lock().unsynced = true;
+        self.changed.notify_all();
     }
 
     /// Remembers that entries of a run could not be written.
@@ -109,7 +118,7 @@ impl DeferredEntries {
     fn write_until_over(&self, files: &JournalFiles) {
         loop {
             let mut state = self.lock();
-            while state.entries.is_empty() {
+            while state.entries.is_empty() && !state.unsynced {
                 if state.over {
                     return;
                 }
@@ -118,6 +127,10 @@ impl DeferredEntries {
             // With entries of this moment they become one transaction.
             drop(self.changed.wait_timeout_while(state, DELAY, |state| !state.over));
             files.write_deferred(&mut files.connection.lock());
+            if std::mem::take(&mut self.lock().unsynced) {
+                // If this fails, a power cut may lose rows, but nothing of the list of sent calls.
+                let _ = files.sync_log();
+            }
         }
     }
 

@@ -173,27 +173,15 @@ impl Journal {
         Ok(())
     }
 
-    /// Returns when everything written before is on the disk. Concurrent callers share one sync.
+    /// Returns when the list of sent calls is on the disk: after a power cut, no call is missing that
+    /// must not be repeated. The rows follow some milliseconds later. Concurrent callers share one
+    /// sync.
     pub fn sync(&self) -> Result<(), JournalError> {
-        let mut log = self.files.path.clone().into_os_string();
-        log.push("-wal");
-        let path = PathBuf::from(log);
-        let sync_log = || match File::options().append(true).open(&path) {
-            Ok(log) => files::sync(&log, &path),
-            // Where SQLite cannot have such a log, it syncs by itself.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(error),
-        };
-        // Both at the same time: the disk then needs about the time of one.
-        let sync = || {
-            std::thread::scope(|scope| {
-                let sent = scope.spawn(|| self.files.sent.sync());
-                let log = sync_log();
-                let failed = |_| Err(io::Error::other("the list of sent calls was not synced"));
-                log.and(sent.join().unwrap_or_else(failed))
-            })
-        };
-        self.group.wait(sync).map_err(|source| JournalError::new(&self.files.path, source))
+        let deferred = &self.files.deferred;
+        deferred.start_writer(&self.files);
+        let synced = self.group.wait(|| self.files.sent.sync());
+        deferred.sync_soon();
+        synced.map_err(|source| JournalError::new(&self.files.path, source))
     }
 
     /// Writes a line beside the database.
@@ -340,6 +328,19 @@ impl JournalFiles {
         {
             self.lives.is_not_over(&end.run);
             unwritten.pop();
+        }
+    }
+
+    /// Syncs the log of the database.
+    fn sync_log(&self) -> io::Result<()> {
+        let mut path = self.path.clone().into_os_string();
+        path.push("-wal");
+        let path = PathBuf::from(path);
+        match File::options().append(true).open(&path) {
+            Ok(log) => files::sync(&log, &path),
+            // Where SQLite cannot have such a log, it syncs by itself.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
         }
     }
 

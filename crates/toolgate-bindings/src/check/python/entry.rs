@@ -1,12 +1,14 @@
 //! Scripts that only define a function that is meant to be called, and scripts that end with an
 //! expression whose value means nothing.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, ops::Range};
 
 use ruff_python_ast::{
     Comprehension, Expr, ExprCall, Stmt, StmtFunctionDef,
     visitor::{Visitor, walk_expr, walk_stmt},
 };
+
+use ruff_text_size::Ranged as _;
 
 use super::Interpreter;
 
@@ -54,6 +56,20 @@ fn entry(body: &[Stmt], interpreter: Interpreter) -> Option<String> {
     };
     let awaited = if function.is_async { "await " } else { "" };
     Some(format!("{awaited}{}({arguments})", function.name))
+}
+
+/// Where the functions are that nothing in the script refers to.
+pub(super) fn unused(body: &[Stmt]) -> Vec<Range<usize>> {
+    let mut uses = Uses::default();
+    uses.visit_body(body);
+    let unused = body.iter().filter_map(|statement| match statement {
+        Stmt::FunctionDef(function) => {
+            let is_used = uses.names.contains(function.name.as_str());
+            (!is_used && function.decorator_list.is_empty()).then_some(function)
+        }
+        _ => None,
+    });
+    unused.map(|function| function.start().to_usize()..function.end().to_usize()).collect()
 }
 
 /// What a function is called with; `None` if it needs something else than the tools.
@@ -180,7 +196,11 @@ fn is_effect(expression: &Expr, body: &[Stmt]) -> bool {
 
 fn is_effect_function(function: &Expr, body: &[Stmt]) -> bool {
     match function {
-        Expr::Attribute(attribute) => EFFECTS.contains(&attribute.attr.as_str()),
+        Expr::Attribute(attribute) => {
+            let is_of_console = matches!(&*attribute.value, Expr::Attribute(console) if matches!(console.attr.as_str(), "stdout" | "stderr"));
+            EFFECTS.contains(&attribute.attr.as_str())
+                || is_of_console && matches!(attribute.attr.as_str(), "write" | "flush")
+        }
         Expr::Lambda(lambda) => is_effect(&lambda.body, body),
         Expr::Name(name) => {
             let mut own = body.iter().filter_map(|statement| match statement {

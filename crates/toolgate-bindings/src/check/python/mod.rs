@@ -70,6 +70,7 @@ fn check_parsed(
     report: &mut FindingCollector<'_>,
 ) -> LanguageCheck {
     let interpreter = Interpreter::with(globals);
+    report.unused = entry::unused(&parsed.syntax().body);
     let mut script = ScriptReader::read(&parsed.syntax().body, globals);
     let hidings = script.hidings();
     script.names.mentions.extend(hidings.iter().map(|hiding| hiding.name.clone()));

@@ -398,6 +398,8 @@ fn what_never_runs_or_is_handled_is_not_refused() {
     for source in [
         "if False:\n    await zoo_get_order(id='x')",
         "if False:\n    print(never_defined)",
+        "def unused():\n    return zoo_get_order(id='x')\nprint(1)",
+        "async def unused():\n    return await nope_tool(never_defined)\nprint(1)",
         "if not True:\n    print(never_defined)\nelse:\n    pass",
         "if True:\n    pass\nelse:\n    print(never_defined)",
         "while 0:\n    await zoo_get_order()",

@@ -20,6 +20,8 @@ fn correct_scripts_have_no_findings() {
         "void notes_clear();",
         "return false ? nope_tool({}) : 1;",
         "if (false) { nope_tool({}); nope.x(); tools.nope_tool({}); }",
+        "const unused = () => github_list_issues({ owner: 1 }); return 2;",
+        "async function unused() { return (await nope_tool({})).x }\nreturn 2;",
         "await notes_clear({});",
         "await tools.notes_clear();",
         "await tools['notes_clear']({});",

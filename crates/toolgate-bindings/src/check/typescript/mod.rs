@@ -11,12 +11,12 @@ mod strip;
 mod translate;
 mod values;
 
-use std::collections::HashSet;
+use std::{collections::HashSet, ops::Range};
 
 use oxc_allocator::Allocator;
 use oxc_ast::{
     AstKind,
-    ast::{CallExpression, Program},
+    ast::{CallExpression, Expression, Program},
 };
 use oxc_parser::{ParseOptions, Parser, ParserReturn};
 use oxc_semantic::{NodeId, Reference, Semantic, SemanticBuilder, SymbolId};
@@ -106,6 +106,7 @@ fn check_parsed(
         return None;
     }
     let script = ParsedScript::new(&built.semantic);
+    report.unused = unused(&built.semantic);
     names::check_modules(&parsed.program, &script, modules, report);
     let conditions = Conditions::of(&script);
     let mut names = names::collect(&script, globals, modules, &conditions);
@@ -149,6 +150,30 @@ fn check_parsed(
         places: analysis.marks.into_iter().map(|mark| mark.place).collect(),
         module: ModuleShape::default(),
     })
+}
+
+/// Where the functions are that nothing in the script refers to.
+fn unused(semantic: &Semantic<'_>) -> Vec<Range<usize>> {
+    let scoping = semantic.scoping();
+    let is_unused = |symbol| scoping.get_resolved_references(symbol).next().is_none();
+    let of_node = |kind: AstKind<'_>| match kind {
+        AstKind::Function(function) if function.is_function_declaration() => {
+            let symbol = function.id.as_ref()?.symbol_id.get()?;
+            is_unused(symbol).then_some(function.span)
+        }
+        AstKind::VariableDeclarator(variable) => {
+            let symbol = variable.id.get_binding_identifier()?.symbol_id.get()?;
+            let init = variable.init.as_ref()?;
+            let is_function = matches!(
+                init,
+                Expression::ArrowFunctionExpression(_) | Expression::FunctionExpression(_)
+            );
+            (is_function && is_unused(symbol)).then(|| init.span())
+        }
+        _ => None,
+    };
+    let unused = semantic.nodes().iter().filter_map(|node| of_node(node.kind()));
+    unused.map(|span| span.start as usize..span.end as usize).collect()
 }
 
 /// A parsed script, and the calls in it that may be calls of tools.

@@ -9,12 +9,12 @@ use std::{
 use serde_json::{Map, Value};
 use toolgate::setup::{StoredReference, read_stored};
 use toolgate_clients::{
-    CLIENTS, Client, Edit, ImportedServer, Places, ServerIdentity, edited, identity, imported,
-    is_toolgate, keep_secrets,
+    CLIENTS, Client, Edit, EditError, ImportedServer, Places, ServerIdentity, edited, identity,
+    imported, is_toolgate, keep_secrets, replace,
 };
 use toolgate_config::{CONTAINERS, Format, MAX_FILE_BYTES, as_written};
 
-use super::{Connection, OWN_NAME};
+use super::{Connection, NO_TOKEN, OWN_NAME};
 use crate::{cli::Setup, failure::Failure, folders, load};
 
 /// A file of a client.
@@ -125,19 +125,21 @@ impl Source {
                 {
                     source.container.push("servers".to_owned());
                 }
-                match imported(client, &text, format, &source.container, project) {
+                let folder = std::path::absolute(&source.path).ok();
+                let folder = folder.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
+                match imported(client, &text, format, &source.container, folder, project) {
                     Ok(servers) => source.servers = servers,
                     Err(error) => {
                         let line = error.to_string().lines().next().unwrap_or_default().to_owned();
                         // A place in the file comes first.
                         let file = folders::shown(&source.path);
                         let file = if line.starts_with(':') { file } else { format!("{file}: ") };
-                        source.problem = Some(format!("not changed: {file}{line}"));
+                        source.problem = Some(format!("{file}{line}"));
                     }
                 }
                 source.text = Some(text);
             }
-            Err(error) => source.problem = Some(format!("not changed: {error}")),
+            Err(error) => source.problem = Some(error),
         }
         source
     }
@@ -155,16 +157,15 @@ impl Source {
         }
     }
 
-    /// The edits with another entry for toolgate.
-    pub(super) fn edits_with(&self, entry: Map<String, Value>) -> Vec<Edit> {
-        let mut edits: Vec<Edit> =
-            self.edits.iter().filter(|edit| !matches!(edit, Edit::Set { .. })).cloned().collect();
-        edits.push(Edit::Set {
-            container: self.container.clone(),
-            name: OWN_NAME.to_owned(),
-            entry,
-        });
-        edits
+    /// The text with the edits, and this entry for toolgate.
+    pub(super) fn text_with(&self, own: &Map<String, Value>) -> Result<String, EditError> {
+        let mut edits = self.edits.clone();
+        for edit in &mut edits {
+            if let Edit::Set { entry, .. } = edit {
+                entry.clone_from(own);
+            }
+        }
+        edited(self.text.as_deref().unwrap_or_default(), Format::of_file(&self.path), &edits)
     }
 
     /// Plans the edits: the servers that were taken over are switched off or removed, and toolgate is added.
@@ -182,20 +183,27 @@ impl Source {
         let wanted = connection.entry(self.client, None);
         let mut ours =
             self.servers.iter().filter(|server| is_toolgate(&server.entry, &server.name, own));
+        // What is shown has the place of the token, which is made only when the file is written.
+        let shown = connection.entry(self.client, connection.needs_token.then_some(NO_TOKEN));
+        let has_token = |raw: &Map<String, Value>| {
+            ["headers", "http_headers"]
+                .iter()
+                .all(|key| !shown.contains_key(*key) || raw.get(*key).is_some_and(Value::is_object))
+        };
         let is_there = ours.any(|server| server.name != OWN_NAME)
-            || self.raw(OWN_NAME).is_some_and(|raw| covers(&raw, &wanted));
+            || self.raw(OWN_NAME).is_some_and(|raw| covers(&raw, &wanted) && has_token(&raw));
         if !is_there {
             let (container, name) = (self.container.clone(), OWN_NAME.to_owned());
             self.edits.push(Edit::Set { container, name, entry: wanted.clone() });
         }
+        self.edits.extend(self.allowing());
         if self.edits.is_empty() || self.problem.is_some() {
             return;
         }
-        let text = self.text.clone().unwrap_or_default();
-        match edited(&text, Format::of_file(&self.path), &self.edits) {
-            Ok(after) => self.after = (after != text).then_some(after),
+        match self.text_with(&shown) {
+            Ok(after) => self.after = (self.text.as_ref() != Some(&after)).then_some(after),
             Err(error) => {
-                self.problem = Some(format!("not changed: {error}"));
+                self.problem = Some(error.to_string());
                 let mut object =
                     Value::Object(Map::from_iter([(OWN_NAME.to_owned(), Value::Object(wanted))]));
                 for key in self.container.iter().rev() {
@@ -206,18 +214,17 @@ impl Source {
         }
     }
 
-    /// What a person has to do where a client has a list of the servers that it uses.
-    fn allowed_note(&self) -> Option<String> {
-        let text = self.after.as_deref()?;
-        let root = as_written(text, Format::of_file(&self.path), "").ok()?;
+    /// Adds toolgate where a client has a list of the servers that it uses.
+    fn allowing(&self) -> Option<Edit> {
+        let root = as_written(self.text.as_deref()?, Format::of_file(&self.path), "").ok()?;
         let allowed = root.get("mcp")?.get("allowed")?.as_array()?;
-        let is_open = allowed.is_empty() || allowed.iter().any(|it| it == OWN_NAME);
-        (!is_open).then(|| {
-            format!(
-                "{} uses only the servers in `mcp.allowed`: add `{OWN_NAME}` there",
-                self.client.name
-            )
-        })
+        let mut items: Vec<String> =
+            allowed.iter().map(|it| it.as_str().map(str::to_owned)).collect::<Option<_>>()?;
+        if items.is_empty() || items.iter().any(|it| it == OWN_NAME) {
+            return None;
+        }
+        items.push(OWN_NAME.to_owned());
+        Some(Edit::List { container: vec!["mcp".to_owned()], name: "allowed".to_owned(), items })
     }
 
     /// An entry as it is written.
@@ -229,6 +236,32 @@ impl Source {
         }
         object.get(name)?.as_object().cloned()
     }
+}
+
+/// What of a server is not taken over, and what cannot mean the same.
+fn left_notes(server: &ImportedServer, from: &str) -> Vec<String> {
+    /// The keys by which clients decide whether calls are asked about.
+    const APPROVALS: [&str; 5] =
+        ["alwaysAllow", "always_allow", "autoApprove", "trust", "default_tools_approval_mode"];
+    let (approvals, others): (Vec<&str>, Vec<&str>) =
+        server.left.iter().map(String::as_str).partition(|key| APPROVALS.contains(key));
+    let mut notes = Vec::new();
+    for (keys, why) in [
+        (approvals, "toolgate's own policy decides what is asked"),
+        (others, "toolgate has nothing that means the same"),
+    ] {
+        if !keys.is_empty() {
+            let (keys, name) = (keys.join("`, `"), &server.name);
+            notes.push(format!("`{keys}` of `{name}` of {from} is not taken over: {why}"));
+        }
+    }
+    if serde_json::to_string(&server.entry).is_ok_and(|text| text.contains("${workspaceFolder}")) {
+        notes.push(format!(
+            "`${{workspaceFolder}}` of `{}` of {from} is the folder that toolgate is started in",
+            server.name
+        ));
+    }
+    notes
 }
 
 fn own_note(name: &str, from: &str) -> String {
@@ -253,14 +286,20 @@ struct Known {
 const TOOL_LISTS: [&str; 5] =
     ["enabled_tools", "disabled_tools", "disabledTools", "includeTools", "excludeTools"];
 
-/// Replaces a reference in all texts of a value.
-fn rename(value: &mut Value, from: &str, to: &str) {
-    match value {
-        Value::String(text) => *text = text.replace(from, to),
-        Value::Array(items) => items.iter_mut().for_each(|item| rename(item, from, to)),
-        Value::Object(fields) => fields.values_mut().for_each(|field| rename(field, from, to)),
-        _ => {}
-    }
+/// Leaves out what is the file of another client too, by a link. Returns a note for each.
+fn leave_shared(sources: &mut Vec<Source>) -> Vec<String> {
+    let (mut seen, mut notes) = (Vec::<(PathBuf, Vec<String>, String)>::new(), Vec::new());
+    sources.retain(|source| {
+        let real = fs::canonicalize(&source.path).unwrap_or_else(|_| source.path.clone());
+        let same = seen.iter().find(|(path, keys, _)| *path == real && *keys == source.container);
+        if let Some((_, _, first)) = same {
+            notes.push(format!("{} has the same file as {first}", source.label()));
+            return false;
+        }
+        seen.push((real, source.container.clone(), source.label()));
+        true
+    });
+    notes
 }
 
 /// The files of projects in the working folder, which are left as they are.
@@ -305,6 +344,7 @@ impl Plan {
                 merge.know(name, entry, folders::shown(target));
             }
         }
+        merge.notes.extend(leave_shared(&mut sources));
         for source in &mut sources {
             let from = source.label();
             for server in source.servers.iter().filter(|server| server.enabled) {
@@ -316,18 +356,9 @@ impl Plan {
                 }
                 source.taken.push(merge.take(server, &from)?);
                 source.taken_from.push(server.name.clone());
-                if !server.approvals.is_empty() {
-                    merge.notes.push(format!(
-                        "`{}` of `{}` of {from} is not taken over: toolgate's own policy decides what is asked",
-                        server.approvals.join("`, `"),
-                        server.name
-                    ));
-                }
+                merge.notes.extend(left_notes(server, &from));
             }
             source.plan_edits(connection);
-            if let Some(note) = source.allowed_note() {
-                merge.notes.push(note);
-            }
         }
         let Merge { secrets, notes, edits, .. } = merge;
         let mut plan = Self {
@@ -357,21 +388,36 @@ impl Plan {
         Ok(())
     }
 
-    /// Takes these servers back, because they have turned out to be toolgate itself. Returns those that were
-    /// in the plan.
-    pub(super) fn leave_out(
+    /// Takes the servers back that have turned out to be toolgate itself. Returns those that were in the
+    /// plan.
+    pub(super) fn leave_own(
         &mut self,
         names: &[String],
         connection: &Connection,
     ) -> Result<Vec<String>, Failure> {
-        let is_named =
-            |edit: &Edit, name: &String| matches!(edit, Edit::Set { name: it, .. } if it == name);
-        let planned = |name: &&String| self.target_edits.iter().any(|edit| is_named(edit, name));
+        let planned = |name: &&String| self.target_edits.iter().any(|edit| edit.name() == *name);
         let names: Vec<String> = names.iter().filter(planned).cloned().collect();
+        self.leave_out(&names, connection, |name, from| Some(own_note(name, from)))?;
+        Ok(names)
+    }
+
+    /// The servers that a client has, by their names in the target, with the clients.
+    pub(super) fn taken_by(&self, name: &str) -> Vec<String> {
+        let sources = self.sources.iter().filter(|it| it.taken.iter().any(|taken| taken == name));
+        sources.map(Source::label).collect()
+    }
+
+    /// Takes servers back: they stay in the clients, with a note.
+    pub(super) fn leave_out(
+        &mut self,
+        names: &[String],
+        connection: &Connection,
+        note: impl Fn(&str, &str) -> Option<String>,
+    ) -> Result<(), Failure> {
         if names.is_empty() {
-            return Ok(names);
+            return Ok(());
         }
-        self.target_edits.retain(|edit| !names.iter().any(|name| is_named(edit, name)));
+        self.target_edits.retain(|edit| !names.iter().any(|name| edit.name() == name));
         self.edit_target()?;
         for source in &mut self.sources {
             let label = source.label();
@@ -379,7 +425,7 @@ impl Plan {
                 (std::mem::take(&mut source.taken), std::mem::take(&mut source.taken_from));
             for (name, there) in taken.into_iter().zip(from) {
                 if names.contains(&name) {
-                    self.notes.push(own_note(&there, &label));
+                    self.notes.extend(note(&there, &label));
                 } else {
                     source.taken.push(name);
                     source.taken_from.push(there);
@@ -389,7 +435,7 @@ impl Plan {
         }
         let text = self.target_text().to_owned();
         self.secrets.retain(|(name, _)| text.contains(&format!("${{keychain:{name}}}")));
-        Ok(names)
+        Ok(())
     }
 
     pub(super) fn has_changes(&self) -> bool {
@@ -524,7 +570,7 @@ impl Merge<'_> {
             }
             entry
                 .values_mut()
-                .for_each(|field| rename(field, &reference(&stored), &reference(&chosen)));
+                .for_each(|field| replace(field, &reference(&stored), &reference(&chosen)));
             // What is stored already is not of this run, and undo does not forget it.
             if self.resolved(&reference(&chosen)) != value {
                 self.secrets.push((chosen, value));

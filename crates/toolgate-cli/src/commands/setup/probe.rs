@@ -7,11 +7,11 @@ use toolgate::setup::{
     FileAccess, Format, HostConfig, StoredReference, StoredValueError, parse_file, read_env_file,
     read_stored,
 };
-use toolgate_config::Transport;
+use toolgate_config::{Configuration, StoredValues, Transport};
 use toolgate_host::ToolHost;
 
 use super::{
-    OWN_NAME,
+    Connection, OWN_NAME,
     plan::{Plan, Source},
 };
 use crate::{cli::Unit, commands, failure::Failure, folders, load};
@@ -60,34 +60,80 @@ impl ProbedServer {
     }
 }
 
+/// Leaves the servers that cannot be used where they are: they may well work in their clients. Returns a row for
+/// each.
+pub(super) fn leave_unusable(
+    plan: &mut Plan,
+    is_project: bool,
+    connection: &Connection,
+) -> Result<Vec<ProbedServer>, Failure> {
+    let stored = |reference: StoredReference<'_>| match reference {
+        // Nothing of a folder is read before it is trusted, and no command is run.
+        StoredReference::Command(_) => Ok("http://value".to_owned()),
+        _ if is_project => Ok("http://value".to_owned()),
+        reference => plan.stored(reference),
+    };
+    let configuration = parsed(plan, &stored)?;
+    let mut rows = Vec::new();
+    for server in &configuration.servers {
+        let clients = plan.taken_by(&server.name);
+        let Some(problem) = server.transport.as_ref().err().filter(|_| !clients.is_empty()) else {
+            continue;
+        };
+        let mut row =
+            ProbedServer::unusable(&server.name, &problem.message, problem.hint.as_deref());
+        let stays = format!("it stays in {} as it is", clients.join(", "));
+        row.action = Some(match row.action {
+            Some(action) => format!("{stays}; {action}, and run setup again"),
+            None => stays,
+        });
+        rows.push(row);
+    }
+    let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
+    plan.leave_out(&names, connection, |_, _| None)?;
+    Ok(rows)
+}
+
+/// The configuration of the plan.
+fn parsed(plan: &Plan, stored: StoredValues<'_>) -> Result<Configuration, Failure> {
+    let working_folder = env::current_dir().ok();
+    let access = FileAccess {
+        variables: &load::variable,
+        env_file: &read_env_file,
+        stored,
+        workspace_folder: working_folder.as_deref(),
+        working_folder: working_folder.as_deref(),
+    };
+    let (format, name) = (Format::of_file(&plan.target), folders::shown(&plan.target));
+    parse_file(plan.target_text(), format, &name, Some(&plan.target), &access)
+        .map_err(|error| Failure::usage(error.to_string()))
+}
+
+impl Plan {
+    /// A stored value, also one that is going to be stored.
+    fn stored(&self, reference: StoredReference<'_>) -> Result<String, StoredValueError> {
+        if let StoredReference::Keychain(name) | StoredReference::Input(name) = reference
+            && let Some((_, value)) = self.secrets.iter().find(|(stored, _)| stored == name)
+        {
+            return Ok(value.clone());
+        }
+        let environment = load::environment();
+        read_stored(reference, environment.store.as_ref(), &environment.vault_key)
+    }
+}
+
 impl Probe {
     /// Starts the servers of the plan, with progress. A server that fails stops no other.
     pub(super) async fn run(plan: &Plan) -> Result<Self, Failure> {
         let environment = load::environment();
         let stored = |reference: StoredReference<'_>| {
-            if let StoredReference::Keychain(name) | StoredReference::Input(name) = reference
-                && let Some((_, value)) = plan.secrets.iter().find(|(stored, _)| stored == name)
-            {
-                return Ok(value.clone());
-            }
             // Nobody has agreed to run it for this yet.
             if let StoredReference::Command(_) = reference {
                 return Err(StoredValueError::NotTrusted);
             }
-            read_stored(reference, environment.store.as_ref(), &environment.vault_key)
+            plan.stored(reference)
         };
-        let working_folder = env::current_dir().ok();
-        let access = FileAccess {
-            variables: &load::variable,
-            env_file: &read_env_file,
-            stored: &stored,
-            workspace_folder: working_folder.as_deref(),
-            working_folder: working_folder.as_deref(),
-        };
-        let (format, name) = (Format::of_file(&plan.target), folders::shown(&plan.target));
-        let configuration =
-            parse_file(plan.target_text(), format, &name, Some(&plan.target), &access)
-                .map_err(|error| Failure::usage(error.to_string()))?;
+        let configuration = parsed(plan, &stored)?;
         let enabled = configuration.servers.iter().filter(|server| server.settings.enabled);
         let unusable = enabled.filter_map(|server| {
             let problem = server.transport.as_ref().err()?;

@@ -1,6 +1,10 @@
 //! Restores the files that a setup has changed.
 
-use std::{fs, path::PathBuf, process::ExitCode};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use serde_json::json;
 use toolgate::setup::vault_name;
@@ -19,54 +23,75 @@ pub(super) fn records() -> Result<PathBuf, Failure> {
 }
 
 pub(super) fn run(arguments: &Setup) -> CommandResult {
-    let last = ChangeRecord::last(&records()?);
-    let Some(path) = last else {
+    let all = ChangeRecord::all(&records()?);
+    if all.is_empty() {
         return Err(Failure::usage("there is no setup to undo"));
-    };
-    let damaged = || {
-        Failure::new(format!("{} is damaged", folders::shown(&path)))
-            .hint("restore the files from their back-ups: FILE.toolgate-DATE")
-    };
-    let text = fs::read_to_string(&path).map_err(|_| damaged())?;
-    let record: ChangeRecord = serde_json::from_str(&text).map_err(|_| damaged())?;
-    if arguments.dry_run {
-        for file in &record.files {
-            print::line(format!("{} would be restored", folders::shown(&file.path)));
-        }
-        return Ok(ExitCode::SUCCESS);
     }
-    let undone = undo(&record);
-    let is_open = |it: &Undone| {
-        matches!(it, Undone::Changed { .. } | Undone::Used { .. } | Undone::Failed(..))
-    };
-    let is_whole = !undone.iter().any(is_open);
-    let lines: Vec<String> = undone.iter().map(told).collect();
+    let mut lines = Vec::new();
+    let mut is_whole = true;
+    for path in &all {
+        let damaged = || {
+            Failure::new(format!("{} is damaged", folders::shown(path)))
+                .hint("restore the files from their back-ups: FILE.toolgate-DATE")
+        };
+        let text = fs::read_to_string(path).map_err(|_| damaged())?;
+        let record: ChangeRecord = serde_json::from_str(&text).map_err(|_| damaged())?;
+        if arguments.dry_run {
+            let shown = record.files.iter().map(|file| folders::shown(&file.path));
+            lines.extend(shown.map(|file| format!("{file} would be restored")));
+            break;
+        }
+        let undone = undo(&record);
+        lines.extend(undone.iter().map(told));
+        let open: Vec<&Path> = undone.iter().filter_map(open).collect();
+        is_whole &= open.is_empty();
+        if open.is_empty() {
+            forget(&record, path)?;
+            break;
+        }
+        // Those that are restored are not looked at again.
+        let is_stuck = open.len() == undone.len();
+        let mut rest = record.clone();
+        rest.files.retain(|file| open.contains(&file.path.as_path()));
+        rest.update(path).map_err(|error| {
+            Failure::new(format!("cannot write {}: {error}", folders::shown(path)))
+        })?;
+        if !is_stuck {
+            break;
+        }
+        // What stays stops no earlier setup from being undone.
+    }
     if arguments.output.json {
         print::json(&json!({ "files": lines, "restored": is_whole }))?;
     } else {
         lines.iter().for_each(print::line);
     }
-    if !is_whole {
-        // Those that are restored are not looked at again.
-        let is_open = |path: &PathBuf| {
-            undone.iter().any(|it| matches!(it, Undone::Changed { path: it, .. } | Undone::Used { path: it, .. } | Undone::Failed(it, _) if it == path))
-        };
-        let mut rest = record.clone();
-        rest.files.retain(|file| is_open(&file.path));
-        rest.update(&path).map_err(|error| {
-            Failure::new(format!("cannot write {}: {error}", folders::shown(&path)))
-        })?;
-        return Ok(ExitCode::FAILURE);
+    Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The file that stays as it is.
+fn open(undone: &Undone) -> Option<&Path> {
+    match undone {
+        Undone::Changed { path, .. } | Undone::Used { path, .. } | Undone::Failed(path, _) => {
+            Some(path)
+        }
+        _ => None,
     }
+}
+
+/// Forgets what a setup that is undone has stored.
+fn forget(record: &ChangeRecord, path: &Path) -> Result<(), Failure> {
     // The clients have the values in their files again.
-    let vault = load::required_store()?.vault(load::vault_key());
+    let store = load::required_store()?;
+    let vault = store.vault(load::vault_key());
     for name in &record.secrets {
         let _ = vault.forget(&vault_name(name));
     }
-    fs::remove_file(&path).map_err(|error| {
-        Failure::new(format!("cannot remove {}: {error}", folders::shown(&path)))
-    })?;
-    Ok(ExitCode::SUCCESS)
+    for name in &record.tokens {
+        let _ = store.access_tokens().revoke(name);
+    }
+    fs::remove_file(path)
+        .map_err(|error| Failure::new(format!("cannot remove {}: {error}", folders::shown(path))))
 }
 
 fn told(undone: &Undone) -> String {
@@ -84,17 +109,28 @@ fn told(undone: &Undone) -> String {
                 "{path} was not there before, and stays, because {by} uses it.\n  hint: take toolgate out of that file, and undo again"
             )
         }
+        Undone::TakenBack { path, backup, since } => {
+            let what = "has its servers as they were. What has changed since stays";
+            let backup =
+                backup.as_deref().map(|it| format!("the back-up is {}", folders::shown(it)));
+            changed(path, what, since, backup)
+        }
         Undone::Changed { path, backup, since } => {
-            let backup = backup
-                .as_ref()
-                .map(|it| format!("\n  hint: the back-up is {}", folders::shown(it)))
-                .unwrap_or_default();
-            format!(
-                "{} has changed since, and stays as it is:\n{}{backup}",
-                folders::shown(path),
-                since.trim_end()
-            )
+            let out = match backup {
+                Some(backup) => format!(
+                    "put the back-up in its place, and undo again: cp {} {}",
+                    folders::shown(backup),
+                    folders::shown(path)
+                ),
+                None => "take toolgate out of it, or remove it, and undo again".to_owned(),
+            };
+            changed(path, "has changed since, and stays as it is", since, Some(out))
         }
         Undone::Failed(path, why) => format!("{} cannot be restored: {why}", folders::shown(path)),
     }
+}
+
+fn changed(path: &Path, what: &str, since: &str, hint: Option<String>) -> String {
+    let hint = hint.map(|it| format!("\n  hint: {it}")).unwrap_or_default();
+    format!("{} {what}:\n{}{hint}", folders::shown(path), since.trim_end())
 }

@@ -61,14 +61,14 @@ async fn code_that_makes_other_calls_is_refused_and_changes_nothing() {
     let id = id_of(&failed).to_owned();
     let other = resume(&mut client, &id, Some("await kit_add({ a: 2, b: 2 }); return 1")).await;
     insta::assert_snapshot!(shown(&other), @r#"
-    The script does not do what it did before: call 1 was kit_add({"a":1,"b":1}) and is now kit_add({"a":2,"b":2}).
+    The script does not do what it did before: call 0 was kit_add({"a":1,"b":1}) and is now kit_add({"a":2,"b":2}).
     Calls completed: kit_add.
     resume_run(run_id: "ID") takes code that makes the same calls first; run_code starts a new run.
     "#);
     // Nor may it end without a call that was made.
     let short = resume(&mut client, &id, Some("return 1")).await;
     insta::assert_snapshot!(shown(&short), @r#"
-    The script does not do what it did before: call 1 was kit_add({"a":1,"b":1}), and it ends without it.
+    The script does not do what it did before: call 0 was kit_add({"a":1,"b":1}), and it ends without it.
     Calls completed: kit_add.
     resume_run(run_id: "ID") takes code that makes the same calls first; run_code starts a new run.
     "#);

@@ -2,7 +2,8 @@
 (function (host, shared) {
   "use strict";
   const { hidden, own, isArray, create, wellFormed, replace, exec } = shared;
-  const { Proxy, TypeError } = globalThis;
+  const { Promise, Proxy, TypeError } = globalThis;
+  const { get: getPart, setPrototypeOf } = Reflect;
   const reject = Promise.reject.bind(Promise);
 
   const invoke = (name, example, place, inputs) => {
@@ -72,6 +73,23 @@
     },
   });
   hidden(globalThis, "tools", tools);
+
+  // Promises have no other parts than their methods: a script that reads one has forgotten `await`.
+  const isPromise = (value) => shared.isInstance(value, Promise) && value !== Promise.prototype;
+  let told = 0;
+  const parts = new Proxy(create(Object.prototype), {
+    __proto__: null,
+    get(target, name, receiver) {
+      const isPart = typeof name === "string" && !(name in target) && !(name in passive);
+      if (isPart && told < 3 && isPromise(receiver)) {
+        told++;
+        const advice = "write `await` before the call that makes it, or `await Promise.all(…)` around a list";
+        shared.console.write(true, `\`${name}\` is read from a promise, which has no such part: ${advice}`);
+      }
+      return getPart(target, name, receiver);
+    },
+  });
+  setPrototypeOf(Promise.prototype, parts);
 
   // For scripts with `globalThis[name]`: a name like that of a tool is one, unless it is defined.
   host.internal("openGlobal", () => {

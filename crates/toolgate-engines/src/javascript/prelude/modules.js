@@ -1,7 +1,7 @@
 // The modules of Node that need nothing from outside.
 (function (host, shared) {
   "use strict";
-  const { Buffer, crypto, Promise, TypeError, setTimeout, setImmediate, clearTimeout, Math } = globalThis;
+  const { Buffer, crypto, Promise, RangeError, TypeError, setTimeout, setImmediate, clearTimeout, Math } = globalThis;
   const { clearImmediate, setInterval, clearInterval } = globalThis;
   const { absentMember, create, getDescriptor, String } = shared;
 
@@ -32,6 +32,38 @@
     }
   }
 
+  class Hmac {
+    #inner;
+    #outer;
+
+    constructor(name, key) {
+      [this.#inner, this.#outer] = [new Hash(name), new Hash(name)];
+      const block = /384|512/.test(name) ? 128 : 64;
+      let bytes = Buffer.from(key);
+      if (bytes.length > block) bytes = new Hash(name).update(bytes).digest();
+      const padded = Buffer.alloc(block);
+      padded.set(bytes);
+      this.#inner.update(padded.map((byte) => byte ^ 0x36));
+      this.#outer.update(padded.map((byte) => byte ^ 0x5c));
+    }
+
+    update(data, encoding) {
+      this.#inner.update(data, encoding);
+      return this;
+    }
+
+    digest(encoding) {
+      return this.#outer.update(this.#inner.digest()).digest(encoding);
+    }
+  }
+
+  const timingSafeEqual = (one, other) => {
+    if (one.byteLength !== other.byteLength) {
+      throw new RangeError("Input buffers must have the same byte length");
+    }
+    return Buffer.from(one).equals(Buffer.from(other));
+  };
+
   const randomBytes = (size) => {
     const made = Buffer.alloc(size);
     for (let at = 0; at < made.length; at++) made[at] = shared.randomByte();
@@ -48,6 +80,8 @@
     __proto__: null,
     crypto: {
       createHash: (name) => new Hash(name),
+      createHmac: (name, key) => new Hmac(name, key),
+      timingSafeEqual,
       hash: (name, data, encoding = "hex") => new Hash(name).update(data).digest(encoding),
       getHashes: () => [...hashes],
       randomUUID: () => crypto.randomUUID(),

@@ -60,6 +60,30 @@ fn any_tool_can_be_called_by_a_computed_name() {
 }
 
 #[test]
+fn a_part_that_is_read_from_a_promise_is_told() {
+    for (source, part) in [
+        ("const rs = [1, 2].map((n) => echo({ n })); console.log(rs.map((r) => r.n))", "n"),
+        ("const get = (n) => echo({ n }); const r = get(1); console.log(r.customer)", "customer"),
+        ("const get = async (n) => echo({ n }); console.log(`${get(1).title}`)", "title"),
+        ("const r = echo({}); const { items } = r", "items"),
+    ] {
+        let run = run(source);
+        let told =
+            format!("`{part}` is read from a promise, which has no such part: write `await`");
+        assert!(run.complaints.contains(&told), "{source}: {}", run.complaints);
+    }
+    for source in [
+        "const p = echo({}); console.log(p, JSON.stringify(p), String(p), p instanceof Object, p.hasOwnProperty('x'), 'x' in p)",
+        "await Promise.all([echo({}), echo({})]); await echo({}).finally(() => {}); Promise.resolve(1).constructor",
+        "const p = echo({}); p.own = 1; console.log(p.own, Promise.prototype.x, typeof p, { ...p }, Object.keys(p))",
+        "class Mine extends Promise { n = 1 }; const p = new Mine((resolve) => resolve(2)); console.log(p.n, await p)",
+        "return [await Promise.allSettled([echo({})]), structuredClone({ a: 1 })]",
+    ] {
+        assert_eq!(run(source).complaints, "", "{source}");
+    }
+}
+
+#[test]
 fn a_tools_error_is_an_exception() {
     assert_values(&[
         (

@@ -42,6 +42,22 @@ fn digests_are_those_of_node() {
             "return it.createHash('sha256').update('616263', 'hex').digest('base64url')",
             "ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0",
         ),
+        (
+            "return it.createHmac('sha256', 'k').update('a').update('bc').digest('hex')",
+            "342e519ce0ad6c03a36b98eeb3f1d130db4813b9df4d1160eda488d712dc78ee",
+        ),
+        (
+            "return it.createHmac('SHA512', Buffer.from('x'.repeat(200))).update('é').digest('hex').slice(0, 32)",
+            "bcb38658adf5dec4f2b0dd923e3c4271",
+        ),
+        (
+            "return it.createHmac('md5', '').update('').digest('hex')",
+            "74e6f7298a9c2d168935f58c001bad88",
+        ),
+        (
+            "return String(['ab', 'ac'].map((b) => it.timingSafeEqual(Buffer.from('ab'), Buffer.from(b))))",
+            "true,false",
+        ),
         ("return it.hash('sha1', 'abc')", "a9993e364706816aba3e25717850c26c9cd0d89d"),
         (
             "return it.createHash('sha512').update('').digest('hex').slice(0, 16)",

@@ -9,14 +9,18 @@ def _tg_make_random(native, len=len, list=list, range=range):
         def seed(self, seed=None):
             if seed is not None:
                 _tg_refuse("a seed gives other numbers here: leave it out")
-            self._state = (_tg_host_seed() * 2 + 1) & 0xFFFFFFFFFFFFFFFF
-            for _ in range(4):
-                self._next()
+            # The seed is that of the run, and this may be made before it.
+            self._state = None
 
         def _next(self):
+            state = self._state
+            if state is None:
+                state = (_tg_host_seed() * 2 + 1) & 0xFFFFFFFFFFFFFFFF
+                for _ in range(4):
+                    state = (state * 6364136223846793005 + 1442695040888963407) & 0xFFFFFFFFFFFFFFFF
             # A multiplier with a good spectrum; the upper half of the state is the number.
-            self._state = (self._state * 6364136223846793005 + 1442695040888963407) & 0xFFFFFFFFFFFFFFFF
-            mixed = (self._state ^ (self._state >> 29)) * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF
+            self._state = state = (state * 6364136223846793005 + 1442695040888963407) & 0xFFFFFFFFFFFFFFFF
+            mixed = (state ^ (state >> 29)) * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF
             return mixed ^ (mixed >> 32)
 
         def random(self):

@@ -221,7 +221,10 @@ fn only_content_blocks_are_emitted() {
     run.emitted = vec![raw(&link), raw(&json!({"type": "image"})), raw(&json!(7))];
     let shown = shown(&run);
     assert_eq!(shown.content, [link]);
-    assert_eq!(shown.text, "[2 emitted values are not content blocks and were left out]");
+    assert_eq!(
+        shown.text,
+        "[2 emitted values were left out: emit() takes text blocks, and media from results]"
+    );
 }
 
 #[test]
@@ -262,7 +265,7 @@ fn everything_that_is_text_shares_one_budget() {
     assert!(rendered.text.starts_with("line 0\n") && rendered.text.contains("read_output(id:"));
     let all = outputs.of(&me).page(&rendered.output_id.unwrap(), 0, PageSize::Bytes(1 << 20));
     let all = all.unwrap().text;
-    assert!(all.starts_with(&line(0)) && all.contains("[1 emitted values are not content blocks"));
+    assert!(all.starts_with(&line(0)) && all.contains("[1 emitted values were left out"));
     assert!(all.contains(&line(2_000)) && all.contains(&line(4_000)));
 }
 

@@ -47,7 +47,7 @@ const WAITS: &[Case] = &[
     ("import asyncio\nawait asyncio.gather(*[never() for _ in range(300)])", WALL),
     ("import time\ntime.sleep(10**6)", WALL),
     ("import threading\nlock = threading.Lock()\nlock.acquire()\nlock.acquire()", WALL),
-    ("import queue\nqueue.Queue().get()", WALL),
+    ("import queue\nqueue.Queue().get()", STALLED),
     ("import asyncio\nawait asyncio.Event().wait()", STALLED),
     (
         "import asyncio\nasync def main():\n    await asyncio.get_running_loop().create_future()\nasyncio.run(main())",
@@ -73,6 +73,7 @@ const MEMORY_BOMBS: &[Case] = &[
     ("f'{1:>1000000000}'", MEMORY),
     ("bytearray(10**9)", MEMORY),
     ("import mmap\nmmap.mmap(-1, 10**9, flags=mmap.MAP_PRIVATE)", &["failed: "]),
+    ("import mmap\nmmap.mmap(-1, 10**9)", REFUSED),
     (
         "try:\n    x = [0] * 10**9\nexcept MemoryError:\n    x = 'went on'\nx",
         &["value: \"went on\""],
@@ -151,6 +152,10 @@ const REACHING: &[Case] = &[
     (
         "import importlib.machinery as m\nm.ExtensionFileLoader('x', '/lib/x86_64-linux-gnu/libm.so.6').load_module()",
         FAILED,
+    ),
+    (
+        "import _csv, importlib.util as u\ns = u.spec_from_file_location('_ctypes', _csv.__file__.replace('_csv', '_ctypes'))\nu.module_from_spec(s)",
+        &["failed: ImportError: a script cannot load modules in machine code"],
     ),
     ("import resource\nresource.setrlimit(resource.RLIMIT_DATA, (-1, -1))", FAILED),
     ("import resource\nresource.setrlimit(resource.RLIMIT_NPROC, (9, 9))", FAILED),

@@ -100,5 +100,5 @@ async fn a_script_that_makes_other_calls_is_refused() {
     let other = again("await echo(a=2)", Language::Python, journal);
     let report = run_in(&pool, other, &Arc::new(JournalRecorder::default())).await;
     let RunOutcome::Diverged(what) = &report.outcome else { panic!("{:?}", report.outcome) };
-    assert_eq!(what, "call 1 was echo({\"a\":1}) and is now echo({\"a\":2})");
+    assert_eq!(what, "call 0 was echo({\"a\":1}) and is now echo({\"a\":2})");
 }

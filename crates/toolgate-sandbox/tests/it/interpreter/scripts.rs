@@ -88,6 +88,36 @@ async fn tools_are_asynchronous_functions() {
 }
 
 #[tokio::test]
+async fn waiting_for_other_threads_ends_with_its_time_or_at_once() {
+    let pool = pool();
+    for (code, expected) in [
+        (
+            "import queue\ntry:\n    queue.Queue().get(timeout=0.1)\nexcept queue.Empty:\n    x = 'empty'\nx",
+            "value: \"empty\"",
+        ),
+        (
+            "import queue\ntry:\n    queue.SimpleQueue().get(timeout=0.1)\nexcept queue.Empty:\n    x = 'empty'\nx",
+            "value: \"empty\"",
+        ),
+        ("import threading\nthreading.Semaphore(0).acquire(timeout=0.1)", "value: false"),
+        ("import threading\nthreading.Event().wait(0.1)", "value: false"),
+        ("import threading\ne = threading.Event()\ne.set()\ne.wait()", "value: true"),
+        ("import queue\nq = queue.Queue()\nq.put(1)\nq.get()", "value: 1"),
+        (
+            "import threading\nthreading.Event().wait()",
+            "stopped: the script waits for something that can no longer happen",
+        ),
+        (
+            "import queue\nqueue.Queue().get()",
+            "stopped: the script waits for something that can no longer happen",
+        ),
+    ] {
+        let report = run_python(&pool, code).await;
+        assert_eq!(ending(&report), expected, "{code}");
+    }
+}
+
+#[tokio::test]
 async fn a_failed_call_is_a_tool_error_by_name() {
     let pool = pool();
     let code = "try:\n    await fail(a=1)\nexcept ToolError as e:\n    caught = e\n\
