@@ -180,6 +180,19 @@ impl CallAuthorizer {
         if decision.is_optional() && !can_ask(context, options) {
             return Ok(Permit::Unasked);
         }
+        // Apart: the future of every call has room for what it awaits.
+        Box::pin(self.ask(context, tool, arguments, decision, options)).await
+    }
+
+    /// Looks for a grant, and asks a person without one.
+    async fn ask(
+        &self,
+        context: &CallContext,
+        tool: &Tool,
+        arguments: &Value,
+        decision: &Decision,
+        options: &CallOptions,
+    ) -> Result<Permit, BrokerError> {
         if let Some((run, _)) = &context.run {
             run.set_may_have_grants();
         }

@@ -126,7 +126,8 @@ impl ToolHost {
         let enabled = &self.inner.enabled;
         let changed = *enabled.seen.lock() != enabled.stamp();
         if changed {
-            self.refresh_choices().await;
+            // Apart: every call asks this, and its future must stay small.
+            Box::pin(self.refresh_choices()).await;
         }
     }
 

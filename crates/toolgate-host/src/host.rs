@@ -287,8 +287,13 @@ impl ToolHost {
         let unknown = self.uncounted_servers();
         let catalog = self.catalog().read();
         let off = self.inner.enabled.off();
-        let direct = MetaToolOptions { deferred: false, ..self.meta_tool_options() };
-        let own = meta::direct_cost(&direct);
+        // Only the automatic mode compares costs.
+        let own = if settings.mode == RequestedMode::Auto {
+            let direct = MetaToolOptions { deferred: false, ..self.meta_tool_options() };
+            meta::direct_cost(&direct)
+        } else {
+            OwnCost::default()
+        };
         if off.is_empty() {
             return decide(&catalog, settings, own, &unknown);
         }

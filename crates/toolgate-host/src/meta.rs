@@ -95,23 +95,12 @@ pub(crate) async fn call(
     arguments: Map<String, Value>,
     options: CallOptions,
 ) -> Result<Value, CallFailure> {
-    let called: Result<Value, MetaCallError> = async {
-        Ok(match tool {
-            MetaTool::Search => search::search(session, &read(tool, arguments)?).await,
-            MetaTool::Details => details::details(session, &read(tool, arguments)?).await,
-            MetaTool::Call => call::call(session, read(tool, arguments)?, options).await?,
-            MetaTool::Run => run::run(session, read(tool, arguments)?, options).await,
-            MetaTool::Resume => run::resume(session, read(tool, arguments)?, options).await,
-            MetaTool::Read => read::read(session, &read(tool, arguments)?, options).await,
-            MetaTool::FindServers => servers::find(session, &read(tool, arguments)?).await,
-            MetaTool::Enable => servers::enable(session, &read(tool, arguments)?, &options).await?,
-            MetaTool::Disable => servers::disable(session, &read(tool, arguments)?).await,
-            MetaTool::LoadSkill => {
-                servers::load(session, &read(tool, arguments)?, &options).await?
-            }
-        })
-    }
-    .await;
+    let called = if tool == MetaTool::Call {
+        async { Ok(call::call(session, read(tool, arguments)?, options).await?) }.await
+    } else {
+        // The future of a call is moved several times, so it must not have room for all of these.
+        Box::pin(call_other(session, tool, arguments, options)).await
+    };
     match called {
         Ok(result) => Ok(result),
         Err(MetaCallError::Arguments(text)) => Ok(error_result(&text)),
@@ -130,6 +119,27 @@ impl From<CallFailure> for MetaCallError {
     fn from(failure: CallFailure) -> Self {
         Self::Failure(failure)
     }
+}
+
+/// Calls a meta-tool other than `call_tool`.
+async fn call_other(
+    session: &ToolSession,
+    tool: MetaTool,
+    arguments: Map<String, Value>,
+    options: CallOptions,
+) -> Result<Value, MetaCallError> {
+    Ok(match tool {
+        MetaTool::Search => search::search(session, &read(tool, arguments)?).await,
+        MetaTool::Details => details::details(session, &read(tool, arguments)?).await,
+        MetaTool::Call => call::call(session, read(tool, arguments)?, options).await?,
+        MetaTool::Run => run::run(session, read(tool, arguments)?, options).await,
+        MetaTool::Resume => run::resume(session, read(tool, arguments)?, options).await,
+        MetaTool::Read => read::read(session, &read(tool, arguments)?, options).await,
+        MetaTool::FindServers => servers::find(session, &read(tool, arguments)?).await,
+        MetaTool::Enable => servers::enable(session, &read(tool, arguments)?, &options).await?,
+        MetaTool::Disable => servers::disable(session, &read(tool, arguments)?).await,
+        MetaTool::LoadSkill => servers::load(session, &read(tool, arguments)?, &options).await?,
+    })
 }
 
 /// Reads the arguments of a meta-tool.

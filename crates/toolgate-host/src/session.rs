@@ -348,7 +348,7 @@ impl ToolSession {
             // connected.
             tokio::select! {
                 () = options.cancel.cancelled() => {}
-                () = self.host.connect_owners(name) => {}
+                () = Box::pin(self.host.connect_owners(name)) => {}
             }
             tool = known();
         }

@@ -59,8 +59,11 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), StoreError> {
 
 /// The content of a file; an error if it has more than `limit` bytes.
 pub(crate) fn read_bounded(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let mut content = Vec::new();
-    fs::File::open(path)?.take(limit + 1).read_to_end(&mut content)?;
+    let file = fs::File::open(path)?;
+    // The length is a hint: a pipe has none, and the file may grow.
+    let length = file.metadata().map_or(0, |found| found.len()).min(limit);
+    let mut content = Vec::with_capacity(usize::try_from(length).unwrap_or_default() + 1);
+    file.take(limit + 1).read_to_end(&mut content)?;
     if content.len() as u64 > limit {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is too large"));
     }

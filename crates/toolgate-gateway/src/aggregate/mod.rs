@@ -101,7 +101,8 @@ impl McpService for AggregateService {
             match request.method.as_str() {
                 methods::LISTEN if era == Era::Modern => {
                     let _listening = self.listens.open(&params);
-                    return subscriptions::listen(&self.session, &params, request).await;
+                    // Boxed, as all but calls: the future of a call is moved several times.
+                    return Box::pin(subscriptions::listen(&self.session, &params, request)).await;
                 }
                 methods::TOOLS_LIST => {}
                 method if !is_sent_to_servers(method, era) => {
@@ -127,13 +128,14 @@ impl McpService for AggregateService {
             let sending = async move {
                 if request.method == methods::TOOLS_LIST {
                     let listing = self.session.list_tools_with(&options);
-                    return Ok(json!({ "tools": self.sent_list.send(listing).await }));
+                    let tools = Box::pin(self.sent_list.send(listing)).await;
+                    return Ok(json!({ "tools": tools }));
                 }
                 let sent = if request.method == methods::TOOLS_CALL {
                     let (name, arguments) = call_params(params)?;
                     self.session.call(&name, arguments, options).await
                 } else {
-                    self.session.request(&request.method, params, options).await
+                    Box::pin(self.session.request(&request.method, params, options)).await
                 };
                 sent.map_err(error_of)
             };

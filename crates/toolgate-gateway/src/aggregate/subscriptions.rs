@@ -41,8 +41,11 @@ impl SentList {
     /// Whether the client has a list and the one now differs from it.
     async fn is_outdated(&self, listing: impl Future<Output = Vec<Value>>) -> bool {
         let sent = self.0.lock().await;
-        let tools = listing.await;
-        sent.is_some_and(|sent| sent != hash(&tools))
+        match *sent {
+            Some(sent) => sent != hash(&listing.await),
+            // Nothing is listed for a client that has not asked.
+            None => false,
+        }
     }
 }
 
