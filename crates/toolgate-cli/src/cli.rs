@@ -85,6 +85,8 @@ impl Command {
             | Self::Status(Status { file, .. })
             | Self::Tokens(Tokens { file, .. })
             | Self::Doctor(Doctor { file, .. })
+            | Self::List(List { file, .. })
+            | Self::Audit(Audit { file, .. })
             | Self::Config(ConfigCommand::Check { file, .. }) => file.as_deref(),
             _ => None,
         }
@@ -110,7 +112,7 @@ pub(crate) enum Command {
         name: String,
     },
     /// List the servers of the configuration
-    List(Output),
+    List(List),
     /// Run one gateway in the background for all your clients
     ///
     /// The system starts it when you log in: systemd on Linux, launchd on macOS, the Task Scheduler on Windows.
@@ -228,6 +230,15 @@ pub(crate) enum Command {
     /// Serve one of the demo's servers
     #[command(hide = true)]
     DemoServer { name: String },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// Read this configuration file, as with --config
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 #[derive(Debug, Args)]

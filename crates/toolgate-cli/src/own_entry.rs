@@ -16,6 +16,8 @@ use toolgate_mcp::{ErrorObject, codes, nesting, response_message};
 
 use crate::failure::Failure;
 
+/// What is said of such a server.
+pub(crate) const LEFT_OUT: &str = "is toolgate itself, and is left out";
 /// The hidden command of the demo's servers, which reads no configuration.
 const DEMO_SERVER: &str = "demo-server";
 
@@ -26,10 +28,10 @@ pub(crate) fn leave_out(configuration: &mut Configuration) {
         .partition(|server| server.transport.as_ref().is_ok_and(is_own));
     configuration.servers = others;
     let hint = "its servers belong into this file; a gateway that runs elsewhere can be a server by its `url`";
-    let problems = own.iter().filter(|server| server.settings.enabled).map(|server| {
-        let predicate = "is toolgate itself, and is left out";
-        server.place.problem(ProblemSeverity::Warning, predicate, hint)
-    });
+    let problems = own
+        .iter()
+        .filter(|server| server.settings.enabled)
+        .map(|server| server.place.problem(ProblemSeverity::Warning, LEFT_OUT, hint));
     configuration.problems.extend(problems);
 }
 

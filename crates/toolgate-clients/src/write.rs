@@ -123,6 +123,21 @@ pub enum Undone {
     Failed(PathBuf, String),
 }
 
+impl Undone {
+    /// The file.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Restored(path)
+            | Self::Removed(path)
+            | Self::Untouched(path)
+            | Self::Used { path, .. }
+            | Self::TakenBack { path, .. }
+            | Self::Changed { path, .. }
+            | Self::Failed(path, _) => path,
+        }
+    }
+}
+
 /// Writes files, and remembers how to restore them: [`Writer::plan`] for each file, then the record is stored,
 /// then [`Writer::apply`].
 #[derive(Debug)]
@@ -298,13 +313,15 @@ fn content(path: &Path) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// Restores the files of a record, the last one first. A file that was not there before stays while one that
-/// stays as it is uses it.
-pub fn undo(record: &ChangeRecord) -> Vec<Undone> {
+/// stays uses it: one of this record, or of those in `staying`, which gets those of this record too.
+pub fn undo(record: &ChangeRecord, staying: &mut Vec<PathBuf>) -> Vec<Undone> {
     let mut undone = Vec::new();
-    let mut staying: Vec<PathBuf> = Vec::new();
     for changed in record.files.iter().rev() {
-        let outcome = undo_file(changed, &staying);
-        if let Undone::Changed { path, .. } | Undone::Failed(path, _) = &outcome {
+        let outcome = undo_file(changed, staying);
+        if let Undone::Changed { path, .. }
+        | Undone::TakenBack { path, .. }
+        | Undone::Failed(path, _) = &outcome
+        {
             staying.push(path.clone());
         }
         undone.push(outcome);
@@ -538,7 +555,7 @@ mod tests {
             assert_eq!(ChangeRecord::all(&records), std::slice::from_ref(&stored));
             let record: ChangeRecord = serde_json::from_slice(&fs::read(&stored).unwrap()).unwrap();
             for _ in 0..2 {
-                let undone = undo(&record);
+                let undone = undo(&record, &mut Vec::new());
                 let is_well = |it: &Undone| {
                     matches!(it, Undone::Restored(_) | Undone::Removed(_) | Undone::Untouched(_))
                 };
@@ -573,7 +590,7 @@ mod tests {
         writer.plan(&client, Some("{}"), &format!("[{own:?}]"), &[]).unwrap();
         assert!(writer.apply(true).is_empty());
         fs::write(&client, format!("[{own:?}, 1]")).unwrap();
-        let undone = undo(&writer.record);
+        let undone = undo(&writer.record, &mut Vec::new());
         assert!(
             matches!(&undone[..], [Undone::Changed { .. }, Undone::Used { by, .. }] if *by == client),
             "{undone:?}"

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::Output;
@@ -138,6 +140,9 @@ pub(crate) enum DefinitionsCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct Audit {
+    /// Read this configuration file, as with --config
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
     /// Show only lines about this tool, by its exposed name
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<String>,

@@ -109,6 +109,8 @@ pub(crate) enum SecretCommand {
         /// The name in `${keychain:NAME}`
         name: String,
     },
+    /// List the names that the configuration uses, and which of them have a value
+    List,
     /// Remove a value
     Remove {
         /// The name in `${keychain:NAME}`

@@ -3,7 +3,7 @@
 use std::{fmt::Write as _, process::ExitCode};
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use toolgate_config::{Problem, ProblemSeverity, Transport};
 use toolgate_host::{Connect, HostSettings, SandboxUnavailable, ServerOverview, ToolHost};
 use toolgate_sandbox::{
@@ -12,17 +12,20 @@ use toolgate_sandbox::{
 };
 use toolgate_store::WRITABLE;
 
-use super::{engines, setup};
+use super::{engines, servers::written_target, setup};
 use crate::{
     cli::{Doctor, Globals},
     failure::{CommandResult, Failure},
     folders,
     load::{self, Loaded},
-    logins, print,
+    logins, own_entry, print,
 };
 
 /// Below this, the disk of the state folder is about to be full.
 const LOW_DISK_BYTES: u64 = 100 * 1024 * 1024;
+
+/// What to do where nothing better is known.
+const CORRECT: &str = "correct it there: `toolgate config schema` prints all keys and their values";
 
 /// How bad a finding is, from good to bad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -136,10 +139,7 @@ fn configuration(globals: &Globals, checks: &mut Vec<Check>) -> Option<Loaded> {
             let severity = if is_named { Severity::Fatal } else { Severity::Warning };
             let check = Check::new(severity, "configuration", failure.first_line());
             let fix = failure.hints().first().cloned();
-            checks.push(match fix {
-                Some(fix) => check.fix(fix),
-                None => check,
-            });
+            checks.push(check.fix(fix.unwrap_or_else(|| CORRECT.to_owned())));
             None
         }
     }
@@ -151,11 +151,12 @@ fn of_problem(problem: &Problem) -> Check {
         ProblemSeverity::Error => Severity::Error,
     };
     let place = format!("{}:{}", problem.source, problem.position);
-    let check = Check::new(severity, place, problem.message.clone());
-    match &problem.hint {
-        Some(hint) => check.fix(hint.clone()),
-        None => check,
+    if problem.message.ends_with(own_entry::LEFT_OUT) {
+        // A client starts toolgate from the same file, as it should be.
+        return Check::ok(place, problem.message.clone());
     }
+    let check = Check::new(severity, place, problem.message.clone());
+    check.fix(problem.hint.clone().unwrap_or_else(|| CORRECT.to_owned()))
 }
 
 /// The state folder, its disk, and the audit log in it.
@@ -218,7 +219,11 @@ async fn servers(loaded: &Loaded, offline: bool, checks: &mut Vec<Check>) {
         let usable = loaded.configuration.servers.iter().filter(|server| server.settings.enabled);
         for server in usable {
             let what = match &server.transport {
-                Ok(Transport::Stdio { command, .. }) => format!("runs `{command}`; not started"),
+                Ok(Transport::Stdio { command, .. }) => {
+                    let entry = Map::from_iter([("command".to_owned(), command.as_str().into())]);
+                    let program = written_target(&entry).unwrap_or_default();
+                    format!("runs `{program}`; not started")
+                }
                 Ok(Transport::Http { .. }) => "has a URL; not contacted".to_owned(),
                 Err(_) => continue,
             };
@@ -226,7 +231,12 @@ async fn servers(loaded: &Loaded, offline: bool, checks: &mut Vec<Check>) {
         }
         return;
     }
-    let host = ToolHost::start(HostSettings { connect: Connect::AtStart, ..loaded.settings(None) });
+    let mut settings = HostSettings { connect: Connect::AtStart, ..loaded.settings(None) };
+    for server in &mut settings.servers {
+        // Whether it can be started is the question.
+        server.lazy = false;
+    }
+    let host = ToolHost::start(settings);
     super::settle(&host).await;
     let mut overview = host.overview(&host.exposure());
     for server in &mut overview {
@@ -260,7 +270,8 @@ fn of_server(server: &ServerOverview) -> Check {
 fn of_client(client: &setup::ClientState) -> Check {
     let subject = format!("client {}", client.label);
     let file = folders::shown(&client.path);
-    let set_up = format!("toolgate setup --client {}", client.id);
+    let project = if client.is_projects { "--project " } else { "" };
+    let set_up = format!("toolgate setup {project}--client {}", client.id);
     if let Some(problem) = &client.problem {
         let message = format!("{file}: {problem}");
         return Check::new(Severity::Warning, subject, message).fix("correct the file");
@@ -268,6 +279,15 @@ fn of_client(client: &setup::ClientState) -> Check {
     if let Some(program) = &client.missing_program {
         let message = format!("{file} starts `{program}`, which does not exist");
         return Check::new(Severity::Error, subject, message).fix(set_up);
+    }
+    if let Some(gone) = &client.missing_configuration {
+        let message = format!("{file} starts toolgate with {gone}, which does not exist");
+        return Check::new(Severity::Error, subject, message).fix(set_up);
+    }
+    if let Some(url) = &client.silent_gateway {
+        let message = format!("{file} uses the gateway at {url}, and nothing answers there");
+        let fix = "start it: `toolgate service install`, or `toolgate serve --http`";
+        return Check::new(Severity::Error, subject, message).fix(fix);
     }
     let others = client.others;
     match (client.uses_toolgate, others) {

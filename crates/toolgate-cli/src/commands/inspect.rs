@@ -24,7 +24,24 @@ pub(crate) async fn run(globals: &Globals, arguments: Inspect) -> CommandResult 
             tools.append(found);
         }
     }
+    // A tool of a server that did not answer may well exist.
+    let silent: Vec<(String, String)> = host
+        .overview(&host.exposure())
+        .into_iter()
+        .filter_map(|server| Some((server.server.to_string(), server.reason?)))
+        .collect();
     host.shutdown().await;
+    let render = |tool: &Value| {
+        let name = tool["name"].as_str().unwrap_or_default();
+        let of_silent = silent.iter().find(|(server, _)| {
+            let prefix = server.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+            name.strip_prefix(&prefix).is_some_and(|rest| rest.starts_with('_'))
+        });
+        match of_silent.filter(|_| tool.get("definition").is_none()) {
+            Some((server, reason)) => format!("{name}: {server} cannot be asked: {reason}\n"),
+            None => render(tool),
+        }
+    };
     let text = || tools.iter().map(render).collect::<Vec<_>>().join("\n");
     print::show(arguments.output.json, &tools, text)?;
     let unknown = tools.iter().any(|tool| tool.get("error").is_some());

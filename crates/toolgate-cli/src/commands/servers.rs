@@ -1,13 +1,15 @@
 //! `toolgate add`, `toolgate remove` and `toolgate list`
 
-use std::{fs, path::PathBuf, process::ExitCode};
+use std::{env, fs, path::PathBuf, process::ExitCode};
 
 use serde_json::{Map, Value, json};
 use toolgate::setup::vault_name;
-use toolgate_clients::{Edit, edited, keep_secrets};
-use toolgate_config::{CONTAINERS, Format, Transport, as_written};
+use toolgate_clients::{Client, Edit, edited, is_toolgate, keep_secrets, without_secrets};
+use toolgate_config::{CONTAINERS, Format, Transport, as_written, is_command_line};
 use toolgate_registry::{Plan, PlanTarget};
 use url::Url;
+
+use super::setup::own_program;
 
 use crate::{
     cli::{Add, Globals, Output},
@@ -17,20 +19,31 @@ use crate::{
     person::{self, ALLOW},
     print,
     table::table,
+    trust::FolderFile,
 };
 
-/// The file that is changed: the one after `--config`, else the user's own.
+/// The file that is changed: the one after `--config`, else the trusted one of the working folder, else the
+/// user's own.
 struct ServerFile {
     path: PathBuf,
     /// Its text; none if it is not there yet.
     text: Option<String>,
-    container: String,
+    container: Vec<String>,
+    /// Whether it is the file of the working folder, which is trusted as it is now.
+    is_folders: bool,
     servers: Map<String, Value>,
 }
 
 impl ServerFile {
     fn read(globals: &Globals) -> Result<Self, Failure> {
-        let path = globals.config.clone().or_else(folders::own_configuration).ok_or_else(|| {
+        let folders_file =
+            folders::configuration_of("".as_ref()).filter(|_| globals.config.is_none());
+        let trusted = folders_file
+            .clone()
+            .filter(|path| FolderFile::read(path.clone()).is_ok_and(|file| file.is_trusted()));
+        let is_folders = trusted.is_some();
+        let path = globals.config.clone().or(trusted).or_else(folders::own_configuration);
+        let path = path.ok_or_else(|| {
             Failure::usage("this system has no folder for your configuration")
                 .hint("name a file: --config FILE")
         })?;
@@ -41,18 +54,61 @@ impl ServerFile {
             &folders::shown(&path),
         )
         .map_err(|error| Failure::usage(error.to_string()))?;
-        let container =
-            CONTAINERS.iter().find(|key| root.contains_key(**key)).unwrap_or(&"mcpServers");
-        let servers = root.get(*container).and_then(Value::as_object).cloned().unwrap_or_default();
-        if globals.config.is_none()
-            && let Some(other) = folders::configuration_of("".as_ref())
-        {
+        let container = container_of(&root, Format::of_file(&path));
+        let mut servers = Some(&root);
+        for key in &container {
+            servers = servers.and_then(|object| object.get(key)?.as_object());
+        }
+        let servers = servers.cloned().unwrap_or_default();
+        if let Some(other) = folders_file.filter(|_| !is_folders) {
             let (other, own) = (folders::shown(&other), folders::shown(&path));
             print::note(format!(
                 "note: this is about {own}; in this folder toolgate uses {other} once it is trusted"
             ));
         }
-        Ok(Self { path, text, container: (*container).to_owned(), servers })
+        Ok(Self { path, text, container, is_folders, servers })
+    }
+
+    /// What follows a change of the file.
+    fn tell_trust(&self) {
+        if self.is_folders {
+            print::line(
+                "Run `toolgate trust` again: it has another content than you have trusted.",
+            );
+        }
+    }
+
+    /// An entry in the words of the client that the file belongs to.
+    fn shaped(&self, name: &str, entry: Map<String, Value>) -> Map<String, Value> {
+        let is_list = |server: &Value| {
+            server["command"].is_array() || server["type"] == "local" || server["type"] == "remote"
+        };
+        let client = match self.container.first().map(String::as_str) {
+            Some("extensions") => "goose",
+            Some("mcp") if self.servers.values().any(is_list) => "opencode",
+            Some("mcp") => "crush",
+            _ => return entry,
+        };
+        let Some(client) = Client::named(client) else { return entry };
+        let text = |key: &str| entry.get(key).and_then(Value::as_str);
+        let fields = |key: &str| entry.get(key).and_then(Value::as_object).cloned();
+        let args = entry.get("args").and_then(Value::as_array).into_iter().flatten();
+        let args: Vec<String> = args.filter_map(|it| it.as_str().map(str::to_owned)).collect();
+        let shaped = match (text("command"), text("url")) {
+            (Some(command), _) => {
+                Some(client.program_entry(command, &args, &fields("env").unwrap_or_default()))
+            }
+            (None, Some(url)) => client.url_entry(url, None).map(|mut shaped| {
+                shaped.extend(fields("headers").map(|it| ("headers".to_owned(), it.into())));
+                shaped
+            }),
+            (None, None) => None,
+        };
+        let Some(mut shaped) = shaped else { return entry };
+        if shaped.contains_key("name") {
+            shaped.insert("name".to_owned(), name.into());
+        }
+        shaped
     }
 
     /// Writes one change. The text is read again before.
@@ -82,6 +138,18 @@ pub(crate) async fn add(globals: &Globals, arguments: &Add) -> CommandResult {
     } else {
         given(arguments)?
     };
+    let is_plain = |name: &str| {
+        !name.trim().is_empty() && name.len() <= 128 && !name.contains(char::is_control)
+    };
+    if !is_plain(&name) {
+        return Err(Failure::usage("a server needs a name of 1 to 128 characters"));
+    }
+    if is_toolgate(&entry, &name, &own_program(env::current_exe().unwrap_or_default())) {
+        return Err(Failure::usage(
+            "this is toolgate itself, which would start itself without end",
+        )
+        .hint("add the servers that it should connect to"));
+    }
     let file = ServerFile::read(globals)?;
     let shown = folders::shown(&file.path);
     if file.servers.contains_key(&name) && !arguments.replace {
@@ -97,12 +165,13 @@ pub(crate) async fn add(globals: &Globals, arguments: &Add) -> CommandResult {
                 .map_err(|error| Failure::new(format!("the secret cannot be stored: {error}")))?;
         }
     }
-    let container = vec![file.container.clone()];
+    let (container, entry) = (file.container.clone(), file.shaped(&name, entry));
     file.change(Edit::Set { container, name: name.clone(), entry })?;
     print::line(format!("Added {name} to {shown}."));
     for (stored, _) in &secrets {
         print::line(format!("Its secret is in the vault: ${{keychain:{stored}}}."));
     }
+    file.tell_trust();
     Ok(ExitCode::SUCCESS)
 }
 
@@ -117,6 +186,10 @@ fn given(arguments: &Add) -> Result<(String, Map<String, Value>), Failure> {
         Ok((name.trim().to_owned(), Value::from(value.trim())))
     };
     if let Some((program, args)) = arguments.command.split_first() {
+        if args.is_empty() && is_command_line(program) {
+            return Err(Failure::usage("the program and its arguments are one word")
+                .hint(format!("split into args: toolgate add {} -- {program}", arguments.name)));
+        }
         entry.insert("command".to_owned(), program.as_str().into());
         if !args.is_empty() {
             entry.insert("args".to_owned(), json!(args));
@@ -127,6 +200,10 @@ fn given(arguments: &Add) -> Result<(String, Map<String, Value>), Failure> {
             entry.insert("env".to_owned(), env.into());
         }
         return Ok((arguments.name.clone(), entry));
+    }
+    if !arguments.env.is_empty() {
+        return Err(Failure::usage("a URL has no variables: --env is for a program")
+            .hint("send a header instead: --header \"NAME: VALUE\""));
     }
     let (name, url) = match &arguments.url {
         Some(url) => (Some(arguments.name.clone()), url),
@@ -221,8 +298,29 @@ pub(crate) fn remove(globals: &Globals, name: &str) -> CommandResult {
         let names = file.servers.keys().map(String::as_str);
         return Err(Failure::usage(format!("{shown} has no server `{name}`")).meaning(name, names));
     }
-    file.change(Edit::Remove { container: vec![file.container.clone()], name: name.to_owned() })?;
+    file.change(Edit::Remove { container: file.container.clone(), name: name.to_owned() })?;
     print::line(format!("Removed {name} from {shown}."));
+    // What `add` or `setup` has stored for it, and nobody else uses.
+    let text = |entry: &Value| entry.to_string();
+    let own = file.servers.get(name).map(text).unwrap_or_default();
+    let others: Vec<String> =
+        file.servers.iter().filter(|(other, _)| *other != name).map(|(_, it)| text(it)).collect();
+    for stored in stored_names(&own) {
+        let is_used = others.iter().any(|other| stored_names(other).contains(&stored));
+        let prefix = stored.split_once('/').map(|(prefix, _)| prefix);
+        let is_own = prefix.is_some_and(|prefix| {
+            let fits = |it: char| it.is_ascii_alphanumeric() || "_-.".contains(it);
+            name.chars().map(|it| if fits(it) { it } else { '_' }).eq(prefix.chars())
+        });
+        if is_own && !is_used {
+            load::required_store()?
+                .vault(load::vault_key())
+                .forget(&vault_name(stored))
+                .map_err(|error| Failure::new(format!("the secret cannot be removed: {error}")))?;
+            print::line(format!("Its secret is no longer in the vault: {stored}."));
+        }
+    }
+    file.tell_trust();
     Ok(ExitCode::SUCCESS)
 }
 
@@ -236,9 +334,12 @@ pub(crate) fn list(globals: &Globals, output: Output) -> CommandResult {
     }
     let loaded = load::load(&Globals { config: Some(file.path.clone()), ..globals.clone() })?;
     let rows = loaded.configuration.servers.iter().map(|server| {
+        let written = file.servers.get(&server.name).and_then(Value::as_object);
         let target = match &server.transport {
-            Ok(Transport::Stdio { command, .. }) => command.clone(),
-            Ok(Transport::Http { url, .. }) => host_of(url),
+            Ok(transport) => written.and_then(written_target).unwrap_or_else(|| match transport {
+                Transport::Stdio { .. } => "a program".to_owned(),
+                Transport::Http { url, .. } => host_of(url),
+            }),
             Err(problem) => problem.message.clone(),
         };
         let state = match (&server.transport, server.settings.enabled) {
@@ -263,6 +364,60 @@ pub(crate) fn list(globals: &Globals, output: Output) -> CommandResult {
         print::line(table(&["server", "state", "runs or contacts"], rows));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The names of the stored values in a text.
+pub(super) fn stored_names(text: &str) -> Vec<&str> {
+    let rest = text.split("${keychain:").skip(1);
+    rest.filter_map(|rest| rest.split_once('}')).map(|(name, _)| name).collect()
+}
+
+/// The keys that lead to the servers of a file.
+fn container_of(root: &Map<String, Value>, format: Format) -> Vec<String> {
+    if let Some(key) = CONTAINERS.iter().find(|key| root.contains_key(**key)) {
+        return vec![(*key).to_owned()];
+    }
+    let mcp = root.get("mcp").and_then(Value::as_object);
+    let keys: &[&str] = match mcp {
+        Some(mcp) if mcp.get("servers").is_some_and(Value::is_object) => &["mcp", "servers"],
+        // Gemini CLI has settings under this key.
+        Some(mcp) if mcp.values().all(Value::is_object) => &["mcp"],
+        _ if format == Format::Yaml => &["extensions"],
+        _ => &["mcpServers"],
+    };
+    keys.iter().map(ToString::to_string).collect()
+}
+
+/// What an entry runs or contacts, as it is written, without secrets.
+pub(super) fn written_target(entry: &Map<String, Value>) -> Option<String> {
+    let mut plain = entry.clone();
+    // The words of all clients that secrets are looked for in.
+    for (theirs, ours) in
+        [("cmd", "command"), ("httpUrl", "url"), ("serverUrl", "url"), ("uri", "url")]
+    {
+        if let Some(value) = plain.remove(theirs) {
+            plain.insert(ours.to_owned(), value);
+        }
+    }
+    match plain.remove("command") {
+        Some(Value::Array(mut words)) => {
+            words.extend(plain.get("args").and_then(Value::as_array).cloned().unwrap_or_default());
+            plain.insert("args".to_owned(), words.into());
+        }
+        Some(Value::Object(zed)) => {
+            let args = zed.get("args").and_then(Value::as_array).cloned().unwrap_or_default();
+            let words = zed.get("path").cloned().into_iter().chain(args);
+            plain.insert("args".to_owned(), words.collect::<Vec<_>>().into());
+        }
+        Some(command) => drop(plain.insert("command".to_owned(), command)),
+        None => {}
+    }
+    let shown = without_secrets(&plain);
+    let args = shown.get("args").and_then(Value::as_array).into_iter().flatten();
+    let words = shown.get("command").into_iter().chain(args).filter_map(Value::as_str);
+    let words: Vec<&str> = words.collect();
+    let url = || shown.get("url").and_then(Value::as_str).map(str::to_owned);
+    if words.is_empty() { url() } else { Some(words.join(" ")) }
 }
 
 /// The host of a URL. The rest may be a secret.

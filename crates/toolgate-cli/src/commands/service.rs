@@ -407,7 +407,7 @@ fn recorded() -> Result<Option<SocketAddr>, Failure> {
 }
 
 /// Whether an HTTP server answers at an address.
-fn answers(address: SocketAddr) -> bool {
+pub(crate) fn answers(address: SocketAddr) -> bool {
     const PATIENCE: Duration = Duration::from_secs(2);
     let asked = TcpStream::connect_timeout(&address, PATIENCE).and_then(|mut stream| {
         stream.set_read_timeout(Some(PATIENCE))?;

@@ -55,7 +55,11 @@ pub(crate) async fn run(globals: &Globals, arguments: &Setup) -> CommandResult {
     if arguments.output.json && is_asked {
         return Err(Failure::usage("--json asks nothing").hint("add --yes or --dry-run"));
     }
-    let mut terminal = if is_asked { Some(OpenTerminal::open()?) } else { None };
+    let open = || {
+        let hint = "--yes writes without asking, and --dry-run only shows";
+        OpenTerminal::open().map_err(|failure| failure.hint(hint))
+    };
+    let mut terminal = if is_asked { Some(open()?) } else { None };
     let target = target(globals, arguments)?;
     let connection = Connection::new(arguments, &target)?;
     let variable = |name: &str| env::var(name).ok();
@@ -66,6 +70,15 @@ pub(crate) async fn run(globals: &Globals, arguments: &Setup) -> CommandResult {
         );
     }
     let sources = plan::sources(arguments, &places);
+    if sources.is_empty()
+        && let Some(path) = plan::projects(&places, &[]).first().filter(|_| !arguments.project)
+    {
+        let problem = format!(
+            "no client of yours has a configuration file; {} belongs to this project",
+            folders::shown(path)
+        );
+        return Err(Failure::usage(problem).hint("take it over: `toolgate setup --project`"));
+    }
     if sources.is_empty() {
         return Err(Failure::usage("no client with a configuration file was found").hint(
             "name one, and its file is made: `toolgate setup --client cursor`; or add a server: `toolgate add NAME -- COMMAND`",
@@ -131,7 +144,7 @@ fn is_trusted(plan: &Plan) -> bool {
 }
 
 /// By what toolgate is recognised: the program, and the ports of the service.
-fn own_program(program: PathBuf) -> OwnProgram {
+pub(crate) fn own_program(program: PathBuf) -> OwnProgram {
     let service = service::address().ok().map(|address| address.port());
     OwnProgram { program, ports: std::iter::once(DEFAULT_PORT).chain(service).collect() }
 }
@@ -222,7 +235,7 @@ impl Connection {
 fn show(plan: &Plan, probe: &Probe, arguments: &Setup) {
     let rows = plan.sources.iter().map(|source| {
         let (now, after) = probe.tokens_of(source);
-        let count = |tokens: Option<u64>| tokens.map(grouped).unwrap_or_default();
+        let count = |tokens: Option<u64>| tokens.map_or_else(|| "?".to_owned(), grouped);
         vec![source.label(), source.taken.len().to_string(), count(now), count(after)]
     });
     print::line(table(&["client", ">servers", ">tokens now", ">after"], rows));
@@ -248,13 +261,9 @@ fn show(plan: &Plan, probe: &Probe, arguments: &Setup) {
                 .flatten()
                 .collect::<Vec<_>>()
                 .join("; ");
-            vec![
-                row.name.clone(),
-                row.state.clone(),
-                grouped(row.tools),
-                grouped(row.tokens),
-                remark,
-            ]
+            let is_known = row.reason.is_none() && row.state != "not started";
+            let count = |number| if is_known { grouped(number) } else { "?".to_owned() };
+            vec![row.name.clone(), row.state.clone(), count(row.tools), count(row.tokens), remark]
         });
         print::line(table(&["server", "state", ">tools", ">tokens", ""], rows));
         print::line("");

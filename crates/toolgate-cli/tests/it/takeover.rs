@@ -111,7 +111,10 @@ async fn a_token_is_in_the_diff_and_ends_with_undo() {
     assert_eq!(place.run(&["service", "install"]).await.code, Some(0));
     let done = place.run(&["setup", "--yes", "--no-probe", "--transport", "http"]).await;
     assert_eq!(done.code, Some(0), "{done:?}");
-    assert!(done.stdout.contains("Bearer [hidden]") && !done.stdout.contains("tgt_"), "{done:?}");
+    assert!(
+        done.stdout.contains("\"Authorization\": \"[hidden]\"") && !done.stdout.contains("tgt_"),
+        "{done:?}"
+    );
     let entry = &servers(&cursor, "mcpServers")["toolgate"];
     let header = entry["headers"]["Authorization"].as_str().unwrap();
     assert!(header.starts_with("Bearer tgt_"), "{entry}");
@@ -165,8 +168,13 @@ async fn a_file_that_has_changed_stops_no_undo() {
     let (backup, file) = line.split_once(' ').unwrap();
     let real = |shown: &str| place.path().join(shown.strip_prefix("~/").unwrap());
     fs::copy(real(backup), real(file)).unwrap();
-    let last = place.run(&["setup", "--undo"]).await;
-    assert_eq!(last.code, Some(0), "{last:?}");
+    // One for each setup.
+    assert!(place.path().join(OWN).exists(), "the entry that stayed used it");
+    for _ in 0..2 {
+        let last = place.run(&["setup", "--undo"]).await;
+        assert_eq!(last.code, Some(0), "{last:?}");
+    }
+    assert!(!place.path().join(OWN).exists());
     assert_eq!(fs::read_to_string(&cursor).unwrap(), json!({ "a": 1 }).to_string());
     assert_eq!(place.run(&["setup", "--undo"]).await.code, Some(2));
 }
@@ -200,4 +208,196 @@ async fn the_variables_of_a_server_come_before_ours() {
         entry(&kit())["command"],
         "{said}"
     );
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn servers_are_added_in_the_words_of_the_file_and_mistakes_are_refused() {
+    let place = Workplace::empty();
+    for (file, text, key, expected) in [
+        (
+            "crush.json",
+            r#"{ "mcp": { "a": { "type": "stdio", "command": "a" } } }"#,
+            "mcp",
+            json!({ "type": "stdio", "command": "echo", "args": ["hi"] }),
+        ),
+        (
+            "opencode.json",
+            r#"{ "mcp": { "a": { "type": "local", "command": ["a"] } } }"#,
+            "mcp",
+            json!({ "type": "local", "command": ["echo", "hi"], "enabled": true }),
+        ),
+        (
+            "goose.yaml",
+            "extensions:\n  a:\n    cmd: a\n    type: stdio\n",
+            "extensions",
+            json!({ "name": "new", "type": "stdio", "cmd": "echo", "args": ["hi"], "enabled": true, "timeout": 300 }),
+        ),
+    ] {
+        let path = place.path().join(file);
+        fs::write(&path, text).unwrap();
+        let added = place.run(&["add", "new", "--config", file, "--", "echo", "hi"]).await;
+        assert_eq!(added.code, Some(0), "{added:?}");
+        assert_eq!(servers(&path, key)["new"], expected);
+        let listed = place.run(&["list", file]).await;
+        assert!(listed.stdout.contains("echo hi"), "{listed:?}");
+        let removed = place.run(&["remove", "new", "--config", file]).await;
+        assert_eq!(removed.code, Some(0), "{removed:?}");
+        assert_eq!(servers(&path, key).keys().collect::<Vec<_>>(), ["a"]);
+    }
+    std::os::unix::fs::symlink(crate::support::program(), place.path().join("tg")).unwrap();
+    let link = place.path().join("tg").display().to_string();
+    for (arguments, said) in [
+        (&["add", "tg", "--", "toolgate", "serve", "--stdio"][..], "toolgate itself"),
+        (&["add", "tg", "--", &link, "serve", "--stdio"], "toolgate itself"),
+        (&["add", "", "--", "echo"], "needs a name"),
+        (&["add", "x", "--", "prog --flag x"], "split into args: toolgate add x -- prog --flag x"),
+        (&["add", "r2", "https://h.example/mcp", "-e", "A=b"], "--env"),
+    ] {
+        let refused = place.run(arguments).await;
+        assert_eq!(refused.code, Some(2), "{arguments:?}: {refused:?}");
+        assert!(refused.stderr.contains(said), "{refused:?}");
+    }
+    assert!(!place.path().join(OWN).exists());
+}
+
+#[tokio::test]
+async fn a_removed_server_takes_its_secret_with_it_and_no_value_is_listed() {
+    let place = Workplace::empty();
+    let secrets = async |arguments: &[&str]| place.run(arguments).await;
+    for name in ["sec", "other"] {
+        let added = place.run(&["add", name, "--env", "API_KEY=hunter2", "--", "echo"]).await;
+        assert_eq!(added.code, Some(0), "{added:?}");
+    }
+    let listed = secrets(&["secret", "list"]).await;
+    assert_eq!(listed.stdout, "other/API_KEY\nsec/API_KEY\n", "{listed:?}");
+    let removed = place.run(&["remove", "sec"]).await;
+    assert!(removed.stdout.contains("no longer in the vault: sec/API_KEY"), "{removed:?}");
+    // Another entry that names it finds nothing.
+    let text = fs::read_to_string(place.path().join(OWN)).unwrap();
+    fs::write(place.path().join(OWN), text.replace("other/API_KEY", "sec/API_KEY")).unwrap();
+    let listed = secrets(&["secret", "list"]).await;
+    assert_eq!(listed.stdout, "sec/API_KEY (no value is stored)\n", "{listed:?}");
+
+    let stored = place.run_with_input(&["secret", "set", "tok"], "hunter2\n").await;
+    assert_eq!(stored.code, Some(0), "{stored:?}");
+    put(
+        &place,
+        OWN,
+        &json!({ "mcpServers": {
+            "a": { "command": "run-${keychain:tok}" },
+            "b": { "command": "SECRET_TOK=hunter2 node" },
+            "c": { "command": "true", "args": ["${keychain:tok}", "--port", "80"] },
+            "d": { "url": "http://127.0.0.1:9/mcp?api_key=hunter2" },
+        } }),
+    );
+    for arguments in
+        [&["list"][..], &["list", "--json"], &["status"], &["doctor"], &["doctor", "--offline"]]
+    {
+        let outcome = place.run(arguments).await;
+        quiet(&outcome);
+    }
+    let listed = place.run(&["list"]).await.stdout;
+    assert!(listed.contains("true ${keychain:tok} --port 80"), "{listed}");
+    assert!(listed.contains("http://127.0.0.1:9/mcp?api_key=[hidden]"), "{listed}");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn commands_use_the_trusted_file_of_a_folder() {
+    use crate::trust::Visit;
+
+    let visit = Visit::new()
+        .with("toolgate.json", &json!({ "mcpServers": { "mine": { "command": "echo" } } }));
+    let before = visit.run(&["list"]).await;
+    assert!(!before.stdout.contains("mine"), "{before:?}");
+    visit.trust("y\r").await;
+    let listed = visit.run(&["list"]).await;
+    assert!(listed.stdout.contains("mine"), "{listed:?}");
+    let added = visit.run(&["add", "new", "--", "echo"]).await;
+    assert!(added.stdout.contains("Run `toolgate trust` again"), "{added:?}");
+    assert!(servers(&visit.folder().join("toolgate.json"), "mcpServers").contains_key("new"));
+    visit.trust("y\r").await;
+    let removed = visit.run(&["remove", "new"]).await;
+    assert_eq!(removed.code, Some(0), "{removed:?}");
+    assert!(!servers(&visit.folder().join("toolgate.json"), "mcpServers").contains_key("new"));
+}
+
+#[tokio::test]
+async fn doctor_finds_what_is_dead_and_says_what_to_do() {
+    let place = Workplace::empty();
+    let program = crate::support::program();
+    put(
+        &place,
+        ".cursor/mcp.json",
+        &json!({ "mcpServers": { "toolgate": { "url": "http://127.0.0.1:9/mcp" } } }),
+    );
+    put(
+        &place,
+        ".kiro/settings/mcp.json",
+        &json!({ "mcpServers": { "toolgate": { "command": program, "args": ["serve", "--stdio", "--config", "/gone/toolgate.json"] } } }),
+    );
+    put(
+        &place,
+        OWN,
+        &json!({
+            "mcpServers": { "lazy": { "command": "no-such-program-of-doctor", "lazy": true }, "toolgate": { "command": "toolgate", "args": ["serve"] } },
+            "policy": { "rules": [{ "tool": "*", "verdict": "perhaps" }] },
+            "codeMode": { "timeoutSeconds": "x" },
+        }),
+    );
+    put(
+        &place,
+        "app/.mcp.json",
+        &json!({ "mcpServers": { "toolgate": { "command": "/gone/toolgate", "args": ["serve"] } } }),
+    );
+    let mut command = place.command(&["doctor", "--json"]);
+    let output = command.current_dir(place.path().join("app")).output().await.unwrap();
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let checks = told["checks"].as_array().unwrap();
+    let said = |text: &str| {
+        let found = checks.iter().find(|it| it["message"].as_str().unwrap().contains(text));
+        found.unwrap_or_else(|| panic!("{text}: {told:#}"))["severity"].clone()
+    };
+    assert_eq!(said("nothing answers there"), "error");
+    assert_eq!(said("/gone/toolgate.json, which does not exist"), "error");
+    assert_eq!(said("`/gone/toolgate`, which does not exist"), "error");
+    assert_eq!(said("`no-such-program-of-doctor` was not found"), "error");
+    assert_eq!(said("is toolgate itself"), "ok");
+    for check in checks.iter().filter(|it| it["severity"] != "ok") {
+        assert!(check["fix"].as_str().is_some_and(|fix| !fix.is_empty()), "{check}");
+    }
+    put(&place, ".config/bad/bad.json", &json!([]));
+    let bad = place.run(&["doctor", ".config/bad/bad.json", "--json"]).await.json();
+    let bad = bad["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|it| it["subject"] == "configuration")
+        .unwrap();
+    assert!(bad["fix"].is_string(), "{bad}");
+}
+
+#[tokio::test]
+async fn setup_names_the_way_in_a_project_and_without_a_terminal() {
+    let place = Workplace::empty();
+    put(&place, "app/.mcp.json", &json!({ "mcpServers": { "kit": entry(&kit()) } }));
+    let mut command = place.command(&["setup", "--dry-run"]);
+    let output = command.current_dir(place.path().join("app")).output().await.unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("toolgate setup --project"), "{said}");
+    let alone = place.run(&["setup"]).await;
+    assert!(alone.stderr.contains("--yes") && alone.stderr.contains("--dry-run"), "{alone:?}");
+    // What a server costs that did not answer is not known.
+    put(
+        &place,
+        ".cursor/mcp.json",
+        &json!({ "mcpServers": { "x": { "command": "no-such-program-of-setup" } } }),
+    );
+    let report = place.run(&["setup", "--dry-run", "--json"]).await.json();
+    assert_eq!(report["clients"][0]["tokensNow"], Value::Null, "{report}");
+    // The server of a tool that nobody knows may be the reason.
+    place.run(&["setup", "--yes", "--no-probe"]).await;
+    let inspected = place.run(&["inspect", "x_tool"]).await;
+    assert!(inspected.stdout.contains("x_tool: x cannot be asked"), "{inspected:?}");
 }

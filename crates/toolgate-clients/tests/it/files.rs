@@ -37,7 +37,7 @@ fn a_file_is_changed_and_restored_byte_for_byte() {
     }
     // The record survives the process.
     let text = serde_json::to_string(&writer.record).unwrap();
-    let undone = undo(&serde_json::from_str(&text).unwrap());
+    let undone = undo(&serde_json::from_str(&text).unwrap(), &mut Vec::new());
     assert!(matches!(&undone[..], [Undone::Removed(_), Undone::Restored(_)]), "{undone:?}");
     assert_eq!(fs::read_to_string(&path).unwrap(), before);
     assert!(!new.exists() && !backup.exists());
@@ -59,7 +59,7 @@ fn a_file_that_somebody_else_changes_is_left_alone() {
     let mine = after.replace("\"toolgate\"\n", "\"mine\"\n");
     assert_ne!(mine, after);
     fs::write(&path, &mine).unwrap();
-    let undone = undo(&writer.record);
+    let undone = undo(&writer.record, &mut Vec::new());
     let [Undone::Changed { since, backup: Some(backup), .. }] = &undone[..] else {
         panic!("{undone:?}")
     };
@@ -89,7 +89,7 @@ fn what_a_client_has_changed_since_stays_and_the_servers_become_what_they_were()
     let mut writer = Writer::new("x");
     writer.write(&path, Some(before), &after, &edits).unwrap();
     fs::write(&path, after.replace("\"n\": 1", "\"n\": 2 /* mine */")).unwrap();
-    let undone = undo(&writer.record);
+    let undone = undo(&writer.record, &mut Vec::new());
     assert!(
         matches!(&undone[..], [Undone::TakenBack { since, .. }] if since.contains("+{ \"n\": 2 /* mine */")),
         "{undone:?}"

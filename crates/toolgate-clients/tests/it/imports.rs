@@ -75,6 +75,24 @@ fn entries_of_all_shapes_become_ours() {
 }
 
 #[test]
+fn paths_that_start_at_the_file_are_whole_and_logins_are_ours() {
+    let opencode = r#"{ "mcp": { "a": { "type": "remote", "url": "https://a.example", "headers": { "X": "{file:./k} {file:l}" },
+        "oauth": { "clientId": "{env:CID}", "scope": "read write" } } } }"#;
+    assert_eq!(
+        entries("opencode", opencode, Format::Jsonc),
+        json!({
+            "a": [true, { "url": "https://a.example", "headers": { "X": "${file:/etc/ada/k} ${file:/etc/ada/l}" },
+                "oauth": { "clientId": "${CID:-}", "scopes": "read write" } }],
+        })
+    );
+    let vscode = r#"{ "servers": { "a": { "command": "a", "envFile": ".env" } } }"#;
+    assert_eq!(
+        entries("vscode", vscode, Format::Jsonc),
+        json!({ "a": [true, { "command": "a", "envFile": "/src/app/.env" }] })
+    );
+}
+
+#[test]
 fn what_a_server_is_does_not_depend_on_its_name() {
     let of = |entry: Value| {
         let resolve = |text: &str| text.replace("${keychain:a/b}", "hunter2");

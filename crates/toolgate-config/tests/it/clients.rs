@@ -357,6 +357,21 @@ fn toolgate_itself() {
 }
 
 #[test]
+fn the_variables_of_a_server_are_meant_before_those_of_the_environment() {
+    let configuration = read(
+        r#"{ "mcpServers": {
+          "a": { "command": "${PROGRAM}", "args": ["Authorization:${AUTH_HEADER}", "${TOKEN}"],
+                 "env": { "AUTH_HEADER": "Bearer abc", "PROGRAM": "server", "TOKEN": "its own" } },
+          "b": { "command": "server", "args": ["${TOKEN}"] }
+        } }"#,
+    );
+    let [a, b] = &configuration.servers[..] else { panic!("two servers") };
+    insta::assert_snapshot!(transport(a), @r#"server ["Authorization:Bearer abc", "its own"] ["AUTH_HEADER=Bearer abc", "PROGRAM=server", "TOKEN=its own"]"#);
+    insta::assert_snapshot!(transport(b), @r#"server ["s3cr3t-t0ken"] []"#);
+    assert!(configuration.problems.is_empty());
+}
+
+#[test]
 fn a_server_inherits_the_variables_that_it_names() {
     let configuration = read(
         r#"{ "mcpServers": {

@@ -341,7 +341,7 @@ fn what_says_that_a_call_was_sent_is_on_the_disk_before_it_is_sent() {
     assert_eq!(at_once(), [PathBuf::new(), sent, own.clone()]);
     made(2, true);
     journal.sync().unwrap();
-    assert_eq!(at_once(), [own.clone()]);
+    assert_eq!(at_once(), std::slice::from_ref(&own));
     // A file that replaces the list is on the disk before it does.
     journal.end_run("r1", RunState::Done, "", None).unwrap();
     journal.begin_run(&run("r2")).unwrap();

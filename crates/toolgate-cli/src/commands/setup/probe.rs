@@ -198,8 +198,10 @@ impl Probe {
     /// The tokens that a session of a client starts with, without and with toolgate. Both have definitions and
     /// instructions.
     pub(super) fn tokens_of(&self, source: &Source) -> (Option<u64>, Option<u64>) {
-        let rows = self.rows.iter().filter(|row| source.taken.contains(&row.name));
-        let now = self.costs.map(|_| rows.map(|row| row.tokens).sum());
+        let rows = || self.rows.iter().filter(|row| source.taken.contains(&row.name));
+        // What a server that did not answer costs is not known.
+        let is_known = rows().all(|row| row.reason.is_none() && row.state != "not started");
+        let now = self.costs.filter(|_| is_known).map(|_| rows().map(|row| row.tokens).sum());
         (now, self.costs.map(|(_, after)| after))
     }
 

@@ -29,6 +29,7 @@ pub(super) fn run(arguments: &Setup) -> CommandResult {
     }
     let mut lines = Vec::new();
     let mut is_whole = true;
+    let mut staying = Vec::new();
     for path in &all {
         let damaged = || {
             Failure::new(format!("{} is damaged", folders::shown(path)))
@@ -41,7 +42,7 @@ pub(super) fn run(arguments: &Setup) -> CommandResult {
             lines.extend(shown.map(|file| format!("{file} would be restored")));
             break;
         }
-        let undone = undo(&record);
+        let undone = undo(&record, &mut staying);
         lines.extend(undone.iter().map(told));
         let open: Vec<&Path> = undone.iter().filter_map(open).collect();
         is_whole &= open.is_empty();
@@ -49,10 +50,14 @@ pub(super) fn run(arguments: &Setup) -> CommandResult {
             forget(&record, path)?;
             break;
         }
-        // Those that are restored are not looked at again.
-        let is_stuck = open.len() == undone.len();
+        // Those that are restored are not looked at again, unless one of them uses a file that stays.
+        let is_user = |path: &Path| {
+            undone.iter().any(|it| matches!(it, Undone::Used { by, .. } if by == path))
+        };
+        let is_open = |path: &Path| open.contains(&path) || is_user(path);
+        let is_stuck = undone.iter().all(|it| is_open(it.path()));
         let mut rest = record.clone();
-        rest.files.retain(|file| open.contains(&file.path.as_path()));
+        rest.files.retain(|file| is_open(&file.path));
         rest.update(path).map_err(|error| {
             Failure::new(format!("cannot write {}: {error}", folders::shown(path)))
         })?;
