@@ -76,8 +76,8 @@ fn starts(folder: &Path, captures: Option<&Path>) {
             assert!(first["result"]["structuredContent"]["found"].as_u64() > Some(0), "{first}");
             (started.elapsed(), gateway)
         };
-        let (without_cache, mut first) = ready();
-        first.wait_until_cached(&home.join("state"), servers.len());
+        let (without_cache, first) = ready();
+        stdio::wait_until_cached(&home.join("state"), servers.len());
         first.end();
         let mut with_cache: Vec<Duration> = Vec::new();
         for _ in 0..STARTS {

@@ -32,7 +32,7 @@ pub(crate) fn over_stdio(folder: &Path, server: &FixtureEntry) -> Vec<Peer> {
 /// Those that serve a stdio server over HTTP.
 pub(crate) fn over_http(folder: &Path, server: &FixtureEntry) -> Vec<Peer> {
     let port = PORT.to_string();
-    let mut pypi = Command::new(folder.join("venv/bin/mcp-proxy"));
+    let mut pypi = Command::new(folder.join("pypi/bin/mcp-proxy"));
     pypi.args(["--host", "127.0.0.1", "--port", &port, "--stateless", "--"]);
     pypi.arg(&server.command).args(&server.args);
     let mut npm = Command::new(folder.join("node_modules/.bin/mcp-proxy"));
@@ -48,7 +48,7 @@ pub(crate) fn over_http(folder: &Path, server: &FixtureEntry) -> Vec<Peer> {
 fn fastmcp(folder: &Path, transport: &str, server: &FixtureEntry) -> Peer {
     let script = folder.join("fastmcp-proxy.py");
     fs::write(&script, FASTMCP).expect("a file");
-    let mut command = Command::new(folder.join("venv/bin/python"));
+    let mut command = Command::new(folder.join("fastmcp/bin/python"));
     command.arg(script).args([transport, &PORT.to_string()]);
     command.arg(&server.command).args(&server.args);
     Peer { name: format!("FastMCP {}, a proxy", version(folder, "fastmcp")), command }

@@ -73,29 +73,29 @@ impl StdioClient {
         self.stdin.write_all(line.as_bytes()).expect("the server reads");
     }
 
-    /// Waits until the definitions of all servers, and what the index needs of them, are on the disk.
-    pub(crate) fn wait_until_cached(&mut self, state: &Path, servers: usize) {
-        let deadline = Instant::now() + Duration::from_mins(2);
-        let count = |name: &str| {
-            let files = fs::read_dir(state.join("cache").join(name));
-            files.map_or(0, |files| {
-                let paths = files.flatten().map(|file| file.path());
-                paths.filter(|path| path.extension().is_some_and(|it| it != "tmp")).count()
-            })
-        };
-        // Servers with equal definitions share one file.
-        let is_written = || {
-            let definitions = count("definitions");
-            count("servers") >= servers && definitions > 0 && count("index") >= definitions
-        };
-        while !is_written() {
-            assert!(Instant::now() < deadline, "the cache was not filled in time");
-            thread::sleep(Duration::from_millis(20));
-        }
-    }
-
     pub(crate) fn end(mut self) {
         drop(self.stdin);
         let _ = self.child.wait();
+    }
+}
+
+/// Waits until the definitions of all servers, and what the index needs of them, are on the disk.
+pub(crate) fn wait_until_cached(state: &Path, servers: usize) {
+    let deadline = Instant::now() + Duration::from_mins(2);
+    let count = |name: &str| {
+        let files = fs::read_dir(state.join("cache").join(name));
+        files.map_or(0, |files| {
+            let paths = files.flatten().map(|file| file.path());
+            paths.filter(|path| path.extension().is_some_and(|it| it != "tmp")).count()
+        })
+    };
+    // Servers with equal definitions share one file.
+    let is_written = || {
+        let definitions = count("definitions");
+        count("servers") >= servers && definitions > 0 && count("index") >= definitions
+    };
+    while !is_written() {
+        assert!(Instant::now() < deadline, "the cache was not filled in time");
+        thread::sleep(Duration::from_millis(20));
     }
 }
