@@ -20,6 +20,7 @@ const COMMANDS: &[&[&str]] = &[
     &["service", "remove"],
     &["secret"],
     &["secret", "set"],
+    &["secret", "list"],
     &["secret", "remove"],
     &["serve"],
     &["status"],
