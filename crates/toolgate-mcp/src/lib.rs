@@ -11,6 +11,7 @@ mod dialect;
 mod environment;
 mod era;
 mod error;
+mod log_level;
 mod message;
 
 #[cfg(feature = "client")]
@@ -25,6 +26,7 @@ pub use dialect::HttpDialect;
 pub use environment::is_base_variable;
 pub use era::Era;
 pub use error::ErrorObject;
+pub use log_level::LogLevel;
 pub use message::{
     JsonRpcInput, JsonRpcMessage, JsonRpcNotification, JsonRpcRequest, JsonRpcResponse,
     MalformedMessage, json_size, notification_message, request_message, response_message,

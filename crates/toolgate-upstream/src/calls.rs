@@ -27,7 +27,7 @@ use toolgate_mcp::{
 
 use crate::{
     call_queue::{CallQueue, CallSlot, QueuedCaller},
-    connection::Progress,
+    connection::{CallOptions, LogSink, Progress, logs},
     input_handler::{self, InputHandler},
     input_requests,
     upstream::ServerObserver,
@@ -41,6 +41,7 @@ const SLOT_TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) struct PendingCall {
     progressed: Notify,
     progress: Option<mpsc::Sender<Progress>>,
+    log: Option<LogSink>,
     pub(crate) input_handler: Option<Arc<dyn InputHandler>>,
     pub(crate) open_input_requests: OpenInputRequests,
     input_requests: AtomicUsize,
@@ -49,11 +50,9 @@ pub(crate) struct PendingCall {
 }
 
 impl PendingCall {
-    pub(crate) fn new(
-        progress: Option<mpsc::Sender<Progress>>,
-        input_handler: Option<Arc<dyn InputHandler>>,
-    ) -> Arc<Self> {
-        Arc::new(Self { progress, input_handler, ..Self::default() })
+    pub(crate) fn new(options: &CallOptions) -> Arc<Self> {
+        let CallOptions { progress, log, input_handler, .. } = options.clone();
+        Arc::new(Self { progress, log, input_handler, ..Self::default() })
     }
 
     fn report(&self, params: &Value) {
@@ -232,6 +231,22 @@ impl ConnectionState {
         drop(call);
     }
 
+    /// Passes a log message on: to the call that it belongs to, or to the observer if there is no call. If
+    /// several callers have open calls, it may be about any of them, and none of them gets it.
+    fn logged(&self, about: Option<&Value>, params: Option<Value>) {
+        let Some(params) = logs::signed(&self.server, params) else { return };
+        let call = about.and_then(Value::as_i64).and_then(|key| self.call(key));
+        let open = call.map_or_else(|| self.calls(), |call| vec![call]);
+        let Some(first) = open.first() else {
+            return self.observer.notified(&self.server, methods::LOG_MESSAGE, Some(&params));
+        };
+        if open.iter().any(|other| other.caller() != first.caller()) {
+            tracing::debug!(server = %self.server, "a log message may be of any of several callers");
+        } else if let Some(log) = open.iter().find_map(|call| call.log.as_ref()) {
+            log.send(params);
+        }
+    }
+
     /// Keeps a call for which no caller waits. The server may still work on it, or send an input request
     /// for it. So the caller keeps its slot until the call is `answered`, or for ten seconds.
     pub(crate) fn abandon(
@@ -263,6 +278,7 @@ impl ConnectionHandler for ConnectionState {
                 }
             }
             methods::TOOLS_CHANGED => self.lists.announce(),
+            methods::LOG_MESSAGE => self.logged(about, params),
             methods::LISTEN_ACKNOWLEDGED => {}
             _ => self.observer.notified(&self.server, method, params.as_ref()),
         }
@@ -277,6 +293,10 @@ impl ConnectionHandler for ConnectionState {
         // Other requests have the key `null`. No call has the key 0.
         let stream = stream.map(|about| about.key.as_i64().unwrap_or_default());
         let calls = input_requests::find(self, &request, stream);
+        let is_of_a_call = stream.is_some_and(|key| self.call(key).is_some());
+        if request.method == methods::ROOTS_LIST && calls.is_err() && !is_of_a_call {
+            return self.observer.roots(&self.server);
+        }
         Box::pin(input_requests::answer(calls, input_handler::signed(&self.server, request)))
     }
 
@@ -302,6 +322,7 @@ impl fmt::Debug for ConnectionState {
 #[cfg(test)]
 pub(crate) mod tests {
     use serde_json::json;
+    use toolgate_mcp::{JsonObject, LogLevel};
 
     use super::*;
     use crate::{handshake::Handshake, listing::Listing};
@@ -327,7 +348,8 @@ pub(crate) mod tests {
     async fn progress_goes_to_its_call_until_the_call_is_over() {
         let state = state();
         let (sender, mut steps) = mpsc::channel(8);
-        let call = PendingCall::new(Some(sender), None);
+        let options = CallOptions { progress: Some(sender), ..CallOptions::default() };
+        let call = PendingCall::new(&options);
         let key = json!(state.add(call.clone()));
         let step = |progress: i64| Some(json!({ "progressToken": 101, "progress": progress }));
         state.notification(Some(&key), methods::PROGRESS, step(1));
@@ -375,7 +397,8 @@ pub(crate) mod tests {
             "notifications/tools/list_changed",
             "notifications/odd",
         ] {
-            state.notification(None, method, Some(json!({ "progress": 1, "odd": 1 })));
+            let params = json!({ "progress": 1, "level": "info", "odd": 1 });
+            state.notification(None, method, Some(params));
         }
         let passed = observer.0.lock();
         let methods: Vec<&str> = passed.iter().map(|(method, _)| method.as_str()).collect();
@@ -384,5 +407,54 @@ pub(crate) mod tests {
             ["notifications/message", "notifications/resources/updated", "notifications/odd"]
         );
         assert!(passed.iter().all(|(_, params)| params.as_ref().unwrap()["odd"] == 1));
+        assert_eq!(passed[0].1.as_ref().unwrap()["logger"], "server");
+    }
+
+    #[tokio::test]
+    async fn a_log_message_goes_to_its_call_or_to_nobody() {
+        let observer = Arc::new(Notifications::default());
+        let state = ConnectionState::new("server".into(), observer.clone(), Arc::default());
+        let call = |level| {
+            let (messages, received) = mpsc::channel(8);
+            let log = Some(LogSink { level, messages });
+            let call = PendingCall::new(&CallOptions { log, ..CallOptions::default() });
+            (state.add(call), received)
+        };
+        let (key, mut quiet) = call(LogLevel::Error);
+        let log = |about: Option<i64>, level: &str| {
+            let params = json!({ "level": level, "logger": "db", "data": 1 });
+            state.notification(
+                about.map(|key| json!(key)).as_ref(),
+                methods::LOG_MESSAGE,
+                Some(params),
+            );
+        };
+        log(Some(key), "info");
+        log(None, "alert");
+        let heard = quiet.try_recv().unwrap();
+        assert_eq!(heard, json!({ "level": "alert", "logger": "server/db", "data": 1 }));
+        assert!(quiet.try_recv().is_err(), "what is less severe was not wanted");
+        // Only the stream tells the calls of several callers apart.
+        let person: Arc<dyn InputHandler> = Arc::new(Somebody(JsonObject::new()));
+        let other = CallOptions { input_handler: Some(person), ..CallOptions::default() };
+        state.add(PendingCall::new(&other));
+        log(None, "alert");
+        assert!(quiet.try_recv().is_err());
+        log(Some(key), "alert");
+        assert!(quiet.try_recv().is_ok());
+        assert!(observer.0.lock().is_empty());
+    }
+
+    #[derive(Debug)]
+    struct Somebody(JsonObject);
+
+    impl InputHandler for Somebody {
+        fn capabilities(&self) -> &JsonObject {
+            &self.0
+        }
+
+        fn answer(&self, _: InputRequest) -> BoxFuture<'_, Result<Value, ErrorObject>> {
+            Box::pin(std::future::pending())
+        }
     }
 }

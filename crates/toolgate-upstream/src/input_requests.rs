@@ -58,7 +58,7 @@ pub(crate) fn find(
 ) -> Result<Vec<Arc<PendingCall>>, UnaskedReason> {
     let mut calls = match stream {
         Some(key) => state.call(key).into_iter().collect(),
-        None => of_one_caller(state)?,
+        None => of_one_caller(state, &request.method)?,
     };
     match request.method.as_str() {
         methods::ELICITATION_CREATE | methods::SAMPLING_CREATE | methods::ROOTS_LIST => {}
@@ -83,10 +83,16 @@ pub(crate) fn find(
 
 /// The open calls, if all are from one caller. A call without an input handler has a caller too:
 /// its input requests are not for others.
-fn of_one_caller(state: &ConnectionState) -> Result<Vec<Arc<PendingCall>>, UnaskedReason> {
+fn of_one_caller(
+    state: &ConnectionState,
+    method: &str,
+) -> Result<Vec<Arc<PendingCall>>, UnaskedReason> {
     let calls = state.calls();
     let Some(first) = calls.first() else { return Ok(calls) };
-    state.queue.take_one_caller_at_a_time();
+    // Servers ask for roots outside of calls too, which says nothing about the others.
+    if method != methods::ROOTS_LIST {
+        state.queue.take_one_caller_at_a_time();
+    }
     if calls.iter().all(|other| other.caller() == first.caller()) {
         Ok(calls)
     } else {
@@ -170,6 +176,7 @@ mod tests {
     use crate::{
         call_queue::QueuedCaller,
         calls::tests::state,
+        connection::CallOptions,
         input_handler::{ClientId, InputHandler},
     };
 
@@ -228,7 +235,8 @@ mod tests {
         state: &ConnectionState,
         handler: Option<&Arc<dyn InputHandler>>,
     ) -> (i64, Arc<PendingCall>) {
-        let call = PendingCall::new(None, handler.cloned());
+        let input_handler = handler.cloned();
+        let call = PendingCall::new(&CallOptions { input_handler, ..CallOptions::default() });
         (state.add(call.clone()), call)
     }
 

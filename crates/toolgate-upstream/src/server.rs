@@ -11,8 +11,9 @@ use serde_json::Value;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use toolgate_mcp::{
-    JsonObject,
+    Era, JsonObject,
     client::{ConnectFailure, Endpoint, OutputSource, Redactor},
+    methods,
 };
 
 use crate::{
@@ -227,6 +228,17 @@ impl Server {
         });
         // It fails only if the runtime ends.
         sent.await.unwrap_or(Err(CallError::Cancelled))
+    }
+
+    /// Tells a connected server of the legacy era that the roots of clients changed.
+    pub(crate) async fn roots_changed(&self) {
+        let connection = self.state.borrow().connection.clone();
+        if let Some(connection) = connection
+            && connection.handshake.era == Era::Legacy
+            && let Err(error) = connection.raw.notify(methods::ROOTS_CHANGED, None).await
+        {
+            tracing::debug!(server = %self.spec.name, %error, "the server was not told of new roots");
+        }
     }
 
     async fn connection(&self) -> Result<Arc<Connection>, CallError> {
