@@ -188,6 +188,11 @@ impl Admitted {
                 }
                 self.tell_caller(&mut options.meta);
                 options.hold = hold;
+                options.needs_task = self.is_call
+                    && self
+                        .judged
+                        .as_ref()
+                        .is_some_and(|judged| judged.tool.definition.needs_task());
                 let (upstream, params) = (&self.broker.upstream, self.params.take());
                 let ToolId { server, tool } = &self.target;
                 let sent = match params {

@@ -229,6 +229,13 @@ impl Definition {
             .filter(|schema| schema.as_object().is_some_and(|fields| !fields.is_empty()))
     }
 
+    /// Whether the tool can be called only as a task (`execution.taskSupport`).
+    pub fn needs_task(&self) -> bool {
+        // Few definitions have it, and every call asks.
+        self.json.contains("taskSupport")
+            && self.to_value()["execution"]["taskSupport"] == "required"
+    }
+
     /// The content's hash.
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint

@@ -57,7 +57,8 @@ pub(crate) trait MessageSink: fmt::Debug + Send + Sync {
 #[derive(Debug)]
 pub(crate) enum ChannelEvent {
     Notification(Value),
-    InputRequest(InputRequest, InputResponder),
+    /// With the key that its server gave it, if it did.
+    InputRequest(Option<String>, InputRequest, InputResponder),
 }
 
 /// Takes the response to an input request.
@@ -125,11 +126,19 @@ impl ClientChannel {
         &self,
         request: InputRequest,
     ) -> BoxFuture<'static, Result<Value, ErrorObject>> {
+        self.request_keyed_input(None, request)
+    }
+
+    fn request_keyed_input(
+        &self,
+        key: Option<String>,
+        request: InputRequest,
+    ) -> BoxFuture<'static, Result<Value, ErrorObject>> {
         match self.kind.clone() {
             ChannelKind::Legacy { sink, pending } => Box::pin(pending.request(sink, request)),
             ChannelKind::Modern(events) => Box::pin(async move {
                 let (responder, response) = oneshot::channel();
-                let event = ChannelEvent::InputRequest(request, responder);
+                let event = ChannelEvent::InputRequest(key, request, responder);
                 events.send(event).await.map_err(|_| client_gone())?;
                 response.await.map_err(|_| client_gone())?
             }),
@@ -144,6 +153,14 @@ impl InputHandler for ClientChannel {
 
     fn answer(&self, request: InputRequest) -> BoxFuture<'_, Result<Value, ErrorObject>> {
         self.request_input(request)
+    }
+
+    fn answer_keyed<'a>(
+        &'a self,
+        key: &'a str,
+        request: InputRequest,
+    ) -> BoxFuture<'a, Result<Value, ErrorObject>> {
+        self.request_keyed_input(Some(key.to_owned()), request)
     }
 
     fn may_decide(&self) -> BoxFuture<'_, bool> {

@@ -2,7 +2,7 @@
 
 use std::{
     any::Any,
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
     time::Duration,
 };
@@ -15,7 +15,7 @@ use tokio::{
     time::Instant,
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
-use toolgate_mcp::{ErrorObject, JsonObject, JsonRpcRequest};
+use toolgate_mcp::{ErrorObject, JsonObject, JsonRpcRequest, methods};
 use toolgate_upstream::InputRequest;
 
 use crate::{
@@ -36,6 +36,7 @@ pub(crate) struct ModernRequest {
     /// Input requests without a response, by the key that the client sees.
     open_inputs: BTreeMap<String, (InputRequest, InputResponder)>,
     input_count: u64,
+    used_keys: HashSet<String>,
     /// What must live as long as the request does.
     attachment: Option<Arc<dyn Any + Send + Sync>>,
     cancel: DropGuard,
@@ -52,6 +53,8 @@ pub(crate) enum RequestEvent {
 
 /// Notifications that wait for a slow client. Further ones are lost; the result never is.
 const MAX_QUEUED_EVENTS: usize = 256;
+/// The longest key of an input request that is kept.
+const MAX_KEY_BYTES: usize = 256;
 /// How long a cancelled request may take to end.
 const CANCEL_TIMEOUT: Duration = Duration::from_millis(300);
 
@@ -85,6 +88,7 @@ impl ModernRequest {
             finished: None,
             open_inputs: BTreeMap::new(),
             input_count: 0,
+            used_keys: HashSet::new(),
             attachment: None,
             cancel: cancel.drop_guard(),
         }
@@ -115,9 +119,9 @@ impl ModernRequest {
                     ChannelEvent::Notification(message) => {
                         return RequestEvent::Notification(message);
                     }
-                    ChannelEvent::InputRequest(request, responder) => {
-                        self.input_count += 1;
-                        self.open_inputs.insert(self.input_count.to_string(), (request, responder));
+                    ChannelEvent::InputRequest(key, request, responder) => {
+                        let key = self.input_key(key);
+                        self.open_inputs.insert(key, (request, responder));
                     }
                 },
                 outcome = &mut self.outcome => {
@@ -129,6 +133,18 @@ impl ModernRequest {
                     return RequestEvent::InputRequired;
                 }
             }
+        }
+    }
+
+    /// The key of an input request: that of its server, unless another one of this request has it.
+    fn input_key(&mut self, given: Option<String>) -> String {
+        let mut key = given.filter(|key| key.len() <= MAX_KEY_BYTES);
+        loop {
+            if let Some(key) = key.filter(|key| self.used_keys.insert(key.clone())) {
+                return key;
+            }
+            self.input_count += 1;
+            key = Some(self.input_count.to_string());
         }
     }
 
@@ -226,7 +242,12 @@ impl ParkedRequests {
         }
         let params = request.fields();
         let has = |key: &str| params.and_then(|all| all.get(key)).is_some_and(|it| !it.is_null());
-        if !service.has_request_states() && (has("requestState") || has("inputResponses")) {
+        // A task takes its responses without a state.
+        let is_update = request.method == methods::TASKS_UPDATE;
+        if !service.has_request_states()
+            && !is_update
+            && (has("requestState") || has("inputResponses"))
+        {
             let message = "this `requestState` is unknown, has expired or belongs to another client; \
                            nothing was called; send the call again without `requestState` and \
                            `inputResponses`";
@@ -279,7 +300,7 @@ mod tests {
     fn waiting() -> ModernRequest {
         let (sender, events) = mpsc::channel(MAX_QUEUED_EVENTS);
         let input = InputRequest { method: "roots/list".to_owned(), params: None };
-        sender.try_send(ChannelEvent::InputRequest(input, oneshot::channel().0)).unwrap();
+        sender.try_send(ChannelEvent::InputRequest(None, input, oneshot::channel().0)).unwrap();
         ModernRequest {
             method: "tools/call".to_owned(),
             events,
@@ -287,6 +308,7 @@ mod tests {
             finished: None,
             open_inputs: BTreeMap::new(),
             input_count: 0,
+            used_keys: HashSet::new(),
             attachment: None,
             cancel: CancellationToken::new().drop_guard(),
         }

@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use futures::future::BoxFuture;
 use parking_lot::{Mutex, RwLock};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
@@ -14,6 +15,7 @@ use toolgate_catalog::{
     CatalogServer, DeferredStyle, Exposure, ExposureKind, ExposureSettings, OwnCost, RequestedMode,
     ServerName, decide,
 };
+use toolgate_mcp::ErrorObject;
 use toolgate_search::SearchIndex;
 use toolgate_store::Journal;
 use toolgate_upstream::{
@@ -639,6 +641,10 @@ impl ServerObserver for ObserverFanout {
 
     fn notified(&self, server: &ServerName, method: &str, params: Option<&Value>) {
         self.resources.notified(server, method, params);
+    }
+
+    fn roots(&self, _server: &ServerName) -> BoxFuture<'static, Result<Value, ErrorObject>> {
+        self.resources.clients.roots()
     }
 }
 

@@ -15,9 +15,10 @@ use toolgate_broker::{BrokerError, CallContext, SessionContext};
 use toolgate_catalog::{
     Catalog, ExposedName, Exposure, ExposureKind, Reason, ServerName, TokenCounter, Tool, nearest,
 };
+use toolgate_mcp::LogLevel;
 use toolgate_policy::CallPath;
 use toolgate_search::StrategyName;
-use toolgate_upstream::{CallError, CallOptions};
+use toolgate_upstream::{CallError, CallOptions, InputHandler};
 
 use crate::{
     events::HostEvent,
@@ -27,7 +28,7 @@ use crate::{
     live_sessions::LiveRecord,
     meta::{self, MetaTool, MetaToolOptions},
     recent_searches::RecentSearches,
-    resources::{self, NotificationStream, Subscriber},
+    resources::{self, NotificationStream, Subscriber, clients::ClientEntry},
     spans,
 };
 
@@ -56,6 +57,8 @@ pub struct ToolSession {
     pub(crate) searches: RecentSearches,
     subscriber: OnceLock<Subscriber>,
     instructions: OnceLock<String>,
+    /// The client, where it can be asked outside of calls.
+    client: OnceLock<ClientEntry>,
     pub(crate) hearing: Hearing,
     /// What is shown of the session from outside. A part of a session has none.
     live: Option<Arc<LiveRecord>>,
@@ -105,6 +108,7 @@ impl ToolSession {
             searches: RecentSearches::default(),
             subscriber: OnceLock::new(),
             instructions: OnceLock::new(),
+            client: OnceLock::new(),
             hearing: Hearing::default(),
             live: None,
         }
@@ -270,6 +274,33 @@ impl ToolSession {
     /// subscribed to.
     pub fn notifications(&self) -> NotificationStream {
         self.subscriber().notifications()
+    }
+
+    /// Notes the client of the session, which can be asked outside of calls. Servers are told that there are
+    /// other roots now.
+    pub fn attach_client(&self, handler: Arc<dyn InputHandler>) {
+        let (clients, caller) = (&self.host.inner.resources.clients, self.context.caller());
+        let entry = || clients.add(Arc::clone(&caller.identity), handler, &self.host.inner.broker);
+        self.client.get_or_init(entry);
+    }
+
+    /// Tells servers that the roots of the client changed.
+    pub fn roots_changed(&self) {
+        if let Some(client) = self.client.get() {
+            client.roots_changed();
+        }
+    }
+
+    /// Notes the least severe log message that the client wants, and tells servers.
+    pub async fn set_log_level(&self, level: LogLevel) {
+        if let Some(client) = self.client.get() {
+            client.set_level(level).await;
+        }
+    }
+
+    /// Whether the caller may read the log messages of a server.
+    pub fn hears(&self, server: &ServerName) -> bool {
+        self.sees(server) && !resources::is_denied(self, server)
     }
 
     /// Adds a subscriber, for a session with several streams.
@@ -636,11 +667,17 @@ impl Drop for ToolSession {
     }
 }
 
-/// The definition as the server sent it, under the exposed name.
+/// The definition as the server sent it, under the exposed name. toolgate waits for tasks itself, so clients
+/// need not know which tools need one.
 fn exposed_definition(tool: &Tool) -> Value {
     let mut definition = tool.definition.to_value();
     if let Some(name) = definition.get_mut("name") {
         *name = json!(tool.name);
+    }
+    if tool.definition.needs_task()
+        && let Some(Value::Object(execution)) = definition.get_mut("execution")
+    {
+        execution.shift_remove("taskSupport");
     }
     definition
 }

@@ -12,6 +12,7 @@ mod environment;
 mod era;
 mod error;
 mod instances;
+mod log_level;
 mod message;
 
 #[cfg(feature = "client")]
@@ -27,6 +28,7 @@ pub use environment::is_base_variable;
 pub use era::Era;
 pub use error::ErrorObject;
 pub use instances::InstanceMode;
+pub use log_level::LogLevel;
 pub use message::{
     JsonRpcInput, JsonRpcMessage, JsonRpcNotification, JsonRpcRequest, JsonRpcResponse,
     MalformedMessage, json_size, notification_message, request_message, response_message,

@@ -14,6 +14,8 @@ pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 /// The token that notifications of progress repeat.
 pub const PROGRESS_TOKEN: &str = "progressToken";
+/// The extension in which a call becomes a task, in the modern era.
+pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 /// Who makes a call, as toolgate tells a server that is to know it.
 pub const CALLER: &str = "toolgate/caller";
 

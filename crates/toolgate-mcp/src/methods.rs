@@ -30,6 +30,14 @@ pub const COMPLETE: &str = "completion/complete";
 pub const SET_LOG_LEVEL: &str = "logging/setLevel";
 /// Subscribes to notifications, in the modern era. It is answered when it ends.
 pub const LISTEN: &str = "subscriptions/listen";
+/// Gets the state of a task.
+pub const TASKS_GET: &str = "tasks/get";
+/// Gets the result of a task, in the legacy era. It is answered when the task has ended.
+pub const TASKS_RESULT: &str = "tasks/result";
+/// Answers the input requests of a task, in the modern era.
+pub const TASKS_UPDATE: &str = "tasks/update";
+/// Cancels a task.
+pub const TASKS_CANCEL: &str = "tasks/cancel";
 /// Asks the person for input.
 pub const ELICITATION_CREATE: &str = "elicitation/create";
 /// Asks the model of the client.
@@ -55,6 +63,8 @@ pub const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";
 pub const RESOURCE_UPDATED: &str = "notifications/resources/updated";
 /// Says that the roots of the client changed.
 pub const ROOTS_CHANGED: &str = "notifications/roots/list_changed";
+/// Says that the state of a task changed, in the modern era.
+pub const TASK_CHANGED: &str = "notifications/tasks";
 /// Confirms `subscriptions/listen`.
 pub const LISTEN_ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 
@@ -63,7 +73,7 @@ pub fn name_parameter(method: &str) -> Option<&'static str> {
     match method {
         TOOLS_CALL | PROMPTS_GET => Some("name"),
         RESOURCES_READ | RESOURCES_SUBSCRIBE | RESOURCES_UNSUBSCRIBE => Some("uri"),
-        "tasks/get" | "tasks/update" | "tasks/cancel" => Some("taskId"),
+        TASKS_GET | TASKS_UPDATE | TASKS_CANCEL => Some("taskId"),
         _ => None,
     }
 }

@@ -66,7 +66,7 @@ pub use files::FileStamp;
 pub use journal::{
     ApprovalState, CallDecision, CallEnd, GrantRow, Journal, JournalError, LostCall, NewCall,
     NewRun, PastCallRow, PastEvent, QuestionReference, Retention, RunCall, RunDetail, RunEntry,
-    RunHistory, RunState, RunSummary, StoredApproval, WRITABLE,
+    RunHistory, RunState, RunSummary, StoredApproval, TaskRow, WRITABLE,
 };
 pub use live::{LiveFile, LiveFolder};
 pub use logs::{LogSource, MAX_LOG_BYTES, ServerLog, utc};

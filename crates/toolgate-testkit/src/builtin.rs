@@ -14,7 +14,8 @@ pub enum Builtin {
     Add,
     /// Sleeps for `ms` milliseconds, unless it is cancelled.
     Sleep,
-    /// Reports the last request that was cancelled while it ran: `{requestId, reason}` or null.
+    /// Reports the last request that was cancelled while it ran: `{requestId, reason}` or null. Also the
+    /// tasks that were cancelled, and the roots that it asked for after the last change of them.
     LastCancelled,
     /// Sends `steps` progress notifications, `intervalMs` apart, then answers.
     Progress,

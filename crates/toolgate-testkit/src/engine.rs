@@ -6,8 +6,10 @@ mod listing;
 mod raw_methods;
 mod resources;
 mod subscriptions;
+mod tasks;
 
 pub(crate) use handshake::VERSION_KEY;
+pub use tasks::TaskPlan;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
@@ -56,6 +58,9 @@ pub(crate) struct State {
     subscriptions: Vec<Arc<Request>>,
     /// The last notifications of clients: `{method, params}`.
     notifications: VecDeque<Value>,
+    tasks: tasks::Tasks,
+    /// The roots after the last change that a client announced.
+    roots: Option<Value>,
 }
 
 /// The era of a request.
@@ -105,6 +110,8 @@ impl Engine {
                 peers: Vec::new(),
                 subscriptions: Vec::new(),
                 notifications: VecDeque::new(),
+                tasks: tasks::Tasks::new(),
+                roots: None,
             }),
             exit: CancellationToken::new(),
             exit_code: AtomicI32::new(0),
@@ -200,13 +207,21 @@ impl Engine {
     }
 
     /// Handles a notification.
-    fn note(&self, peer: &Arc<Peer>, method: &str, params: &Value) {
+    fn note(self: &Arc<Self>, peer: &Arc<Peer>, method: &str, params: &Value) {
         self.record_notification(method, params);
         match method {
             "notifications/initialized" if self.fixture.faults.asks_after_handshake => {
                 // The responses do not matter. The test is whether the client handles the requests.
                 drop(peer.ask(&peer.standing, "roots/list", None));
                 drop(peer.ask(&peer.standing, "ping", None));
+            }
+            "notifications/roots/list_changed" => {
+                let (engine, answer) =
+                    (Arc::clone(self), peer.ask(&peer.standing, "roots/list", None));
+                tokio::spawn(async move {
+                    let answer = answer.await.unwrap_or_default();
+                    engine.state.lock().roots = Some(answer);
+                });
             }
             "notifications/cancelled" => {
                 // The record is made first, because a test may look for it once the token fires.
@@ -251,6 +266,11 @@ impl Engine {
             ("ping", Generation::Legacy) => Reply::Result(json!({})),
             ("tools/list", _) => self.list_tools(request),
             ("tools/call", _) => self.call_tool(request).await,
+            ("tasks/get" | "tasks/update" | "tasks/cancel" | "tasks/result", _)
+                if !self.fixture.tasks.is_empty() =>
+            {
+                self.task_method(request)
+            }
             ("subscriptions/listen", Generation::Modern) => self.listen(request).await,
             _ => self.raw_method(request).await,
         }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Builtin, Faults};
+use crate::{Builtin, Faults, TaskPlan};
 
 /// A fixture server: what it serves and how it misbehaves.
 ///
@@ -63,6 +63,8 @@ pub struct Fixture {
     pub capabilities: Map<String, Value>,
     /// Results of any other method, sent exactly as given.
     pub methods: BTreeMap<String, Value>,
+    /// The tools that can only be called as tasks. Each needs a definition too, and the fixture the capability.
+    pub tasks: BTreeMap<String, TaskPlan>,
     /// A file that gets one JSON line, `{"name", "arguments"}`, for each `tools/call`, written
     /// before the tool runs. It survives a crash, so it proves that a call was not repeated.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -155,6 +157,13 @@ impl Fixture {
         self
     }
 
+    /// Lets the tool `name` be called only as a task.
+    #[must_use]
+    pub fn with_task(mut self, name: impl Into<String>, plan: TaskPlan) -> Self {
+        self.tasks.insert(name.into(), plan);
+        self
+    }
+
     /// Sets the era.
     #[must_use]
     pub fn with_era(mut self, era: FixtureEra) -> Self {
@@ -219,6 +228,7 @@ impl Default for Fixture {
             prompts: Vec::new(),
             capabilities: Map::new(),
             methods: BTreeMap::new(),
+            tasks: BTreeMap::new(),
             call_log: None,
             http: HttpOptions::default(),
             faults: Faults::default(),

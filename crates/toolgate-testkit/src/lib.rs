@@ -77,6 +77,7 @@ pub use binary::{FixtureEntry, conformance_binary, fixture_binary, program_binar
 pub use builtin::Builtin;
 pub use collector::{CollectedMetric, CollectedSpan, Collector};
 pub use embeddings::{EmbeddingsEndpoint, EmbeddingsFault};
+pub use engine::TaskPlan;
 pub use error::TestkitError;
 pub use faults::{AnswerFault, BrokenAnswer, Cursors, Faults, Pages, StartupExit, StrayOutput};
 pub use fixture::{ArgumentAnswer, Fixture, FixtureEra, HttpAnswers, HttpOptions, ProbeRefusal};

@@ -31,9 +31,7 @@ pub(crate) async fn run(builtin: Builtin, engine: &Arc<Engine>, request: &Reques
             tokio::time::sleep(Duration::from_millis(ms)).await;
             Reply::text(format!("Slept {ms} ms."))
         }
-        Builtin::LastCancelled => Reply::structured(
-            &json!({ "lastCancelled": engine.state.lock().last_cancelled.clone() }),
-        ),
+        Builtin::LastCancelled => Reply::structured(&engine.last_cancelled()),
         Builtin::Progress => progress(request).await,
         Builtin::Fail => Reply::failure(text(arguments, "message", "The tool failed on request.")),
         Builtin::RpcError => Reply::error(

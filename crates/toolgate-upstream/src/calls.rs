@@ -24,7 +24,7 @@ use toolgate_mcp::{
 };
 
 use crate::{
-    connection::Progress,
+    connection::{CallOptions, LogSink, Progress, logs},
     input_handler::{self, CallClient, InputHandler},
     input_requests::{self, HeldInputRequests},
     server::Asking,
@@ -36,6 +36,7 @@ use crate::{
 pub(crate) struct PendingCall {
     progressed: Notify,
     progress: Option<mpsc::Sender<Progress>>,
+    log: Option<LogSink>,
     pub(crate) input_handler: Option<Arc<dyn InputHandler>>,
     pub(crate) open_input_requests: OpenInputRequests,
     input_requests: AtomicUsize,
@@ -59,14 +60,17 @@ pub(crate) enum CallStage {
 }
 
 impl PendingCall {
-    pub(crate) fn new(
-        method: &str,
-        is_untried: bool,
-        progress: Option<mpsc::Sender<Progress>>,
-        input_handler: Option<Arc<dyn InputHandler>>,
-    ) -> Arc<Self> {
+    pub(crate) fn new(method: &str, is_untried: bool, options: &CallOptions) -> Arc<Self> {
         let is_subscription = method == methods::LISTEN;
-        Arc::new(Self { progress, input_handler, is_subscription, is_untried, ..Self::default() })
+        let CallOptions { progress, log, input_handler, .. } = options.clone();
+        Arc::new(Self {
+            progress,
+            log,
+            input_handler,
+            is_subscription,
+            is_untried,
+            ..Self::default()
+        })
     }
 
     fn report(&self, params: &Value) {
@@ -133,6 +137,8 @@ pub(crate) struct ConnectionState {
     pub(crate) lists: AnnouncedLists,
     pub(crate) asking: Arc<Asking>,
     held: Arc<HeldInputRequests>,
+    /// Whether it is the instance that clients share, and not one for a single client.
+    pub(crate) is_shared: bool,
 }
 
 /// Counts the tool lists that a server has announced, and those that were fetched.
@@ -225,6 +231,7 @@ impl ConnectionState {
             lists: AnnouncedLists::default(),
             asking,
             held: Arc::default(),
+            is_shared: true,
         }
     }
 
@@ -284,6 +291,27 @@ impl ConnectionState {
         }
     }
 
+    /// Passes a log message on: to the call that it belongs to, or to the observer if there is no call. If
+    /// several callers have open calls, it may be about any of them, and none of them gets it.
+    fn logged(&self, about: Option<&Value>, params: Option<Value>) {
+        let Some(params) = logs::signed(&self.server, params) else { return };
+        let call = about.and_then(Value::as_i64).and_then(|key| self.call(key));
+        let mut open = call.map_or_else(|| self.calls(), |call| vec![call]);
+        open.retain(|call| !call.is_subscription);
+        let Some(first) = open.first() else {
+            // An instance of one client has nothing to tell the others.
+            if self.is_shared {
+                self.observer.notified(&self.server, methods::LOG_MESSAGE, Some(&params));
+            }
+            return;
+        };
+        if open.iter().any(|other| other.client() != first.client()) {
+            tracing::debug!(server = %self.server, "a log message may be of any of several callers");
+        } else if let Some(log) = open.iter().find_map(|call| call.log.as_ref()) {
+            log.send(params);
+        }
+    }
+
     /// Keeps a call for which no caller waits. The server may still work on it, or send an input request
     /// for it, until the call is `answered`, or for ten seconds.
     pub(crate) fn abandon(
@@ -317,6 +345,7 @@ impl ConnectionHandler for ConnectionState {
                 }
             }
             methods::TOOLS_CHANGED => self.lists.announce(),
+            methods::LOG_MESSAGE => self.logged(about, params),
             methods::LISTEN_ACKNOWLEDGED => {}
             _ => self.observer.notified(&self.server, method, params.as_ref()),
         }
@@ -334,6 +363,9 @@ impl ConnectionHandler for ConnectionState {
             Some(key) => self.call(key).into_iter().collect(),
             None => self.asked(),
         };
+        if request.method == methods::ROOTS_LIST && calls.is_empty() {
+            return self.observer.roots(&self.server);
+        }
         let (held, request) =
             (Arc::clone(&self.held), input_handler::signed(&self.server, request));
         Box::pin(async move { input_requests::answer(calls, &held, request).await })
@@ -361,6 +393,7 @@ impl fmt::Debug for ConnectionState {
 #[cfg(test)]
 pub(crate) mod tests {
     use serde_json::json;
+    use toolgate_mcp::{JsonObject, LogLevel};
 
     use super::*;
     use crate::{handshake::Handshake, listing::Listing};
@@ -386,7 +419,8 @@ pub(crate) mod tests {
     async fn progress_goes_to_its_call_until_the_call_is_over() {
         let state = state();
         let (sender, mut steps) = mpsc::channel(8);
-        let call = PendingCall::new(methods::TOOLS_CALL, true, Some(sender), None);
+        let options = CallOptions { progress: Some(sender), ..CallOptions::default() };
+        let call = PendingCall::new(methods::TOOLS_CALL, true, &options);
         let key = json!(state.add(call.clone()));
         let step = |progress: i64| Some(json!({ "progressToken": 101, "progress": progress }));
         state.notification(Some(&key), methods::PROGRESS, step(1));
@@ -434,7 +468,8 @@ pub(crate) mod tests {
             "notifications/tools/list_changed",
             "notifications/odd",
         ] {
-            state.notification(None, method, Some(json!({ "progress": 1, "odd": 1 })));
+            let params = json!({ "progress": 1, "level": "info", "odd": 1 });
+            state.notification(None, method, Some(params));
         }
         let passed = observer.0.lock();
         let methods: Vec<&str> = passed.iter().map(|(method, _)| method.as_str()).collect();
@@ -443,5 +478,55 @@ pub(crate) mod tests {
             ["notifications/message", "notifications/resources/updated", "notifications/odd"]
         );
         assert!(passed.iter().all(|(_, params)| params.as_ref().unwrap()["odd"] == 1));
+        assert_eq!(passed[0].1.as_ref().unwrap()["logger"], "server");
+    }
+
+    #[tokio::test]
+    async fn a_log_message_goes_to_its_call_or_to_nobody() {
+        let observer = Arc::new(Notifications::default());
+        let state = ConnectionState::new("server".into(), observer.clone(), Arc::default());
+        let call = |level| {
+            let (messages, received) = mpsc::channel(8);
+            let log = Some(LogSink { level, messages });
+            let options = CallOptions { log, ..CallOptions::default() };
+            let call = PendingCall::new(methods::TOOLS_CALL, true, &options);
+            (state.add(call), received)
+        };
+        let (key, mut quiet) = call(LogLevel::Error);
+        let log = |about: Option<i64>, level: &str| {
+            let params = json!({ "level": level, "logger": "db", "data": 1 });
+            state.notification(
+                about.map(|key| json!(key)).as_ref(),
+                methods::LOG_MESSAGE,
+                Some(params),
+            );
+        };
+        log(Some(key), "info");
+        log(None, "alert");
+        let heard = quiet.try_recv().unwrap();
+        assert_eq!(heard, json!({ "level": "alert", "logger": "server/db", "data": 1 }));
+        assert!(quiet.try_recv().is_err(), "what is less severe was not wanted");
+        // Only the stream tells the calls of several callers apart.
+        let person: Arc<dyn InputHandler> = Arc::new(Somebody(JsonObject::new()));
+        let other = CallOptions { input_handler: Some(person), ..CallOptions::default() };
+        state.add(PendingCall::new(methods::TOOLS_CALL, true, &other));
+        log(None, "alert");
+        assert!(quiet.try_recv().is_err());
+        log(Some(key), "alert");
+        assert!(quiet.try_recv().is_ok());
+        assert!(observer.0.lock().is_empty());
+    }
+
+    #[derive(Debug)]
+    struct Somebody(JsonObject);
+
+    impl InputHandler for Somebody {
+        fn capabilities(&self) -> &JsonObject {
+            &self.0
+        }
+
+        fn answer(&self, _: InputRequest) -> BoxFuture<'_, Result<Value, ErrorObject>> {
+            Box::pin(std::future::pending())
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{
     sync::{Notify, mpsc},
@@ -10,7 +11,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use toolgate_catalog::ServerName;
 use toolgate_mcp::{
-    Era, JsonObject,
+    Era, JsonObject, LogLevel,
     client::{
         Backoff, CallHold, ConnectionClient, PERSON_TIMEOUT, RawConnection, Redactor, RequestError,
         ServerLimits, answered,
@@ -27,6 +28,10 @@ use crate::{
 };
 
 mod errors;
+pub(crate) mod logs;
+mod tasks;
+
+pub use logs::LogSink;
 
 /// How far a call has come.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,6 +60,12 @@ pub struct CallOptions {
     /// Dropped when the server no longer works on the call: when it has answered, or some time after
     /// nobody waits any more.
     pub hold: Option<CallHold>,
+    /// Receives the log messages of the server that belong to the call. Without one there are none.
+    pub log: Option<LogSink>,
+    /// Whether the server takes the call only as a task (`taskSupport`), in the legacy era.
+    pub needs_task: bool,
+    /// Notified when the server has made a task of the call. The call waits for its end all the same.
+    pub became_task: Option<Arc<Notify>>,
 }
 
 /// Says whether a call may still be sent: the definition of the tool can change while the call waits
@@ -84,6 +95,8 @@ pub(crate) struct Connection {
     /// Notified when a call found that the server may be gone.
     doubted: Notify,
     pub(crate) handshake: Handshake,
+    /// The level of `logging/setLevel`, once it was sent.
+    log_level: Mutex<Option<LogLevel>>,
 }
 
 /// The name, limits and secrets of the server.
@@ -101,11 +114,17 @@ pub(crate) enum CallFailure {
     Failed(CallError),
 }
 
+const ASKS_WITHOUT_END: &str = "the server asks without end";
 /// How long a server may take to answer a ping. Most servers that do not are busy.
 const PING_TIMEOUT: Duration = Duration::from_millis(200);
 /// `_meta` keys that belong to the connection and not to the caller.
-const CONNECTION_META: [&str; 4] =
-    [meta::PROGRESS_TOKEN, meta::PROTOCOL_VERSION, meta::CLIENT_INFO, meta::CLIENT_CAPABILITIES];
+const CONNECTION_META: [&str; 5] = [
+    meta::PROGRESS_TOKEN,
+    meta::PROTOCOL_VERSION,
+    meta::CLIENT_INFO,
+    meta::CLIENT_CAPABILITIES,
+    meta::LOG_LEVEL,
+];
 
 /// toolgate as a client. A modern server learns with each call what its caller can answer.
 pub(crate) fn client() -> ConnectionClient {
@@ -120,7 +139,8 @@ pub(crate) fn client() -> ConnectionClient {
 impl Connection {
     pub(crate) fn new(about: AboutServer, raw: RawConnection, state: Arc<ConnectionState>) -> Self {
         let (handshake, raw) = (Handshake::read(&raw), Arc::new(raw));
-        let connection = Self { about, raw, state, doubted: Notify::new(), handshake };
+        let (doubted, log_level) = (Notify::new(), Mutex::new(None));
+        let connection = Self { about, raw, state, doubted, handshake, log_level };
         connection.listen_for_changes();
         connection
     }
@@ -225,6 +245,8 @@ impl Connection {
             // It has no response until it ends.
             (limits.idle, limits.total) = (Duration::MAX, Duration::MAX);
         }
+        self.set_log_level(method, &params, options).await;
+        let is_task = method == methods::TOOLS_CALL && self.add_task(&mut params, options);
         let mut person_time = PERSON_TIMEOUT;
         for round in 0.. {
             let started = Instant::now();
@@ -235,28 +257,45 @@ impl Connection {
                 sent => sent?,
             };
             limits.total = limits.total.saturating_sub(started.elapsed());
+            if is_task && let Some(task) = self.task_of(&result) {
+                return self.follow(about, task, options, limits, person_time).await;
+            }
             let Some(required) = InputRequired::read(&result) else { return Ok(result) };
             let required = required.map_err(|why| self.unusable(about, why))?;
             if round == MAX_ROUNDS {
                 break;
             }
-            let started = Instant::now();
-            let answering = async {
-                tokio::time::sleep(required.pause(round)).await;
-                required.ask(&self.about.name, options.input_handler.as_deref()).await
-            };
-            let answers = tokio::select! {
-                biased;
-                () = options.cancel.cancelled() => Err(CallError::Cancelled),
-                answers = answering => answers.map_err(|unanswered| self.unanswered(about, unanswered)),
-                () = tokio::time::sleep(person_time) => {
-                    Err(self.unanswered(about, UnansweredInput::Late))
-                }
-            };
-            person_time = person_time.saturating_sub(started.elapsed());
-            required.answer(&mut params, answers.map_err(CallFailure::Failed)?);
+            let pause = required.pause(round);
+            let answers = self.answers(about, &required, pause, options, &mut person_time).await?;
+            required.answer(&mut params, answers);
         }
-        Err(self.unusable(about, "the server asks without end"))
+        Err(self.unusable(about, ASKS_WITHOUT_END))
+    }
+
+    /// The caller's answers to the input requests of a result, within the time for people that is left.
+    async fn answers(
+        &self,
+        about: &str,
+        required: &InputRequired,
+        pause: Duration,
+        options: &CallOptions,
+        person_time: &mut Duration,
+    ) -> Result<JsonObject, CallFailure> {
+        let started = Instant::now();
+        let answering = async {
+            tokio::time::sleep(pause).await;
+            required.ask(&self.about.name, options.input_handler.as_deref()).await
+        };
+        let answers = tokio::select! {
+            biased;
+            () = options.cancel.cancelled() => Err(CallError::Cancelled),
+            answers = answering => answers.map_err(|unanswered| self.unanswered(about, unanswered)),
+            () = tokio::time::sleep(*person_time) => {
+                Err(self.unanswered(about, UnansweredInput::Late))
+            }
+        };
+        *person_time = person_time.saturating_sub(started.elapsed());
+        answers.map_err(CallFailure::Failed)
     }
 
     /// If another client has just called a tool that may ask, lets the server begin that call: it has
@@ -296,9 +335,8 @@ impl Connection {
         if options.cancel.is_cancelled() {
             return Err(CallFailure::Failed(CallError::Cancelled));
         }
-        let (progress, handler) = (options.progress.clone(), options.input_handler.clone());
         let is_untried = !self.state.asking.is_quiet(about);
-        let call = PendingCall::new(method, is_untried, progress, handler);
+        let call = PendingCall::new(method, is_untried, options);
         let key = self.state.add(Arc::clone(&call));
         self.add_meta(&mut params, key, options);
         let begun = self.raw.begin(json!(key), method, Some(Value::Object(params)));
@@ -356,11 +394,21 @@ impl Connection {
         all.extend(options.meta.clone().unwrap_or_default());
         all.retain(|key, _| !CONNECTION_META.contains(&key.as_str()));
         all.insert(meta::PROGRESS_TOKEN.to_owned(), json!(key));
-        if self.handshake.era == Era::Modern
-            && let Some(handler) = &options.input_handler
-        {
-            let capabilities = input_handler::input_capabilities(handler.as_ref());
-            all.insert(meta::CLIENT_CAPABILITIES.to_owned(), Value::Object(capabilities));
+        if self.handshake.era == Era::Modern {
+            let handler = options.input_handler.as_deref();
+            let mut capabilities =
+                handler.map(input_handler::input_capabilities).unwrap_or_default();
+            if self.has_tasks() {
+                // The connection waits for the end of a task itself.
+                let extensions = json!({ meta::TASKS_EXTENSION: {} });
+                capabilities.insert("extensions".to_owned(), extensions);
+            }
+            if handler.is_some() || !capabilities.is_empty() {
+                all.insert(meta::CLIENT_CAPABILITIES.to_owned(), Value::Object(capabilities));
+            }
+            if let Some(log) = &options.log {
+                all.insert(meta::LOG_LEVEL.to_owned(), json!(log.level.as_str()));
+            }
         }
         params.insert("_meta".to_owned(), Value::Object(all));
     }

@@ -27,6 +27,17 @@ pub trait InputHandler: fmt::Debug + Send + Sync {
     /// Asks the client, and returns its answer as it was sent.
     fn answer(&self, request: InputRequest) -> BoxFuture<'_, Result<Value, ErrorObject>>;
 
+    /// The same for an input request that its server calls by this key. A client that sees keys sees this
+    /// one, unless it is taken.
+    fn answer_keyed<'a>(
+        &'a self,
+        key: &'a str,
+        request: InputRequest,
+    ) -> BoxFuture<'a, Result<Value, ErrorObject>> {
+        let _ = key;
+        self.answer(request)
+    }
+
     /// Whether a person may decide something through this client. A server of this gateway that is its
     /// own client is no person.
     fn may_decide(&self) -> BoxFuture<'_, bool> {
@@ -113,7 +124,7 @@ const INPUT_CAPABILITIES: [&str; 3] = ["elicitation", "roots", "sampling"];
 pub(crate) fn all_capabilities() -> JsonObject {
     let capabilities = json!({
         "elicitation": { "form": {}, "url": {} },
-        "roots": { "listChanged": false },
+        "roots": { "listChanged": true },
         "sampling": { "tools": {} },
     });
     capabilities.as_object().cloned().unwrap_or_default()

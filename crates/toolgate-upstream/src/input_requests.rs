@@ -207,6 +207,7 @@ mod tests {
     use super::*;
     use crate::{
         calls::{ConnectionState, tests::state},
+        connection::CallOptions,
         input_handler::{ClientId, InputHandler},
     };
 
@@ -265,7 +266,9 @@ mod tests {
         state: &ConnectionState,
         handler: Option<&Arc<dyn InputHandler>>,
     ) -> (i64, Arc<PendingCall>) {
-        let call = PendingCall::new(methods::TOOLS_CALL, true, None, handler.cloned());
+        let input_handler = handler.cloned();
+        let options = CallOptions { input_handler, ..CallOptions::default() };
+        let call = PendingCall::new(methods::TOOLS_CALL, true, &options);
         (state.add(call.clone()), call)
     }
 

@@ -88,7 +88,7 @@ impl InputRequired {
         }
         let Some(handler) = handler else { return Ok(JsonObject::new()) };
         let asking = self.requests.iter().map(|(key, request)| async move {
-            match handler.answer(signed(server, request.clone())).await {
+            match handler.answer_keyed(key, signed(server, request.clone())).await {
                 Ok(answer) => Ok((key.clone(), answer)),
                 Err(error) => Err(UnansweredInput::Refused(request.clone(), error)),
             }

@@ -25,7 +25,7 @@ pub use auth::{
     AuthorizationSettings, Authorizer, CallbackListener, CredentialLock, CredentialStore,
     CredentialStoreError, Login, LoginCredentials, LoginError, LoginState, LogoutOutcome,
 };
-pub use connection::{CallOptions, Progress, SendCheck};
+pub use connection::{CallOptions, LogSink, Progress, SendCheck};
 pub use error::CallError;
 pub use handshake::Handshake;
 pub use input_handler::{ClientId, InputHandler, can_answer};

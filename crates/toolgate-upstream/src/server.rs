@@ -12,8 +12,9 @@ use tokio::sync::{Notify, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolgate_catalog::Fingerprint;
 use toolgate_mcp::{
-    JsonObject,
+    Era, JsonObject,
     client::{ConnectFailure, Endpoint, OutputSource, Redactor},
+    methods,
 };
 
 use crate::{
@@ -266,6 +267,18 @@ impl Server {
         });
         // It fails only if the runtime ends.
         sent.await.unwrap_or(Err(CallError::Cancelled))
+    }
+
+    /// Tells the connected instances of a server of the legacy era that the roots of clients changed.
+    pub(crate) async fn roots_changed(&self) {
+        let connected = |server: &Self| server.state.borrow().connection.clone();
+        let mut connections: Vec<_> = connected(self).into_iter().collect();
+        connections.extend(self.others.lock().iter().filter_map(|other| connected(other.server())));
+        for connection in connections.iter().filter(|it| it.handshake.era == Era::Legacy) {
+            if let Err(error) = connection.raw.notify(methods::ROOTS_CHANGED, None).await {
+                tracing::debug!(server = %self.spec.name, %error, "the server was not told of new roots");
+            }
+        }
     }
 
     async fn connection(&self) -> Result<Arc<Connection>, CallError> {

@@ -2,9 +2,9 @@
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
-use futures::future::join_all;
+use futures::future::{BoxFuture, join_all};
 use parking_lot::{Mutex, RwLock};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use toolgate_catalog::ServerName;
 use toolgate_mcp::{
@@ -46,6 +46,12 @@ pub trait ServerObserver: Send + Sync + 'static {
     /// `notifications/resources/updated`, or a changed list.
     fn notified(&self, server: &ServerName, method: &str, params: Option<&Value>) {
         let _ = (server, method, params);
+    }
+
+    /// A server asks for the roots of its client, and this belongs to no call.
+    fn roots(&self, server: &ServerName) -> BoxFuture<'static, Result<Value, ErrorObject>> {
+        let _ = server;
+        Box::pin(std::future::ready(Ok(json!({ "roots": [] }))))
     }
 }
 
@@ -206,6 +212,17 @@ impl ServerPool {
     /// The state of a server.
     pub fn state(&self, server: &str) -> Option<ServerState> {
         self.server(server).map(|server| server.state())
+    }
+
+    /// Tells the connected servers of the legacy era that the roots of clients changed. Servers of the modern
+    /// era ask during the calls that need them.
+    pub async fn roots_changed(&self) {
+        join_all(self.all().iter().map(|server| server.roots_changed())).await;
+    }
+
+    /// The states of all servers.
+    pub fn states(&self) -> Vec<(ServerName, ServerState)> {
+        self.all().iter().map(|server| (server.spec.name.clone(), server.state())).collect()
     }
 
     /// The limits of a server.

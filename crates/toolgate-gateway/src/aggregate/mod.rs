@@ -3,30 +3,39 @@
 mod hearing;
 mod instructions;
 mod subscriptions;
+mod tasks;
 
 pub use instructions::instructions_in;
 
 use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolgate_broker::{Caller, SessionContext};
 use toolgate_host::{CallFailure, ToolHost, ToolSession};
-use toolgate_mcp::{ErrorObject, JsonObject, meta, methods};
-use toolgate_upstream::{CallOptions, ClientId, Progress};
+use toolgate_mcp::{ErrorObject, JsonObject, LogLevel, meta, methods};
+use toolgate_upstream::{CallOptions, ClientId, InputHandler, LogSink, Progress};
 
-use self::{hearing::OpenListens, subscriptions::SentList};
+use self::{
+    hearing::OpenListens,
+    subscriptions::SentList,
+    tasks::{ClientTasks, TaskInputs},
+};
 use crate::{
     channel::ClientChannel,
     era::{self, Era, ServerInfo},
-    service::{ClientInfo, IncomingRequest, McpService, ServiceFactory},
+    service::{AuthenticatedClient, ClientInfo, IncomingRequest, McpService, ServiceFactory},
 };
 
 /// Creates a session of one host for every client.
 #[derive(Debug, Clone)]
-pub struct AggregateFactory(ToolHost);
+pub struct AggregateFactory {
+    host: ToolHost,
+    tasks: Arc<ClientTasks>,
+}
 
 /// Answers requests from one session of a host.
 #[derive(Debug)]
@@ -37,23 +46,31 @@ struct AggregateService {
     sent_list: Arc<SentList>,
     listens: Arc<OpenListens>,
     channel: Option<ClientChannel>,
+    /// Whose tasks the client may see.
+    caller: AuthenticatedClient,
+    tasks: Arc<ClientTasks>,
+    /// The least severe log message that a legacy client wants.
+    log_level: Arc<Mutex<Option<LogLevel>>>,
     /// Notifies a legacy client of changes, from its `notifications/initialized` on.
     notifying: OnceLock<DropGuard>,
 }
 
 /// Progress that waits for a slow client. Further reports are lost; the result never is.
 const MAX_QUEUED_PROGRESS: usize = 256;
+/// The same for log messages.
+const MAX_QUEUED_MESSAGES: usize = 256;
 
 impl AggregateFactory {
     /// A factory for sessions of this host.
     pub fn new(host: ToolHost) -> Self {
-        Self(host)
+        let tasks = Arc::new(ClientTasks::new(host.journal().cloned()));
+        Self { host, tasks }
     }
 }
 
 impl ServiceFactory for AggregateFactory {
     fn open(&self, client: ClientInfo) -> BoxFuture<'_, Result<Arc<dyn McpService>, ErrorObject>> {
-        let mut session = self.0.session_of(SessionContext::new(caller_of(&client)));
+        let mut session = self.host.session_of(SessionContext::new(caller_of(&client)));
         let listens = Arc::<OpenListens>::default();
         session.set_hearing(hearing::of(&client, Arc::clone(&listens)));
         if client.era == Era::Modern {
@@ -65,6 +82,9 @@ impl ServiceFactory for AggregateFactory {
             sent_list: Arc::default(),
             listens,
             channel: client.channel,
+            caller: client.caller,
+            tasks: Arc::clone(&self.tasks),
+            log_level: Arc::default(),
             notifying: OnceLock::new(),
         };
         Box::pin(std::future::ready(Ok(Arc::new(service) as Arc<dyn McpService>)))
@@ -76,24 +96,28 @@ impl ServiceFactory for AggregateFactory {
 }
 
 impl McpService for AggregateService {
-    fn server_info(&self, _era: Era) -> BoxFuture<'_, Result<ServerInfo, ErrorObject>> {
-        let fields = json!({
+    fn server_info(&self, era: Era) -> BoxFuture<'_, Result<ServerInfo, ErrorObject>> {
+        let mut fields = json!({
             "capabilities": {
                 "tools": { "listChanged": true },
                 "resources": { "subscribe": true, "listChanged": true },
                 "prompts": { "listChanged": true },
                 "completions": {},
+                "logging": {},
             },
             "serverInfo": { "name": "toolgate", "version": env!("CARGO_PKG_VERSION") },
             "instructions": instructions::instructions(&self.session),
         });
+        if era == Era::Modern {
+            fields["capabilities"]["extensions"] = json!({ meta::TASKS_EXTENSION: {} });
+        }
         let Value::Object(fields) = fields else { unreachable!("it is an object") };
         Box::pin(std::future::ready(Ok(ServerInfo { era: Era::Legacy, fields })))
     }
 
     fn request(&self, mut request: IncomingRequest) -> BoxFuture<'_, Result<Value, ErrorObject>> {
         let (era, method) = (request.era, request.method.clone());
-        let mut params = match request.params.take() {
+        let params = match request.params.take() {
             Some(Value::Object(params)) => params,
             _ => Map::new(),
         };
@@ -101,8 +125,21 @@ impl McpService for AggregateService {
             match request.method.as_str() {
                 methods::LISTEN if era == Era::Modern => {
                     let _listening = self.listens.open(&params);
+                    let tasks = (&*self.tasks, &self.caller);
+                    let listening = subscriptions::listen(&self.session, tasks, &params, request);
                     // Boxed, as all but calls: the future of a call is moved several times.
-                    return Box::pin(subscriptions::listen(&self.session, &params, request)).await;
+                    return Box::pin(listening).await;
+                }
+                methods::SET_LOG_LEVEL if era == Era::Legacy => {
+                    return Box::pin(self.set_log_level(&params)).await;
+                }
+                methods::TASKS_GET | methods::TASKS_UPDATE | methods::TASKS_CANCEL
+                    if era == Era::Modern =>
+                {
+                    if !tasks::knows_tasks(&request.channel) {
+                        return Err(tasks::not_declared());
+                    }
+                    return self.tasks.answer(&self.caller, &request.method, &params);
                 }
                 methods::TOOLS_LIST => {}
                 method if !is_sent_to_servers(method, era) => {
@@ -110,44 +147,7 @@ impl McpService for AggregateService {
                 }
                 _ => {}
             }
-            // Progress and input requests of the servers reach the client.
-            let meta = match params.remove("_meta") {
-                Some(Value::Object(meta)) if !meta.is_empty() => Some(meta),
-                _ => None,
-            };
-            let token = meta.as_ref().and_then(|meta| meta.get(meta::PROGRESS_TOKEN)).cloned();
-            let (sender, mut reports) = mpsc::channel(MAX_QUEUED_PROGRESS);
-            let options = CallOptions {
-                meta,
-                progress: token.is_some().then_some(sender),
-                cancel: request.cancel,
-                input_handler: Some(Arc::new(request.channel.of_client(self.client.clone()))),
-                send_check: None,
-                hold: None,
-            };
-            let sending = async move {
-                if request.method == methods::TOOLS_LIST {
-                    let listing = self.session.list_tools_with(&options);
-                    let tools = Box::pin(self.sent_list.send(listing)).await;
-                    return Ok(json!({ "tools": tools }));
-                }
-                let sent = if request.method == methods::TOOLS_CALL {
-                    let (name, arguments) = call_params(params)?;
-                    self.session.call(&name, arguments, options).await
-                } else {
-                    Box::pin(self.session.request(&request.method, params, options)).await
-                };
-                sent.map_err(error_of)
-            };
-            let forwarding = async {
-                while let Some(report) = reports.recv().await {
-                    let params = progress_params(token.as_ref(), report);
-                    request.channel.notify(methods::PROGRESS, Some(params));
-                }
-            };
-            // The call drops its sender when it ends, so no report comes after the result.
-            let (outcome, ()) = tokio::join!(sending, forwarding);
-            outcome
+            self.send(params, request).await
         };
         Box::pin(async move { era::adapt_outcome(era, &method, answering.await) })
     }
@@ -158,12 +158,16 @@ impl McpService for AggregateService {
         {
             // Only the first of these notifications counts.
             self.notifying.get_or_init(|| {
-                let notifying =
-                    subscriptions::notify(&self.session, Arc::clone(&self.sent_list), channel);
+                self.session.attach_client(Arc::new(channel.of_client(self.client.clone())));
+                let (sent_list, level) = (Arc::clone(&self.sent_list), Arc::clone(&self.log_level));
+                let notifying = subscriptions::notify(&self.session, sent_list, level, channel);
                 let stop = CancellationToken::new();
                 tokio::spawn(stop.clone().run_until_cancelled_owned(notifying));
                 stop.drop_guard()
             });
+        }
+        if method == methods::ROOTS_CHANGED {
+            self.session.roots_changed();
         }
         Box::pin(std::future::ready(()))
     }
@@ -175,6 +179,109 @@ impl McpService for AggregateService {
             .filter(|tool| tool.definition.json().contains("x-mcp-header"))
             .map(|tool| tool.definition.input_schema());
         Box::pin(std::future::ready(schema))
+    }
+}
+
+impl AggregateService {
+    /// Sends a request to the servers that it concerns. Their progress, log messages and input requests reach
+    /// the client.
+    async fn send(
+        &self,
+        mut params: JsonObject,
+        request: IncomingRequest,
+    ) -> Result<Value, ErrorObject> {
+        let IncomingRequest { method, era, channel, cancel, .. } = request;
+        let meta = match params.remove("_meta") {
+            Some(Value::Object(meta)) if !meta.is_empty() => Some(meta),
+            _ => None,
+        };
+        let field = |key: &str| meta.as_ref().and_then(|meta| meta.get(key)).cloned();
+        let token = field(meta::PROGRESS_TOKEN);
+        let level = match era {
+            Era::Legacy => *self.log_level.lock(),
+            Era::Modern => {
+                field(meta::LOG_LEVEL).and_then(|level| LogLevel::named(level.as_str()?))
+            }
+        };
+        let (progress, mut reports) = mpsc::channel(MAX_QUEUED_PROGRESS);
+        let log = level.map(|level| {
+            let (messages, logged) = mpsc::channel(MAX_QUEUED_MESSAGES);
+            (LogSink { level, messages }, logged)
+        });
+        let (log, logged) = log.unzip();
+        let channel = channel.of_client(self.client.clone());
+        let report = |report| {
+            if let Some(token) = &token {
+                channel.notify(methods::PROGRESS, Some(progress_params(token, report)));
+            }
+        };
+        let is_call = method == methods::TOOLS_CALL;
+        let task = (is_call && era == Era::Modern && tasks::knows_tasks(&channel))
+            .then(|| self.tasks.prepare(&self.caller))
+            .flatten();
+        let input_handler: Arc<dyn InputHandler> = match &task {
+            Some(task) => Arc::new(TaskInputs { channel: channel.clone(), task: Arc::clone(task) }),
+            None => Arc::new(channel.clone()),
+        };
+        let options = CallOptions {
+            meta,
+            progress: (token.is_some() || task.is_some()).then_some(progress),
+            cancel: task.as_ref().map_or(&cancel, |task| &task.cancel).clone(),
+            input_handler: Some(input_handler),
+            log,
+            became_task: task.as_ref().map(|task| Arc::clone(&task.made)),
+            ..CallOptions::default()
+        };
+        let (session, sent_list) = (Arc::clone(&self.session), Arc::clone(&self.sent_list));
+        let sending = async move {
+            if method == methods::TOOLS_LIST {
+                let tools = Box::pin(sent_list.send(session.list_tools_with(&options))).await;
+                return Ok(json!({ "tools": tools }));
+            }
+            let sent = if is_call {
+                let (name, arguments) = call_params(params)?;
+                session.call(&name, arguments, options).await
+            } else {
+                Box::pin(session.request(&method, params, options)).await
+            };
+            sent.map_err(error_of)
+        };
+        let logging = async {
+            let Some(mut logged) = logged else { return };
+            while let Some(message) = logged.recv().await {
+                channel.notify(methods::LOG_MESSAGE, Some(message));
+            }
+        };
+        if let Some(task) = task {
+            let calling = tokio::spawn(sending);
+            let mut outcome =
+                std::pin::pin!(self.tasks.outcome(task, calling, reports, &cancel, report));
+            let mut logging = std::pin::pin!(logging);
+            // The log messages of a task reach nobody: the protocol has no way for them.
+            return tokio::select! {
+                biased;
+                () = &mut logging => outcome.await,
+                outcome = &mut outcome => outcome,
+            };
+        }
+        let forwarding = async {
+            while let Some(progress) = reports.recv().await {
+                report(progress);
+            }
+        };
+        // The call drops its senders when it ends, so nothing comes after the result.
+        let (outcome, (), ()) = tokio::join!(sending, forwarding, logging);
+        outcome
+    }
+
+    async fn set_log_level(&self, params: &JsonObject) -> Result<Value, ErrorObject> {
+        let level = params.get("level").and_then(Value::as_str).and_then(LogLevel::named);
+        let level = level.ok_or_else(|| {
+            ErrorObject::invalid_params("`level` is missing or no level of RFC 5424", None)
+        })?;
+        *self.log_level.lock() = Some(level);
+        self.session.set_log_level(level).await;
+        Ok(json!({}))
     }
 }
 
@@ -210,14 +317,12 @@ fn is_sent_to_servers(method: &str, era: Era) -> bool {
         | methods::PROMPTS_LIST
         | methods::PROMPTS_GET
         | methods::COMPLETE => true,
-        methods::RESOURCES_SUBSCRIBE | methods::RESOURCES_UNSUBSCRIBE | methods::SET_LOG_LEVEL => {
-            era == Era::Legacy
-        }
+        methods::RESOURCES_SUBSCRIBE | methods::RESOURCES_UNSUBSCRIBE => era == Era::Legacy,
         _ => false,
     }
 }
 
-fn progress_params(token: Option<&Value>, report: Progress) -> Value {
+fn progress_params(token: &Value, report: Progress) -> Value {
     let mut params = json!({ "progressToken": token, "progress": report.progress });
     if let Some(total) = report.total {
         params["total"] = json!(total);

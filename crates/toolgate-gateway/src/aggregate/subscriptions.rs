@@ -11,10 +11,15 @@ use futures::{FutureExt as _, StreamExt as _, stream};
 use serde_json::{Map, Value, json};
 use tokio::sync::{Mutex, watch};
 use toolgate_host::{NotificationStream, ServerNotification, ToolSession};
-use toolgate_mcp::{ErrorObject, JsonObject, meta, methods};
+use toolgate_mcp::{ErrorObject, JsonObject, LogLevel, meta, methods};
 use toolgate_upstream::CallOptions;
 
-use crate::{channel::ClientChannel, era::set_meta, service::IncomingRequest};
+use super::tasks::{self, ClientTask, ClientTasks, TaskState};
+use crate::{
+    channel::ClientChannel,
+    era::set_meta,
+    service::{AuthenticatedClient, IncomingRequest},
+};
 
 /// Servers that start together change the list many times. One notification is sent for all changes
 /// within this time.
@@ -88,10 +93,12 @@ impl ListChanges {
 pub(crate) fn notify(
     session: &Arc<ToolSession>,
     sent_list: Arc<SentList>,
+    log_level: Arc<parking_lot::Mutex<Option<LogLevel>>>,
     channel: ClientChannel,
 ) -> impl Future<Output = ()> + Send + use<> {
     let (mut changes, mut events) = (ListChanges::new(session), session.notifications());
-    let (session, list_channel) = (Arc::downgrade(session), channel.clone());
+    let (hearer, session) = (Arc::downgrade(session), Arc::downgrade(session));
+    let list_channel = channel.clone();
     let list_changes = async move {
         while changes.next().await {
             let Some(session) = session.upgrade() else { return };
@@ -101,7 +108,16 @@ pub(crate) fn notify(
         }
     };
     let server_events = async move {
-        while let Some(ServerNotification { method, params }) = events.next().await {
+        while let Some(ServerNotification { method, params, logged_by }) = events.next().await {
+            if let Some(server) = logged_by {
+                let Some(session) = hearer.upgrade() else { return };
+                let level = params.as_ref().and_then(|params| params.get("level")?.as_str());
+                let level = level.and_then(LogLevel::named);
+                let is_wanted = log_level.lock().is_some_and(|wanted| level >= Some(wanted));
+                if !is_wanted || !session.hears(&server) {
+                    continue;
+                }
+            }
             channel.notify(method, params);
         }
     };
@@ -111,6 +127,7 @@ pub(crate) fn notify(
 /// Answers `subscriptions/listen`: notifies a modern client until it cancels the request.
 pub(crate) async fn listen(
     session: &Arc<ToolSession>,
+    (tasks, caller): (&ClientTasks, &AuthenticatedClient),
     params: &JsonObject,
     request: IncomingRequest,
 ) -> Result<Value, ErrorObject> {
@@ -121,6 +138,12 @@ pub(crate) async fn listen(
     let wants = |key: &str| filter.get(key) == Some(&json!(true));
     let (tools, prompts, resources) =
         (wants("toolsListChanged"), wants("promptsListChanged"), wants("resourcesListChanged"));
+    if filter.contains_key("taskIds") && !tasks::knows_tasks(&request.channel) {
+        return Err(tasks::not_declared());
+    }
+    let ids = filter.get("taskIds").and_then(Value::as_array).into_iter().flatten();
+    let ids = ids.filter_map(Value::as_str).take(MAX_SUBSCRIPTIONS);
+    let watched_tasks: Vec<_> = ids.filter_map(|id| Some((id, tasks.task(caller, id)?))).collect();
     let subscription_meta = json!({ meta::SUBSCRIPTION_ID: request.id });
     // The client may know the list as it is now.
     let (mut changes, sent_list) = (ListChanges::new(session), SentList::default());
@@ -161,6 +184,12 @@ pub(crate) async fn listen(
     if !subscribed.is_empty() {
         accepted.insert("resourceSubscriptions".to_owned(), json!(subscribed));
     }
+    if !watched_tasks.is_empty() {
+        let ids: Vec<&str> = watched_tasks.iter().map(|(id, _)| *id).collect();
+        accepted.insert("taskIds".to_owned(), json!(ids));
+    }
+    // Taken before the acknowledgement, so that the client misses no change after it.
+    let states: Vec<_> = watched_tasks.into_iter().map(|(_, task)| (task.states(), task)).collect();
     let params = json!({ "_meta": subscription_meta, "notifications": accepted });
     request.channel.notify(methods::LISTEN_ACKNOWLEDGED, Some(params));
     let list_changes = async {
@@ -176,8 +205,10 @@ pub(crate) async fn listen(
         }
     };
     let server_events = async {
-        while let Some(ServerNotification { method, params }) = events.next().await {
+        while let Some(ServerNotification { method, params, .. }) = events.next().await {
             let is_wanted = match method {
+                // Log messages belong to requests.
+                methods::LOG_MESSAGE => false,
                 methods::RESOURCES_CHANGED => resources,
                 methods::PROMPTS_CHANGED => prompts,
                 // Updates of resources come only to subscribers.
@@ -191,11 +222,32 @@ pub(crate) async fn listen(
         }
     };
     tokio::select! {
+        () = notify_of_tasks(states, &request) => {}
         () = list_changes => {}
         () = server_events => {}
         () = request.cancel.cancelled() => {}
     }
     Ok(json!({ "_meta": subscription_meta }))
+}
+
+/// Sends the states of tasks to the client that listens to them. Does not end.
+async fn notify_of_tasks(
+    watched: Vec<(watch::Receiver<TaskState>, Arc<ClientTask>)>,
+    request: &IncomingRequest,
+) {
+    let watching = watched.into_iter().map(async |(mut states, task)| {
+        while states.changed().await.is_ok() {
+            let is_end = states.borrow_and_update().status().is_end();
+            let mut params = task.detail();
+            set_meta(&mut params, meta::SUBSCRIPTION_ID, request.id.clone());
+            request.channel.notify(methods::TASK_CHANGED, Some(params));
+            if is_end {
+                return;
+            }
+        }
+    });
+    futures::future::join_all(watching).await;
+    std::future::pending::<()>().await;
 }
 
 #[cfg(test)]

@@ -398,6 +398,7 @@ impl ToolSession {
             shapes: Arc::clone(&mode.shapes),
             journal: journal.clone(),
             progress: options.progress,
+            log: options.log,
             result_bytes: settings.limits.result_bytes,
             extract: settings.extract.clone(),
             extracted: Arc::clone(&mode.extracted),

@@ -17,7 +17,7 @@ use toolgate_sandbox::{
     Tools,
 };
 use toolgate_store::QuestionReference;
-use toolgate_upstream::{CallError, CallOptions, InputHandler, Progress};
+use toolgate_upstream::{CallError, CallOptions, InputHandler, LogSink, Progress};
 
 use super::{
     cut,
@@ -52,6 +52,7 @@ pub(super) struct ScriptContext {
     pub(super) shapes: Arc<LearnedShapes>,
     pub(super) journal: Option<Arc<RunJournal>>,
     pub(super) progress: Option<mpsc::Sender<Progress>>,
+    pub(super) log: Option<LogSink>,
     /// The trace of the run, as `_meta`.
     pub(super) trace: Option<Map<String, Value>>,
     /// The largest result that a script gets.
@@ -321,7 +322,8 @@ impl ScriptToolsInner {
     fn options(&self, cancel: CancellationToken) -> CallOptions {
         let (meta, input_handler) =
             (self.context.trace.clone(), self.context.input_handler.clone());
-        CallOptions { meta, cancel, input_handler, ..CallOptions::default() }
+        let log = self.context.log.clone();
+        CallOptions { meta, cancel, input_handler, log, ..CallOptions::default() }
     }
 
     /// How much of an output a script gets at once. As JSON it may have several times as many bytes.

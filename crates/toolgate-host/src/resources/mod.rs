@@ -4,6 +4,7 @@
 //! the server sent it. Lists are cached until a server announces a change (`lists`), and notifications
 //! reach the sessions that they concern (`subscriptions`).
 
+pub(crate) mod clients;
 mod held;
 mod lists;
 mod requests;
@@ -27,11 +28,12 @@ use toolgate_policy::definitions::EntryKind;
 use toolgate_upstream::StateKind;
 
 pub use held::JudgedEntry;
-pub(crate) use requests::{ReadFailure, answer, instructions_of, read, read_in};
+pub(crate) use requests::{ReadFailure, answer, instructions_of, is_denied, read, read_in};
 pub use subscriptions::{NotificationStream, ServerNotification, Subscriber};
 pub(crate) use uris::{each_text, instructions_uri, is_ours, to_client_uris, to_server_uris};
 
 use self::{
+    clients::ConnectedClients,
     lists::{ListCache, PromptNames, ServerList},
     subscriptions::{EventBus, ListenStreams, ResourceEvent, Subscriptions},
 };
@@ -101,6 +103,7 @@ pub(crate) struct ResourceHub {
     events: EventBus,
     subscriptions: Subscriptions,
     streams: ListenStreams,
+    pub(crate) clients: Arc<ConnectedClients>,
     prompts: Mutex<Arc<PromptNames>>,
     broker: OnceLock<Weak<Broker>>,
     /// The servers that were connected at their last change of state.
@@ -120,6 +123,7 @@ impl ResourceHub {
             events,
             subscriptions: Subscriptions::default(),
             streams: ListenStreams::default(),
+            clients: Arc::default(),
             prompts: Mutex::default(),
             broker: OnceLock::new(),
             connected: Mutex::default(),
@@ -156,6 +160,7 @@ impl ResourceHub {
         }
         let (hub, server, era) = (Arc::clone(self), server.clone(), handshake.era);
         tokio::spawn(async move {
+            hub.clients.set_level(&broker, &server, &handshake).await;
             subscriptions::resubscribe(&hub, &broker, &server, era).await;
         });
     }
@@ -201,6 +206,10 @@ impl ResourceHub {
                     }
                     self.events.send(ResourceEvent::Updated(Arc::new(subscribers), params));
                 }
+            }
+            methods::LOG_MESSAGE => {
+                let params = params.cloned().unwrap_or_default();
+                self.events.send(ResourceEvent::Logged(server.clone(), params));
             }
             _ => {}
         }

@@ -9,7 +9,10 @@ use toolgate_catalog::ServerName;
 use toolgate_mcp::codes::{
     INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, NOT_ALLOWED, RESOURCE_NOT_FOUND,
 };
-use toolgate_policy::{CallPath, Flow, ToolPolicy, Verdict};
+use toolgate_policy::{
+    CallPath, Flow, ToolPolicy, Verdict,
+    definitions::{TemplateReading, template_names},
+};
 use toolgate_upstream::{CallError, CallOptions, StateKind};
 
 use super::{
@@ -144,8 +147,12 @@ pub(super) async fn locate(
     let owners = lists.into_iter().filter(|(server, known)| {
         known.list.keys.contains(given) && !is_hidden(host, server, ListKind::Resources)
     });
+    let mut owners: Vec<ServerName> = owners.map(|(server, _)| server).collect();
+    if owners.is_empty() {
+        owners = named_by_templates(host, given, options).await?;
+    }
     let (off, on): (Vec<ServerName>, Vec<ServerName>) =
-        owners.map(|(server, _)| server).partition(|server| host.is_off(server));
+        owners.into_iter().partition(|server| host.is_off(server));
     match (on.as_slice(), off.first()) {
         ([server], _) => Ok((server.clone(), UriTarget::Resource(given.to_owned()))),
         ([], off) => Err(off
@@ -156,6 +163,23 @@ pub(super) async fn locate(
             Err(invalid(format!("several servers have it: read {one} or {two}")))
         }
     }
+}
+
+/// The servers with a template that names a URI, or that is this very text.
+async fn named_by_templates(
+    host: &ToolHost,
+    given: &str,
+    options: &CallOptions,
+) -> Result<Vec<ServerName>, CallFailure> {
+    let kind = ListKind::Templates;
+    let lists = lists(host, kind, options).await?;
+    let names = |template: &str| {
+        template == given || template_names(template, given, TemplateReading::Strict)
+    };
+    let owners = lists.into_iter().filter(|(server, known)| {
+        known.list.keys.iter().any(|template| names(template)) && !is_hidden(host, server, kind)
+    });
+    Ok(owners.map(|(server, _)| server).collect())
 }
 
 /// The error for an unknown resource.
@@ -379,7 +403,7 @@ async fn send(
 }
 
 /// Whether the policy denies the caller everything of a server.
-fn is_denied(session: &ToolSession, server: &ServerName) -> bool {
+pub(crate) fn is_denied(session: &ToolSession, server: &ServerName) -> bool {
     let (host, caller) = (session.host(), &session.context().caller().facts);
     let is_closed = |kind| {
         policy(host, server, kind)

@@ -49,6 +49,8 @@ pub struct ServerNotification {
     pub method: &'static str,
     /// The parameters, with a URI that the client can read.
     pub params: Option<Value>,
+    /// The server that wrote a log message. Only those may read it who may use the server.
+    pub logged_by: Option<ServerName>,
 }
 
 /// Identifies a subscriber.
@@ -81,6 +83,8 @@ pub(super) struct ListenStreams {
 pub(super) enum ResourceEvent {
     /// A list has changed.
     ListChanged(ListKind),
+    /// A server has written a log message outside of calls.
+    Logged(ServerName, Value),
     /// A resource has changed; the parameters are for these subscribers.
     Updated(Arc<HashSet<SubscriberId>>, Value),
 }
@@ -475,15 +479,24 @@ impl EventFeed {
                     return Some(ServerNotification {
                         method: methods::RESOURCE_UPDATED,
                         params: Some(params),
+                        logged_by: None,
                     });
                 }
                 Ok(ResourceEvent::Updated(..)) => {}
+                Ok(ResourceEvent::Logged(server, params)) => {
+                    return Some(ServerNotification {
+                        method: methods::LOG_MESSAGE,
+                        params: Some(params),
+                        logged_by: Some(server),
+                    });
+                }
                 Err(RecvError::Lagged(_)) => {
                     self.pending =
                         [ListKind::Prompts, ListKind::Resources].map(list_changed).into();
                     self.pending.extend(subscribed().into_iter().map(|uri| ServerNotification {
                         method: methods::RESOURCE_UPDATED,
                         params: Some(json!({ "uri": uri })),
+                        logged_by: None,
                     }));
                 }
                 Err(RecvError::Closed) => return None,
@@ -497,7 +510,7 @@ fn list_changed(kind: ListKind) -> ServerNotification {
         ListKind::Resources | ListKind::Templates => methods::RESOURCES_CHANGED,
         ListKind::Prompts => methods::PROMPTS_CHANGED,
     };
-    ServerNotification { method, params: None }
+    ServerNotification { method, params: None, logged_by: None }
 }
 
 #[cfg(test)]

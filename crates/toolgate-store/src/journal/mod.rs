@@ -24,6 +24,7 @@ mod rows;
 mod runs;
 mod schema;
 mod sent;
+mod tasks;
 #[cfg(test)]
 mod tests;
 
@@ -58,6 +59,7 @@ pub use rows::{
 pub(crate) use schema::knows_audit;
 
 use sent::{SentLine, SentLog};
+pub use tasks::TaskRow;
 
 /// The journal. Every method is one short transaction, but for [`Journal::write_soon`].
 pub struct Journal {

@@ -13,6 +13,7 @@ const STEPS: &[&str] = &[
     include_str!("schema_steps/5.sql"),
     include_str!("schema_steps/6.sql"),
     include_str!("schema_steps/7.sql"),
+    include_str!("schema_steps/8.sql"),
 ];
 
 /// The `application_id` of a journal beside an audit log. It shows that there was a log.

@@ -36,6 +36,9 @@ impl Engine {
             return Reply::failure(format!("Call {number} fails on request."));
         }
 
+        if let Some(reply) = self.begin_task(name, request) {
+            return reply;
+        }
         let arguments = &request.params["arguments"];
         let special = self.fixture.answers_for.get(name).and_then(|answers| {
             let fits = answers.iter().find(|it| arguments[&it.argument] == it.value)?;

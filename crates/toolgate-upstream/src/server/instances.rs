@@ -39,6 +39,12 @@ pub(super) struct OtherInstance {
     server: Arc<Server>,
 }
 
+impl OtherInstance {
+    pub(super) fn server(&self) -> &Server {
+        &self.server
+    }
+}
+
 /// The most instances beside the first. If all are in use, further clients share the first.
 const MAX_OTHER_INSTANCES: usize = 15;
 const MAX_QUIET_TOOLS: usize = 10_000;

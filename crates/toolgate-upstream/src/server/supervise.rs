@@ -181,7 +181,9 @@ impl Server {
 
     async fn connect(&self, era: Option<Era>) -> Result<Connection, ConnectFailure> {
         let (observer, asking) = (Arc::clone(&self.observer), Arc::clone(&self.asking));
-        let state = Arc::new(ConnectionState::new(self.spec.name.clone(), observer, asking));
+        let mut state = ConnectionState::new(self.spec.name.clone(), observer, asking);
+        state.is_shared = self.is_first;
+        let state = Arc::new(state);
         let see_logs = self.see_logs();
         let settings = ConnectionSettings { era, ..self.spec.settings(&see_logs) };
         let raw = RawConnection::open(settings, &client(), state.clone()).await?;

@@ -37,7 +37,7 @@ async fn attempt(
     let outcome = steps::take(&client, scenario).await;
     // The end of the connection is not part of the scenario.
     let _ = client.cancel().await;
-    outcome.map_err(unwrapped)
+    outcome.map(drop).map_err(unwrapped)
 }
 
 async fn connect(

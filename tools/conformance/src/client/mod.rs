@@ -23,6 +23,9 @@ pub(crate) struct Arguments {
     /// Connect through this toolgate program instead of directly
     #[arg(long, value_name = "PROGRAM")]
     through: Option<PathBuf>,
+    /// Let that toolgate serve all servers as one, instead of passing one through
+    #[arg(long, requires = "through")]
+    aggregate: bool,
     /// The server, which the suite names
     url: String,
 }
@@ -42,7 +45,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let scenario = Scenario::read();
     match arguments.through {
         None => direct::run(&arguments.url, &scenario).await,
-        Some(program) => through::run(&program, &arguments.url, &scenario).await,
+        Some(program) => {
+            through::run(&program, arguments.aggregate, &arguments.url, &scenario).await
+        }
     }
 }
 

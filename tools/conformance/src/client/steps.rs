@@ -9,12 +9,31 @@ use serde_json::{Value, json};
 use super::Scenario;
 use super::answers::{AcceptingClient, filled};
 
+/// What came of it.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    calls: usize,
+    failed_calls: usize,
+}
+
+impl Taken {
+    /// Whether there was a call, and none failed.
+    pub(super) fn succeeded(&self) -> bool {
+        self.calls > 0 && self.failed_calls == 0
+    }
+}
+
+/// toolgate's own tools, which are no part of a scenario.
+const OWN_TOOLS: [&str; 3] = ["read_output", "run_code", "resume_run"];
+
 /// Lists what there is, and uses it.
 pub(super) async fn take(
     client: &RunningService<RoleClient, AcceptingClient>,
     scenario: &Scenario,
-) -> Result<(), ServiceError> {
-    let tools = client.list_all_tools().await?;
+) -> Result<Taken, ServiceError> {
+    let mut taken = Taken::default();
+    let mut tools = client.list_all_tools().await?;
+    tools.retain(|tool| !OWN_TOOLS.contains(&tool.name.as_ref()));
     let planned = scenario.context["toolCalls"].as_array();
     let calls: Vec<Value> = planned.cloned().unwrap_or_else(|| {
         let call = |tool: &rmcp::model::Tool| {
@@ -31,7 +50,10 @@ pub(super) async fn take(
         }
         let name = call["name"].as_str().unwrap_or_default().to_owned();
         let arguments: JsonObject = call["arguments"].as_object().cloned().unwrap_or_default();
-        client.call_tool(CallToolRequestParams::new(name).with_arguments(arguments)).await?;
+        let call = CallToolRequestParams::new(name).with_arguments(arguments);
+        let result = client.call_tool(call).await?;
+        taken.calls += 1;
+        taken.failed_calls += usize::from(result.is_error == Some(true));
     }
     let info = client.peer_info();
     let capabilities = info.as_ref().map(|info| &info.capabilities);
@@ -46,5 +68,5 @@ pub(super) async fn take(
             client.get_prompt(GetPromptRequestParams::new(prompt.name)).await?;
         }
     }
-    Ok(())
+    Ok(taken)
 }

@@ -1,0 +1,223 @@
+//! The clients of a host, for what servers say and ask outside of calls: log messages and roots.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use futures::future::{BoxFuture, join_all};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use toolgate_broker::Broker;
+use toolgate_catalog::ServerName;
+use toolgate_mcp::{Era, ErrorObject, LogLevel, codes, methods};
+use toolgate_upstream::{
+    CallOptions, Handshake, InputHandler, InputRequest, StateKind, can_answer,
+};
+
+/// The clients that can be asked outside of calls. Only clients of the legacy era can.
+#[derive(Debug, Default)]
+pub(crate) struct ConnectedClients {
+    next: AtomicU64,
+    table: Mutex<BTreeMap<u64, ConnectedClient>>,
+}
+
+#[derive(Debug)]
+struct ConnectedClient {
+    caller: Arc<str>,
+    handler: Arc<dyn InputHandler>,
+    /// What `logging/setLevel` said.
+    level: Option<LogLevel>,
+}
+
+/// A client in the table. It is removed on drop.
+#[derive(Debug)]
+pub(crate) struct ClientEntry {
+    clients: Arc<ConnectedClients>,
+    broker: Weak<Broker>,
+    id: u64,
+    has_roots: bool,
+}
+
+/// How long clients may take to list their roots.
+const ROOTS_TIMEOUT: Duration = Duration::from_secs(10);
+/// The most roots that a server gets.
+const MAX_ROOTS: usize = 1_000;
+/// How long a server may take to set its level.
+const SET_LEVEL_TIMEOUT: Duration = Duration::from_secs(5);
+
+impl ConnectedClients {
+    pub(crate) fn add(
+        self: &Arc<Self>,
+        caller: Arc<str>,
+        handler: Arc<dyn InputHandler>,
+        broker: &Arc<Broker>,
+    ) -> ClientEntry {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let has_roots = can_answer(handler.capabilities(), &roots_request());
+        self.table.lock().insert(id, ConnectedClient { caller, handler, level: None });
+        let entry = ClientEntry {
+            clients: Arc::clone(self),
+            broker: Arc::downgrade(broker),
+            id,
+            has_roots,
+        };
+        entry.roots_changed();
+        entry
+    }
+
+    /// The roots of all clients, for a server that asks outside of a call. A server serves all clients, so it
+    /// gets the roots of all of them, if they have one caller. Nobody's folders are shown to the servers of
+    /// another caller.
+    pub(crate) fn roots(&self) -> BoxFuture<'static, Result<Value, ErrorObject>> {
+        let request = roots_request();
+        let asked: Vec<(Arc<str>, Arc<dyn InputHandler>)> = self
+            .table
+            .lock()
+            .values()
+            .filter(|client| can_answer(client.handler.capabilities(), &request))
+            .map(|client| (Arc::clone(&client.caller), Arc::clone(&client.handler)))
+            .collect();
+        if asked.iter().any(|(caller, _)| *caller != asked[0].0) {
+            let message = "clients of several callers are connected, so that it is not known whose \
+                           roots are meant; ask during a call";
+            let error = ErrorObject::new(codes::INVALID_REQUEST, message, None);
+            return Box::pin(std::future::ready(Err(error)));
+        }
+        Box::pin(async move {
+            let answers = asked.iter().map(|(_, handler)| {
+                tokio::time::timeout(ROOTS_TIMEOUT, handler.answer(request.clone()))
+            });
+            let (mut roots, mut seen) = (Vec::new(), HashSet::new());
+            for answer in join_all(answers).await.into_iter().flatten().flatten() {
+                for root in answer.get("roots").and_then(Value::as_array).into_iter().flatten() {
+                    let uri = root.get("uri").and_then(Value::as_str).unwrap_or_default();
+                    if roots.len() < MAX_ROOTS && seen.insert(uri.to_owned()) {
+                        roots.push(root.clone());
+                    }
+                }
+            }
+            Ok(json!({ "roots": roots }))
+        })
+    }
+
+    /// Sets the level of a server: the least severe that any client wants, because they share the server.
+    pub(crate) async fn set_level(
+        &self,
+        broker: &Arc<Broker>,
+        server: &ServerName,
+        handshake: &Handshake,
+    ) {
+        let wanted = self.table.lock().values().filter_map(|client| client.level).min();
+        let Some(level) = wanted else { return };
+        if handshake.era != Era::Legacy || !handshake.capabilities.contains_key("logging") {
+            return;
+        }
+        let (params, options) = (json!({ "level": level.as_str() }), CallOptions::default());
+        let method = methods::SET_LOG_LEVEL;
+        let setting = broker.request_unjudged(server, method, Some(params), options);
+        match tokio::time::timeout(SET_LEVEL_TIMEOUT, setting).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::debug!(%server, %error, "the log level was not set"),
+            Err(_) => tracing::debug!(%server, "the log level was not set in time"),
+        }
+    }
+}
+
+impl ClientEntry {
+    /// Notes the level that the client wants, and tells the connected servers.
+    pub(crate) async fn set_level(&self, level: LogLevel) {
+        if let Some(client) = self.clients.table.lock().get_mut(&self.id) {
+            client.level = Some(level);
+        }
+        let Some(broker) = self.broker.upgrade() else { return };
+        let ready = broker.servers().states().into_iter().filter_map(|(server, state)| {
+            let handshake = state.handshake.filter(|_| state.kind == StateKind::Ready)?;
+            Some((server, handshake))
+        });
+        let ready: Vec<(ServerName, Handshake)> = ready.collect();
+        let setting =
+            ready.iter().map(|(server, said)| self.clients.set_level(&broker, server, said));
+        join_all(setting).await;
+    }
+
+    /// Tells the servers that the roots of clients changed.
+    pub(crate) fn roots_changed(&self) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let Some(broker) = self.broker.upgrade().filter(|_| self.has_roots) else { return };
+        runtime.spawn(async move { broker.servers().roots_changed().await });
+    }
+}
+
+impl Drop for ClientEntry {
+    fn drop(&mut self) {
+        self.clients.table.lock().remove(&self.id);
+        self.roots_changed();
+    }
+}
+
+fn roots_request() -> InputRequest {
+    InputRequest { method: methods::ROOTS_LIST.to_owned(), params: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolgate_mcp::JsonObject;
+
+    use super::*;
+
+    /// A client with these roots.
+    #[derive(Debug)]
+    struct Folders(JsonObject, Vec<&'static str>);
+
+    impl InputHandler for Folders {
+        fn capabilities(&self) -> &JsonObject {
+            &self.0
+        }
+
+        fn answer(&self, _: InputRequest) -> BoxFuture<'_, Result<Value, ErrorObject>> {
+            let roots: Vec<Value> =
+                self.1.iter().map(|uri| json!({ "uri": uri, "odd": 1 })).collect();
+            Box::pin(std::future::ready(Ok(json!({ "roots": roots }))))
+        }
+    }
+
+    fn clients(all: &[(&str, &[&'static str])]) -> ConnectedClients {
+        let clients = ConnectedClients::default();
+        for (id, (caller, roots)) in all.iter().enumerate() {
+            let mut capabilities = JsonObject::new();
+            if !roots.is_empty() {
+                capabilities.insert("roots".to_owned(), json!({}));
+            }
+            let handler = Arc::new(Folders(capabilities, roots.to_vec()));
+            let client = ConnectedClient { caller: (*caller).into(), handler, level: None };
+            clients.table.lock().insert(id as u64, client);
+        }
+        clients
+    }
+
+    #[tokio::test]
+    async fn a_server_gets_the_roots_of_all_clients_of_one_caller() {
+        let all = [("ada", &["x:1", "x:2"][..]), ("ada", &["x:2", "x:3"]), ("bob", &[])];
+        let known = clients(&all).roots().await.unwrap();
+        let uris: Vec<&str> = known["roots"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|root| root["uri"].as_str())
+            .collect();
+        assert_eq!(uris, ["x:1", "x:2", "x:3"]);
+        assert_eq!(known["roots"][0]["odd"], 1);
+        assert_eq!(clients(&[]).roots().await.unwrap(), json!({ "roots": [] }));
+    }
+
+    #[tokio::test]
+    async fn the_folders_of_one_caller_are_not_shown_for_another() {
+        let error = clients(&[("ada", &["x:1"]), ("bob", &["x:2"])]).roots().await.unwrap_err();
+        assert_eq!(error.code, codes::INVALID_REQUEST);
+    }
+}
