@@ -262,7 +262,7 @@ impl ConnectionHandler for ConnectionState {
                     call.report(&params);
                 }
             }
-            methods::TOOLS_CHANGED => self.lists.announce(),
+            methods::TOOLS_CHANGED | methods::GROUPS_CHANGED => self.lists.announce(),
             methods::LISTEN_ACKNOWLEDGED => {}
             _ => self.observer.notified(&self.server, method, params.as_ref()),
         }

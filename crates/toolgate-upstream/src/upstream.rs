@@ -10,7 +10,7 @@ use toolgate_catalog::ServerName;
 use toolgate_mcp::{
     ErrorObject, JsonObject,
     client::{OutputSource, ServerLimits},
-    methods,
+    extensions, methods,
 };
 
 use crate::{
@@ -55,6 +55,8 @@ pub struct ServerPool {
     retired: Mutex<Vec<Arc<Server>>>,
     observer: Arc<dyn ServerObserver>,
     stop: CancellationToken,
+    /// The extensions that clients have declared.
+    extensions: Arc<RwLock<JsonObject>>,
 }
 
 impl Upstream {
@@ -66,6 +68,7 @@ impl Upstream {
             retired: Mutex::default(),
             observer: Arc::clone(observer),
             stop: CancellationToken::new(),
+            extensions: Arc::default(),
         };
         for spec in specs {
             pool.add(spec);
@@ -112,6 +115,18 @@ impl Upstream {
         };
         server.request(method, method, params, options).await
     }
+
+    /// Sends a notification to a server that is connected.
+    pub async fn notify(
+        &self,
+        server: &ServerName,
+        method: &str,
+        params: Option<Value>,
+    ) -> Result<(), CallError> {
+        let known = self.0.server(server.as_str());
+        let server = known.ok_or_else(|| CallError::UnknownServer(server.clone()))?;
+        server.notify(method, params).await
+    }
 }
 
 impl std::ops::Deref for Upstream {
@@ -132,7 +147,12 @@ impl ServerPool {
         }
         let name = spec.name.clone();
         let observer = Arc::clone(&self.observer);
-        let server = Arc::new(Server::new(spec, observer, self.stop.child_token()));
+        let server = Arc::new(Server::new(
+            spec,
+            observer,
+            self.stop.child_token(),
+            Arc::clone(&self.extensions),
+        ));
         let finished = server.finished.clone().drop_guard();
         let supervising = Arc::clone(&server).supervise();
         tokio::spawn(async move {
@@ -201,6 +221,13 @@ impl ServerPool {
     /// The state of a server.
     pub fn state(&self, server: &str) -> Option<ServerState> {
         self.server(server).map(|server| server.state())
+    }
+
+    /// Declares the extensions of a client to servers that connect from now on.
+    pub fn declare_extensions(&self, declared: &JsonObject) {
+        if !declared.is_empty() {
+            extensions::merge(&mut self.extensions.write(), declared);
+        }
     }
 
     /// The limits of a server.
