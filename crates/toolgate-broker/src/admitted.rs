@@ -117,7 +117,7 @@ pub(crate) type QueueSlot = OwnedSemaphorePermit;
 
 /// Methods that neither reveal nor change data, so that the policy does not judge them. What
 /// `subscriptions/listen` subscribes to is judged as `resources/subscribe`, one URI at a time.
-const UNJUDGED: [&str; 13] = [
+const UNJUDGED: [&str; 15] = [
     "initialize",
     "logging/setLevel",
     "ping",
@@ -126,6 +126,8 @@ const UNJUDGED: [&str; 13] = [
     "resources/templates/list",
     "resources/unsubscribe",
     "server/discover",
+    "skills/get",
+    "skills/list",
     "subscriptions/listen",
     "tasks/cancel",
     "tasks/list",

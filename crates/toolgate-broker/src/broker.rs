@@ -260,6 +260,26 @@ impl Broker {
         Err(CallError::DefinitionChanged { server: server.clone(), tool: method.to_owned() }.into())
     }
 
+    /// Passes a notification of a client on to a server, if the policy allows it as it would allow a request.
+    pub async fn notify(
+        self: &Arc<Self>,
+        server: &ServerName,
+        method: &str,
+        params: Option<Value>,
+        context: &CallContext,
+    ) -> Result<(), BrokerError> {
+        // A request without an id would be acted on without an answer.
+        if !method.starts_with("notifications/") {
+            return Err(unknown_method(method));
+        }
+        let judged = params.clone().unwrap_or_else(|| Value::Object(Map::new()));
+        let options = CallOptions::default();
+        let admitted = self.admit_request(server, method, judged, context, &options).await?;
+        let sent = self.upstream.notify(server, method, params).await.map_err(BrokerError::from);
+        admitted.end_unsent(sent.as_ref().map(|()| &Value::Null)).await;
+        sent
+    }
+
     /// Sends a request that the policy does not judge, such as `resources/list`.
     pub async fn request_unjudged(
         self: &Arc<Self>,

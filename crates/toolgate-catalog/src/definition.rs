@@ -30,6 +30,30 @@ pub struct Definition {
     json: Arc<str>,
     fingerprint: Fingerprint,
     tokens: OnceLock<u32>,
+    view: ToolView,
+}
+
+/// What a tool has to do with MCP Apps.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ToolView {
+    /// Whether a client can show a view with its results.
+    pub has_view: bool,
+    /// Whether only the views of its server may call it, and no model.
+    pub only_for_views: bool,
+}
+
+impl ToolView {
+    /// Reads `_meta` of a definition.
+    fn of(meta: Option<&Value>) -> Self {
+        let Some(meta) = meta else { return Self::default() };
+        let ui = meta.get("ui");
+        let uri = ui.and_then(|ui| ui.get("resourceUri")).or_else(|| meta.get("ui/resourceUri"));
+        let visibility = ui.and_then(|ui| ui.get("visibility")).and_then(Value::as_array);
+        Self {
+            has_view: uri.is_some_and(Value::is_string),
+            only_for_views: visibility.is_some_and(|who| !who.contains(&Value::from("model"))),
+        }
+    }
 }
 
 /// The parts of a definition, so that it can be used later without being parsed.
@@ -159,6 +183,7 @@ impl Definition {
             json: json.into(),
             fingerprint: Fingerprint::of(value),
             tokens: OnceLock::new(),
+            view: ToolView::of(object.get("_meta")),
         })
     }
 
@@ -193,6 +218,11 @@ impl Definition {
     /// The description; may be empty.
     pub fn description(&self) -> &str {
         &self.description
+    }
+
+    /// What the tool has to do with MCP Apps.
+    pub fn view(&self) -> ToolView {
+        self.view
     }
 
     /// The whole definition, as text.

@@ -49,6 +49,9 @@ section! {
         /// Whether toolgate remembers on this machine which query led to which call. Tools that
         /// were useful before then rank higher. `toolgate usage` shows and erases the entries.
         "usageMemory" => usage_memory: bool = true, Flag(Wrong::Becomes(false));
+        /// Whether toolgate speaks the draft extension `io.modelcontextprotocol/groups`: it offers one group a server
+        /// to clients that have the extension, and finds the tools that servers have in groups.
+        "groups" => groups: bool = false, Flag(Wrong::Becomes(false));
         /// The unit in which toolgate counts the size of definitions.
         "tokenCounter" => token_counter: CostUnit = CostUnit::Tokens, Word::<CostUnit>(Wrong::Ignored);
         /// The model that chooses tools with the strategy `subagent`.

@@ -135,7 +135,9 @@ pub(crate) fn adapt_outcome(
 ) -> Result<Value, ErrorObject> {
     match (era, &mut outcome) {
         (Era::Modern, Ok(Value::Object(result))) => complete_result(result, method),
-        (Era::Modern, Err(error)) if error.code == codes::RESOURCE_NOT_FOUND => {
+        (Era::Modern, Err(error))
+            if error.code == codes::RESOURCE_NOT_FOUND && method != methods::GROUPS_GET =>
+        {
             error.code = codes::INVALID_PARAMS;
         }
         (Era::Legacy, Ok(Value::Object(result)))
@@ -158,6 +160,8 @@ fn complete_result(result: &mut JsonObject, method: &str) {
             | methods::RESOURCES_LIST
             | methods::RESOURCE_TEMPLATES_LIST
             | methods::RESOURCES_READ
+            | methods::SKILLS_LIST
+            | methods::SKILLS_GET
     );
     let kind = result.entry("resultType").or_insert_with(|| json!("complete"));
     if is_cacheable && kind == "complete" {

@@ -186,8 +186,15 @@ impl StdioConnection {
     async fn notification(&self, notification: JsonRpcNotification) {
         let is_cancelled =
             notification.method == methods::CANCELLED && self.in_flight.cancel(&notification);
-        if let Some(session) = self.legacy.get().filter(|_| !is_cancelled) {
+        if is_cancelled {
+            return;
+        }
+        if let Some(session) = self.legacy.get() {
             session.notification(notification).await;
+        } else if let Some(service) = self.modern.get()
+            && !self.factory.depends_on_capabilities()
+        {
+            service.notification(notification.method, notification.params).await;
         }
     }
 

@@ -15,7 +15,7 @@ use toolgate_catalog::{
     CatalogServer, DeferredStyle, Exposure, ExposureKind, ExposureSettings, OwnCost, RequestedMode,
     ServerName, decide,
 };
-use toolgate_mcp::ErrorObject;
+use toolgate_mcp::{ErrorObject, extensions};
 use toolgate_search::SearchIndex;
 use toolgate_store::Journal;
 use toolgate_upstream::{
@@ -28,6 +28,7 @@ use crate::{
     enabled_servers::EnabledServers,
     encoding::{Encoding, EncodingPhase, EncodingQueue, VectorProgress},
     events::{HostEvent, HostEvents, ReportedPrompt},
+    extensions::ExtensionEvents,
     live_catalog::LiveCatalog,
     live_sessions::LiveSessions,
     meta::{self, MetaToolOptions},
@@ -61,6 +62,7 @@ pub(crate) struct HostParts {
     pub(crate) settings: RwLock<Arc<HostSettings>>,
     pub(crate) encoding: Option<Encoding>,
     pub(crate) events: HostEvents,
+    pub(crate) extension_events: ExtensionEvents,
     pub(crate) live_sessions: LiveSessions,
     /// Until when requests wait for servers whose tools are unknown.
     pub(crate) first_lists_until: Mutex<Instant>,
@@ -116,6 +118,8 @@ impl ToolHost {
             setup.spec.asks = live_catalog.asks(&setup.spec.name);
             if let Some(memory) = live_catalog.memory(&setup.spec.name) {
                 setup.spec.remembered_era.get_or_insert(memory.era);
+                let capabilities = memory.capabilities.unwrap_or_default();
+                live_catalog.note_extensions(&setup.spec.name, &capabilities);
                 setup.spec.start = StartMode::OnDemand;
                 cached.push(setup.spec.name.clone());
             }
@@ -131,13 +135,19 @@ impl ToolHost {
         let journal = broker_settings.journal.clone();
         let endpoints = broker_settings.endpoints.clone();
         let resources = Arc::new(ResourceHub::new());
+        let extension_events = ExtensionEvents::default();
         let fanout = ObserverFanout {
+            extensions: extension_events.clone(),
             live_catalog: Arc::clone(&live_catalog),
             resources: Arc::clone(&resources),
             events: settings.events.clone(),
         };
         let broker = Broker::new(broker_settings, &(Arc::new(fanout) as Arc<dyn ServerObserver>));
         resources.attach(&broker);
+        if settings.groups {
+            let groups = (extensions::GROUPS.to_owned(), Value::Object(Map::new()));
+            broker.servers().declare_extensions(&Map::from_iter([groups]));
+        }
         for setup in &settings.servers {
             broker.servers().add(setup.spec.clone());
         }
@@ -165,6 +175,7 @@ impl ToolHost {
             settings: RwLock::new(Arc::new(settings)),
             encoding,
             events,
+            extension_events,
             live_sessions: LiveSessions::default(),
             first_lists_until,
             late: Mutex::default(),
@@ -337,7 +348,8 @@ impl ToolHost {
             extract: self.code().has_extract_model(),
             deferred: true,
             servers: self.offers_servers(),
-            skills: !settings.directory.skills.skills.is_empty(),
+            skills: !settings.directory.skills.skills.is_empty() || self.has_server_skills(),
+            server_skills: self.has_server_skills(),
         }
     }
 
@@ -540,7 +552,7 @@ impl ToolHost {
                 Some(handshake) => handshake.capabilities,
                 None => self.inner.live_catalog.memory(server)?.capabilities?,
             };
-        Some(capabilities.contains_key(kind.capability()))
+        Some(kind.is_declared(&capabilities))
     }
 
     /// Whether a name may belong to a server: by its prefix, or because nothing is known of it.
@@ -615,6 +627,7 @@ impl ToolHost {
 
 /// Passes the events of servers on: tools and output to the catalog, the rest to the resources.
 struct ObserverFanout {
+    extensions: ExtensionEvents,
     live_catalog: Arc<LiveCatalog>,
     resources: Arc<ResourceHub>,
     events: HostEvents,
@@ -641,6 +654,7 @@ impl ServerObserver for ObserverFanout {
 
     fn notified(&self, server: &ServerName, method: &str, params: Option<&Value>) {
         self.resources.notified(server, method, params);
+        self.extensions.notified(server, method, params);
     }
 
     fn roots(&self, _server: &ServerName) -> BoxFuture<'static, Result<Value, ErrorObject>> {

@@ -98,7 +98,7 @@ impl ToolSession {
     /// a later list.
     pub(crate) async fn await_entries(&self, kind: ListKind, options: &CallOptions) {
         let list = match kind {
-            ListKind::Resources | ListKind::Templates => ClientList::Resources,
+            ListKind::Resources | ListKind::Templates | ListKind::Skills => ClientList::Resources,
             ListKind::Prompts => ClientList::Prompts,
         };
         if !(self.hearing.0)(list) {

@@ -11,6 +11,7 @@ use serde_json::Value;
 use tokio::{sync::watch, task::JoinSet};
 use toolgate_broker::SharedCatalog;
 use toolgate_catalog::{Catalog, Definition, Fingerprint, ServerName, Tool, ToolId};
+use toolgate_mcp::{JsonObject, extensions};
 use toolgate_search::{
     Hit, PreparedTools, Query, SearchError, SearchIndex, ServerText, ToolKey,
     encoder::{ServerVectors, server_document, tool_document},
@@ -32,6 +33,8 @@ pub(crate) struct LiveCatalog {
     index: RwLock<SearchIndex>,
     /// Whether the index takes texts that were prepared before.
     takes_prepared: bool,
+    /// The extensions that servers declare, from the cache or from the server.
+    extensions: RwLock<HashMap<ServerName, Arc<JsonObject>>>,
     /// Servers whose tools are known, from the cache or from the server.
     known: Mutex<HashSet<ServerName>>,
     servers: RwLock<HashMap<ServerName, Arc<ServerRecord>>>,
@@ -112,6 +115,7 @@ impl LiveCatalog {
             catalog: SharedCatalog::new(catalog),
             takes_prepared: index.takes_prepared(),
             index: RwLock::new(index),
+            extensions: RwLock::default(),
             known: Mutex::default(),
             servers: RwLock::new(record.collect()),
             logs: store.clone().map(LogWriter::start).map(Arc::new),
@@ -148,6 +152,22 @@ impl LiveCatalog {
         self.known.lock().contains(server)
     }
 
+    /// Notes which extensions a server declares.
+    pub(crate) fn note_extensions(&self, server: &ServerName, capabilities: &JsonObject) {
+        let declared = Arc::new(extensions::declared(capabilities));
+        self.extensions.write().insert(server.clone(), declared);
+    }
+
+    /// The extensions that a server declares.
+    pub(crate) fn extensions(&self, server: &ServerName) -> Arc<JsonObject> {
+        self.extensions.read().get(server).cloned().unwrap_or_default()
+    }
+
+    /// Whether some server declares an extension.
+    pub(crate) fn has_extension(&self, name: &str) -> bool {
+        self.extensions.read().values().any(|declared| declared.contains_key(name))
+    }
+
     /// Adds a server. Returns `false` if the name is taken.
     pub(crate) fn add(&self, setup: &ServerSetup) -> bool {
         let added = self.catalog.update(|catalog| catalog.add_server(setup.entry.clone()));
@@ -171,6 +191,7 @@ impl LiveCatalog {
             self.index_server(other);
         }
         self.known.lock().remove(server);
+        self.extensions.write().remove(server);
         if let Some(wanted) = &self.wanted {
             wanted.changed(server);
         }
@@ -541,6 +562,7 @@ fn same_tools(left: &[Tool], right: &[Tool]) -> bool {
 
 impl ServerObserver for LiveCatalog {
     fn listed(&self, server: &ServerName, handshake: &Handshake, listing: Listing) {
+        self.note_extensions(server, &handshake.capabilities);
         self.remember(server, handshake, listing.definitions.clone());
         self.learn(server, listing.definitions, &DefinitionSource::Server);
     }

@@ -22,6 +22,7 @@ use toolgate_upstream::{CallError, CallOptions, InputHandler};
 
 use crate::{
     events::HostEvent,
+    extensions::{ClientExtensions, OpenViews},
     host::ToolHost,
     instructions,
     late::Hearing,
@@ -60,6 +61,8 @@ pub struct ToolSession {
     /// The client, where it can be asked outside of calls.
     client: OnceLock<ClientEntry>,
     pub(crate) hearing: Hearing,
+    pub(crate) extensions: ClientExtensions,
+    pub(crate) views: OpenViews,
     /// What is shown of the session from outside. A part of a session has none.
     live: Option<Arc<LiveRecord>>,
 }
@@ -110,6 +113,8 @@ impl ToolSession {
             instructions: OnceLock::new(),
             client: OnceLock::new(),
             hearing: Hearing::default(),
+            extensions: ClientExtensions::default(),
+            views: OpenViews::default(),
             live: None,
         }
     }
@@ -181,7 +186,7 @@ impl ToolSession {
     /// [`list_tools`](Self::list_tools) for a client, which may cancel it. It waits for late servers as long as the
     /// client needs, and reports the progress.
     pub async fn list_tools_with(&self, options: &CallOptions) -> Vec<Value> {
-        if self.exposure().await.kind == ExposureKind::Direct {
+        if self.exposure().await.kind == ExposureKind::Direct || self.shows_views() {
             self.await_tools(options).await;
         }
         self.listed_tools(options).await
@@ -204,7 +209,17 @@ impl ToolSession {
             self.await_always_loaded(options).await;
             self.current_list(exposure)
         });
-        frozen.await.clone()
+        let mut tools = frozen.await.clone();
+        if self.shows_views() {
+            let catalog = self.host.catalog().read();
+            let listed: HashSet<&str> =
+                tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
+            let more = catalog.tools().filter(|tool| !listed.contains(tool.name.as_str()));
+            let more: Vec<Value> =
+                more.filter(|tool| self.lists_for_view(tool)).map(exposed_definition).collect();
+            tools.extend(more);
+        }
+        tools
     }
 
     /// Calls a meta-tool, or a tool by its exposed name, for a model. The texts of a tool's result are
@@ -241,10 +256,7 @@ impl ToolSession {
         self.reset_if_asked();
         self.live(|live| live.note(|session| session.calls += 1));
         let meta = MetaTool::named(name);
-        let tool = match meta {
-            Some(_) => None,
-            None => self.host.catalog().read().resolve(name).cloned(),
-        };
+        let tool = if meta.is_some() { None } else { self.tool_for_client(name)? };
         let is_known = meta.is_some() || tool.is_some();
         let span = spans::call(self, is_known.then_some(name), &mut options);
         let outcome = match meta.filter(|tool| self.takes(*tool)) {
@@ -253,6 +265,16 @@ impl ToolSession {
         };
         span.end(spans::failure(&outcome));
         outcome
+    }
+
+    /// The tool that a client calls by this name: an exposed name, or the own name of a tool that a view calls.
+    fn tool_for_client(&self, name: &str) -> Result<Option<Tool>, CallFailure> {
+        let exposed = self.host.catalog().read().resolve(name).cloned();
+        let is_open = |tool: &Tool| self.shows_views() || !tool.definition.view().only_for_views;
+        match exposed.filter(is_open) {
+            Some(tool) => Ok(Some(tool)),
+            None => self.tool_of_view(name).map_err(CallFailure::UnknownTool),
+        }
     }
 
     /// Answers a request for resources, prompts or completions. The result is as the server sent
@@ -372,7 +394,9 @@ impl ToolSession {
         context: &CallContext,
         options: CallOptions,
     ) -> Result<(Tool, Value), BrokerError> {
-        let known = || self.host.catalog().read().resolve(name).cloned();
+        // What only views may call is no tool for a model.
+        let is_for_models = |tool: &&Tool| !tool.definition.view().only_for_views;
+        let known = || self.host.catalog().read().resolve(name).filter(is_for_models).cloned();
         let mut tool = tool.or_else(known);
         if tool.is_none() {
             // A client may know the name from an earlier session, and call it before its server has
@@ -399,6 +423,9 @@ impl ToolSession {
             watched.ended(&outcome);
         }
         let mut result = outcome?;
+        if tool.definition.view().has_view {
+            self.views.opened(&tool.id.server);
+        }
         resources::to_client_uris(&tool.id.server, &mut result);
         let failed = result.get("isError").and_then(Value::as_bool).unwrap_or_default();
         if !failed {
@@ -582,8 +609,17 @@ impl ToolSession {
         }
         let seen = catalog.tools().filter(|tool| self.sees(&tool.id.server));
         let seen = seen.filter(|tool| self.offers(tool)).count();
-        let all_loaded = exposure.kind == ExposureKind::Direct && tools.len() == seen;
+        let offered = tools.iter().filter(|tool| self.offers(tool)).count();
+        let all_loaded = exposure.kind == ExposureKind::Direct && offered == seen;
         let found = self.found.lock();
+        if self.shows_views() {
+            let views = catalog.tools().filter(|tool| self.lists_for_view(tool));
+            for tool in views {
+                if given.insert(&tool.name) {
+                    tools.push(tool);
+                }
+            }
+        }
         tools.extend(
             found
                 .iter()
@@ -622,11 +658,18 @@ impl ToolSession {
 
     /// Whether the caller can call a tool in this way with some arguments.
     pub(crate) fn opens(&self, tool: &Tool, from: CallPath) -> bool {
+        let is_for_views = tool.definition.view().only_for_views;
+        if is_for_views && !(self.shows_views() && from == CallPath::Direct) {
+            return false;
+        }
         self.host.inner.broker.is_open(tool, &self.context.caller().facts, from)
     }
 
     /// Whether the caller can call a tool at all: in a script by the script, else also directly.
     pub(crate) fn offers(&self, tool: &Tool) -> bool {
+        if tool.definition.view().only_for_views {
+            return false;
+        }
         let has_scripts = !self.ends || self.host.code().is_enabled();
         (self.ends && self.opens(tool, CallPath::Direct))
             || (has_scripts && self.opens(tool, CallPath::Script))
@@ -636,7 +679,7 @@ impl ToolSession {
     pub(crate) fn offered_of(&self, catalog: &Catalog, server: &str) -> usize {
         let tools = catalog.tools_of(server);
         if !self.host.inner.broker.policy().tells_callers_apart() {
-            return tools.len();
+            return tools.iter().filter(|tool| !tool.definition.view().only_for_views).count();
         }
         tools.iter().filter(|tool| self.offers(tool)).count()
     }
@@ -669,7 +712,7 @@ impl Drop for ToolSession {
 
 /// The definition as the server sent it, under the exposed name. toolgate waits for tasks itself, so clients
 /// need not know which tools need one.
-fn exposed_definition(tool: &Tool) -> Value {
+pub(crate) fn exposed_definition(tool: &Tool) -> Value {
     let mut definition = tool.definition.to_value();
     if let Some(name) = definition.get_mut("name") {
         *name = json!(tool.name);
@@ -679,6 +722,7 @@ fn exposed_definition(tool: &Tool) -> Value {
     {
         execution.shift_remove("taskSupport");
     }
+    resources::to_client_views(&tool.id.server, &mut definition);
     definition
 }
 

@@ -38,6 +38,8 @@ pub struct HostSettings {
     pub max_output_tokens: usize,
     /// How tools are ranked.
     pub strategy: StrategyName,
+    /// Whether the draft extension for groups is spoken, with clients and with servers.
+    pub groups: bool,
     /// Makes the vectors for strategies that rank by meaning. Without one, the built-in word
     /// vectors are used.
     pub encoder: Option<EncoderSetup>,
@@ -142,6 +144,7 @@ impl HostSettings {
             strategy: StrategyName::default(),
             subagent: None,
             usage_memory: true,
+            groups: false,
             encoder: None,
             store: None,
             choices: None,

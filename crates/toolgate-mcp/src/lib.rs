@@ -18,6 +18,7 @@ mod message;
 #[cfg(feature = "client")]
 pub mod client;
 pub mod codes;
+pub mod extensions;
 pub mod meta;
 pub mod methods;
 pub mod nesting;

@@ -19,5 +19,8 @@ pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 /// Who makes a call, as toolgate tells a server that is to know it.
 pub const CALLER: &str = "toolgate/caller";
 
+/// The server that a request of an extension is for, as a client tells toolgate.
+pub const SERVER: &str = "toolgate/server";
+
 /// How many characters of a result were no Unicode and were replaced.
 pub const REPLACED: &str = "toolgate/replaced";

@@ -24,6 +24,14 @@ pub const RESOURCES_READ: &str = "resources/read";
 pub const RESOURCES_SUBSCRIBE: &str = "resources/subscribe";
 /// Ends such a subscription.
 pub const RESOURCES_UNSUBSCRIBE: &str = "resources/unsubscribe";
+/// Lists skills (extension).
+pub const SKILLS_LIST: &str = "skills/list";
+/// Gets a skill (extension).
+pub const SKILLS_GET: &str = "skills/get";
+/// Lists groups (extension).
+pub const GROUPS_LIST: &str = "groups/list";
+/// Gets a group (extension).
+pub const GROUPS_GET: &str = "groups/get";
 /// Completes an argument.
 pub const COMPLETE: &str = "completion/complete";
 /// Sets the least severe log message, in the legacy era.
@@ -55,6 +63,8 @@ pub const PROGRESS: &str = "notifications/progress";
 pub const LOG_MESSAGE: &str = "notifications/message";
 /// Says that the list of tools changed.
 pub const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
+/// Says that the groups changed (extension).
+pub const GROUPS_CHANGED: &str = "notifications/groups/list_changed";
 /// Says that the list of prompts changed.
 pub const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
 /// Says that the list of resources changed.

@@ -25,4 +25,7 @@ pub use fill::MissingValue;
 pub use plan::{Plan, PlanTarget, PlanVariable};
 pub use registry::{Registry, RegistryServers, RegistrySettings, ServerSource};
 pub use show::visible;
-pub use skill::{MAX_SKILL_BYTES, Skill, SkillProblem, Skills, read_skills};
+pub use skill::{
+    MAX_SKILL_BYTES, Skill, SkillFile, SkillProblem, Skills, front_matter_json, read_skill_file,
+    read_skills, sha256, skill_files,
+};

@@ -65,6 +65,8 @@ pub struct Fixture {
     pub methods: BTreeMap<String, Value>,
     /// The tools that can only be called as tasks. Each needs a definition too, and the fixture the capability.
     pub tasks: BTreeMap<String, TaskPlan>,
+    /// Results of any method by the parameter `name` or `uri`, sent exactly as given. They come before `methods`.
+    pub methods_for: BTreeMap<String, BTreeMap<String, Value>>,
     /// A file that gets one JSON line, `{"name", "arguments"}`, for each `tools/call`, written
     /// before the tool runs. It survives a crash, so it proves that a call was not repeated.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -164,6 +166,18 @@ impl Fixture {
         self
     }
 
+    /// Makes it answer requests of `method` whose `name` or `uri` is `key` with `result`.
+    #[must_use]
+    pub fn with_method_for(
+        mut self,
+        method: impl Into<String>,
+        key: impl Into<String>,
+        result: Value,
+    ) -> Self {
+        self.methods_for.entry(method.into()).or_default().insert(key.into(), result);
+        self
+    }
+
     /// Sets the era.
     #[must_use]
     pub fn with_era(mut self, era: FixtureEra) -> Self {
@@ -229,6 +243,7 @@ impl Default for Fixture {
             capabilities: Map::new(),
             methods: BTreeMap::new(),
             tasks: BTreeMap::new(),
+            methods_for: BTreeMap::new(),
             call_log: None,
             http: HttpOptions::default(),
             faults: Faults::default(),

@@ -344,7 +344,7 @@ impl ConnectionHandler for ConnectionState {
                     call.report(&params);
                 }
             }
-            methods::TOOLS_CHANGED => self.lists.announce(),
+            methods::TOOLS_CHANGED | methods::GROUPS_CHANGED => self.lists.announce(),
             methods::LOG_MESSAGE => self.logged(about, params),
             methods::LISTEN_ACKNOWLEDGED => {}
             _ => self.observer.notified(&self.server, method, params.as_ref()),

@@ -16,7 +16,7 @@ use toolgate_mcp::{
         Backoff, CallHold, ConnectionClient, PERSON_TIMEOUT, RawConnection, Redactor, RequestError,
         ServerLimits, answered,
     },
-    meta, methods,
+    extensions, meta, methods,
 };
 
 use crate::{
@@ -126,13 +126,21 @@ const CONNECTION_META: [&str; 5] = [
     meta::LOG_LEVEL,
 ];
 
-/// toolgate as a client. A modern server learns with each call what its caller can answer.
-pub(crate) fn client() -> ConnectionClient {
+/// toolgate as a client of a server that connects now, with the extensions that its clients have declared so far. A
+/// modern server learns with each call what its caller can answer and which extensions it has.
+pub(crate) fn client(extensions: &JsonObject) -> ConnectionClient {
+    let mut declared = JsonObject::new();
+    let views = json!({ "mimeTypes": [extensions::UI_MIME_TYPE] });
+    declared.insert(extensions::UI.to_owned(), views);
+    extensions::merge(&mut declared, extensions);
+    let capability = (extensions::CAPABILITY.to_owned(), Value::Object(declared));
+    let mut legacy_capabilities = input_handler::all_capabilities();
+    legacy_capabilities.extend([capability.clone()]);
     ConnectionClient {
         info: json!({ "name": "toolgate", "version": env!("CARGO_PKG_VERSION") }),
         legacy_version: None,
-        legacy_capabilities: input_handler::all_capabilities(),
-        modern_capabilities: JsonObject::new(),
+        legacy_capabilities,
+        modern_capabilities: JsonObject::from_iter([capability]),
     }
 }
 

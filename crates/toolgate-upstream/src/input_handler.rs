@@ -12,7 +12,7 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use toolgate_catalog::ServerName;
-use toolgate_mcp::{ErrorObject, JsonObject, client::InputRequest, methods};
+use toolgate_mcp::{ErrorObject, JsonObject, client::InputRequest, extensions, methods};
 
 /// Answers the input requests of a server during a call: the client that made the call, in either
 /// era.
@@ -134,7 +134,14 @@ pub(crate) fn all_capabilities() -> JsonObject {
 pub(crate) fn input_capabilities(handler: &dyn InputHandler) -> JsonObject {
     let declared = handler.capabilities().iter();
     let of_input = declared.filter(|(name, _)| INPUT_CAPABILITIES.contains(&name.as_str()));
-    of_input.map(|(name, capability)| (name.clone(), capability.clone())).collect()
+    let mut all: JsonObject =
+        of_input.map(|(name, capability)| (name.clone(), capability.clone())).collect();
+    let mut declared = extensions::declared(handler.capabilities());
+    declared.retain(|name, _| !extensions::is_ended_here(name));
+    if !declared.is_empty() {
+        all.insert(extensions::CAPABILITY.to_owned(), Value::Object(declared));
+    }
+    all
 }
 
 /// Whether a client with these capabilities can answer the request.

@@ -3,11 +3,13 @@
 use std::{collections::HashSet, fmt};
 
 use serde_json::{Value, json};
-use toolgate_catalog::{Definition, Rejected, read_list};
+use toolgate_catalog::{Definition, Fingerprint, Rejected, read_list};
 use toolgate_mcp::{
     client::{RawConnection, RequestError},
     codes, json_size, methods,
 };
+
+mod groups;
 
 const MAX_PAGES: usize = 1_000;
 const MAX_TOOLS: usize = 50_000;
@@ -38,6 +40,8 @@ pub enum ListingProblem {
         /// How many tools were kept.
         kept: usize,
     },
+    /// Some groups could not be read, or there are too many.
+    Groups,
     /// A page has no list of tools.
     NoList {
         /// Which page, from 1.
@@ -45,8 +49,11 @@ pub enum ListingProblem {
     },
 }
 
-/// Lists all tools. A server that does not know the method has none.
-pub(crate) async fn list(connection: &RawConnection) -> Result<Listing, RequestError> {
+/// Lists all tools, with those in groups if the server has groups. A server that does not know the method has none.
+pub(crate) async fn list(
+    connection: &RawConnection,
+    groups: bool,
+) -> Result<Listing, RequestError> {
     let mut entries: Vec<Value> = Vec::new();
     let mut problems = Vec::new();
     let mut seen = HashSet::new();
@@ -90,6 +97,16 @@ pub(crate) async fn list(connection: &RawConnection) -> Result<Listing, RequestE
         }
         cursor = Some(next);
     }
+    if groups {
+        let room = (MAX_TOOLS - entries.len(), MAX_BYTES.saturating_sub(bytes));
+        let (tools, is_whole) = groups::crawl(connection, room).await;
+        // A tool may be in several groups, with the same definition.
+        let mut known: HashSet<Fingerprint> = entries.iter().map(Fingerprint::of).collect();
+        entries.extend(tools.into_iter().filter(|tool| known.insert(Fingerprint::of(tool))));
+        if !is_whole {
+            problems.push(ListingProblem::Groups);
+        }
+    }
     let (definitions, rejected) = read_list(&entries);
     problems.extend(rejected.into_iter().map(ListingProblem::Tool));
     Ok(Listing { definitions, problems })
@@ -108,6 +125,9 @@ impl fmt::Display for ListingProblem {
             Self::TooLong { kept } => {
                 write!(formatter, "the list of tools does not end; the first {kept} are used")
             }
+            Self::Groups => formatter.write_str(
+                "some of its groups could not be read, or there are too many; the others are used",
+            ),
             Self::NoList { page } => {
                 write!(formatter, "page {page} of the list of tools has no `tools`")
             }

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 use tokio::sync::{Notify, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -91,6 +91,8 @@ pub(crate) struct Server {
     listed: Arc<Mutex<Option<Fingerprint>>>,
     /// Cancelled when the supervisor has ended for any reason.
     pub(crate) finished: CancellationToken,
+    /// The extensions that clients have declared.
+    extensions: Arc<RwLock<JsonObject>>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -120,6 +122,7 @@ impl Server {
         spec: ServerSpec,
         observer: Arc<dyn ServerObserver>,
         stop: CancellationToken,
+        extensions: Arc<RwLock<JsonObject>>,
     ) -> Self {
         let mut current = SupervisedState::default();
         if spec.start == StartMode::OnDemand {
@@ -140,6 +143,7 @@ impl Server {
             retired: CancellationToken::new(),
             listed: Arc::default(),
             finished: CancellationToken::new(),
+            extensions,
         }
     }
 
@@ -279,6 +283,25 @@ impl Server {
                 tracing::debug!(server = %self.spec.name, %error, "the server was not told of new roots");
             }
         }
+    }
+
+    /// Sends a notification, if there is a connection.
+    pub(crate) async fn notify(
+        &self,
+        method: &str,
+        params: Option<Value>,
+    ) -> Result<(), CallError> {
+        let connection = self.state.borrow().connection.clone();
+        let Some(connection) = connection else {
+            return Err(
+                self.not_connected(ConnectFailure::new("it is not connected", "call it first"))
+            );
+        };
+        connection.raw.notify(method, params).await.map_err(|error| CallError::Transport {
+            server: self.spec.name.clone(),
+            tool: method.to_owned(),
+            message: self.redactor.line(&error.to_string()),
+        })
     }
 
     async fn connection(&self) -> Result<Arc<Connection>, CallError> {

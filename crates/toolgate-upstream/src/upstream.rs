@@ -10,7 +10,7 @@ use toolgate_catalog::ServerName;
 use toolgate_mcp::{
     ErrorObject, JsonObject,
     client::{OutputSource, ServerLimits},
-    methods,
+    extensions, methods,
 };
 
 use crate::{
@@ -66,6 +66,8 @@ pub struct ServerPool {
     retired: Mutex<Vec<Arc<Server>>>,
     observer: Arc<dyn ServerObserver>,
     stop: CancellationToken,
+    /// The extensions that clients have declared.
+    extensions: Arc<RwLock<JsonObject>>,
 }
 
 impl Upstream {
@@ -77,6 +79,7 @@ impl Upstream {
             retired: Mutex::default(),
             observer: Arc::clone(observer),
             stop: CancellationToken::new(),
+            extensions: Arc::default(),
         };
         for spec in specs {
             pool.add(spec);
@@ -123,6 +126,18 @@ impl Upstream {
         };
         server.request(method, method, params, options).await
     }
+
+    /// Sends a notification to a server that is connected.
+    pub async fn notify(
+        &self,
+        server: &ServerName,
+        method: &str,
+        params: Option<Value>,
+    ) -> Result<(), CallError> {
+        let known = self.0.server(server.as_str());
+        let server = known.ok_or_else(|| CallError::UnknownServer(server.clone()))?;
+        server.notify(method, params).await
+    }
 }
 
 impl std::ops::Deref for Upstream {
@@ -143,7 +158,12 @@ impl ServerPool {
         }
         let name = spec.name.clone();
         let observer = Arc::clone(&self.observer);
-        let server = Arc::new(Server::new(spec, observer, self.stop.child_token()));
+        let server = Arc::new(Server::new(
+            spec,
+            observer,
+            self.stop.child_token(),
+            Arc::clone(&self.extensions),
+        ));
         let finished = server.finished.clone().drop_guard();
         let supervising = Arc::clone(&server).supervise();
         tokio::spawn(async move {
@@ -223,6 +243,13 @@ impl ServerPool {
     /// The states of all servers.
     pub fn states(&self) -> Vec<(ServerName, ServerState)> {
         self.all().iter().map(|server| (server.spec.name.clone(), server.state())).collect()
+    }
+
+    /// Declares the extensions of a client to servers that connect from now on.
+    pub fn declare_extensions(&self, declared: &JsonObject) {
+        if !declared.is_empty() {
+            extensions::merge(&mut self.extensions.write(), declared);
+        }
     }
 
     /// The limits of a server.

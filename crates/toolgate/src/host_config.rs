@@ -311,6 +311,7 @@ impl HostConfig {
             strategy: search.strategy,
             subagent: search.subagent.as_ref().and_then(subagent),
             usage_memory: search.usage_memory,
+            groups: search.groups,
             encoder: self.encoder_of(&search).and_then(Result::ok),
             store: self.writable_store().ok(),
             choices: self.choices(namespace),

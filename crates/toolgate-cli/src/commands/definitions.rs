@@ -190,7 +190,7 @@ fn approve(
         };
         let servers = &host.settings().servers;
         for setup in servers.iter().filter(|setup| is_ready(setup.spec.name.as_str())) {
-            for kind in EntryKind::ALL {
+            for kind in EntryKind::WITHOUT_EXTENSION {
                 lock.cover(&setup.spec.name, kind);
             }
         }

@@ -35,6 +35,8 @@ mod eras;
 mod escaping;
 #[cfg(unix)]
 mod everyday;
+#[cfg(unix)]
+mod extensions;
 mod fixtures;
 #[cfg(unix)]
 mod flow;

@@ -279,6 +279,7 @@ fn toolgate_itself() {
         instructions_budget: 200,
         strategy: Hybrid,
         usage_memory: false,
+        groups: false,
         token_counter: Characters,
         subagent: None,
         embeddings: None,

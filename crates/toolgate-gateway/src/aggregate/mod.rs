@@ -12,11 +12,11 @@ use std::sync::{Arc, OnceLock};
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolgate_broker::{Caller, SessionContext};
 use toolgate_host::{CallFailure, ToolHost, ToolSession};
-use toolgate_mcp::{ErrorObject, JsonObject, LogLevel, meta, methods};
+use toolgate_mcp::{ErrorObject, JsonObject, LogLevel, extensions, meta, methods};
 use toolgate_upstream::{CallOptions, ClientId, InputHandler, LogSink, Progress};
 
 use self::{
@@ -45,6 +45,8 @@ struct AggregateService {
     client: ClientId,
     sent_list: Arc<SentList>,
     listens: Arc<OpenListens>,
+    /// Limits the notifications of extensions that are under way. Further ones are lost.
+    notifications: Arc<Semaphore>,
     channel: Option<ClientChannel>,
     /// Whose tasks the client may see.
     caller: AuthenticatedClient,
@@ -55,6 +57,7 @@ struct AggregateService {
     notifying: OnceLock<DropGuard>,
 }
 
+const MAX_NOTIFICATIONS: usize = 64;
 /// Progress that waits for a slow client. Further reports are lost; the result never is.
 const MAX_QUEUED_PROGRESS: usize = 256;
 /// The same for log messages.
@@ -72,6 +75,7 @@ impl ServiceFactory for AggregateFactory {
     fn open(&self, client: ClientInfo) -> BoxFuture<'_, Result<Arc<dyn McpService>, ErrorObject>> {
         let mut session = self.host.session_of(SessionContext::new(caller_of(&client)));
         let listens = Arc::<OpenListens>::default();
+        session.set_client_capabilities(&client.capabilities);
         session.set_hearing(hearing::of(&client, Arc::clone(&listens)));
         if client.era == Era::Modern {
             session.fix_list();
@@ -81,6 +85,7 @@ impl ServiceFactory for AggregateFactory {
             client: ClientId::unique(),
             sent_list: Arc::default(),
             listens,
+            notifications: Arc::new(Semaphore::new(MAX_NOTIFICATIONS)),
             channel: client.channel,
             caller: client.caller,
             tasks: Arc::clone(&self.tasks),
@@ -97,20 +102,31 @@ impl ServiceFactory for AggregateFactory {
 
 impl McpService for AggregateService {
     fn server_info(&self, era: Era) -> BoxFuture<'_, Result<ServerInfo, ErrorObject>> {
-        let mut fields = json!({
-            "capabilities": {
-                "tools": { "listChanged": true },
-                "resources": { "subscribe": true, "listChanged": true },
-                "prompts": { "listChanged": true },
-                "completions": {},
-                "logging": {},
-            },
+        let mut capabilities = json!({
+            "tools": { "listChanged": true },
+            "resources": { "subscribe": true, "listChanged": true },
+            "prompts": { "listChanged": true },
+            "completions": {},
+            "logging": {},
+        });
+        let mut extensions = self.session.host().server_extensions();
+        if era == Era::Modern {
+            extensions.insert(meta::TASKS_EXTENSION.to_owned(), json!({}));
+        }
+        if self.session.host().has_skills() {
+            extensions.insert(extensions::SKILLS.to_owned(), json!({}));
+        }
+        if self.session.has_groups() {
+            extensions.insert(extensions::GROUPS.to_owned(), json!({}));
+        }
+        if !extensions.is_empty() {
+            capabilities[extensions::CAPABILITY] = Value::Object(extensions);
+        }
+        let fields = json!({
+            "capabilities": capabilities,
             "serverInfo": { "name": "toolgate", "version": env!("CARGO_PKG_VERSION") },
             "instructions": instructions::instructions(&self.session),
         });
-        if era == Era::Modern {
-            fields["capabilities"]["extensions"] = json!({ meta::TASKS_EXTENSION: {} });
-        }
         let Value::Object(fields) = fields else { unreachable!("it is an object") };
         Box::pin(std::future::ready(Ok(ServerInfo { era: Era::Legacy, fields })))
     }
@@ -142,7 +158,14 @@ impl McpService for AggregateService {
                     return self.tasks.answer(&self.caller, &request.method, &params);
                 }
                 methods::TOOLS_LIST => {}
-                method if !is_sent_to_servers(method, era) => {
+                methods::GROUPS_LIST | methods::GROUPS_GET if self.session.has_groups() => {
+                    let answered = Box::pin(self.session.group_request(&request.method, &params)).await;
+                    return answered.map_err(error_of);
+                }
+                method
+                    if !is_sent_to_servers(method, era)
+                        && !self.session.has_extension_method(method) =>
+                {
                     return Err(ErrorObject::method_not_found(method));
                 }
                 _ => {}
@@ -152,7 +175,18 @@ impl McpService for AggregateService {
         Box::pin(async move { era::adapt_outcome(era, &method, answering.await) })
     }
 
-    fn notification(&self, method: String, _params: Option<Value>) -> BoxFuture<'_, ()> {
+    fn notification(&self, method: String, params: Option<Value>) -> BoxFuture<'_, ()> {
+        // In a task: a person may have to be asked, and the next message must not wait.
+        if self.session.has_extension_method(&method)
+            && let Ok(slot) = Arc::clone(&self.notifications).try_acquire_owned()
+        {
+            let session = Arc::clone(&self.session);
+            tokio::spawn(async move {
+                session.extension_notification(&method, params).await;
+                drop(slot);
+            });
+            return Box::pin(std::future::ready(()));
+        }
         if method == methods::INITIALIZED
             && let Some(channel) = self.channel.clone()
         {
@@ -241,8 +275,10 @@ impl AggregateService {
             let sent = if is_call {
                 let (name, arguments) = call_params(params)?;
                 session.call(&name, arguments, options).await
-            } else {
+            } else if is_sent_to_servers(&method, era) {
                 Box::pin(session.request(&method, params, options)).await
+            } else {
+                Box::pin(session.extension_request(&method, params, options)).await
             };
             sent.map_err(error_of)
         };
@@ -316,6 +352,8 @@ fn is_sent_to_servers(method: &str, era: Era) -> bool {
         | methods::RESOURCES_READ
         | methods::PROMPTS_LIST
         | methods::PROMPTS_GET
+        | methods::SKILLS_LIST
+        | methods::SKILLS_GET
         | methods::COMPLETE => true,
         methods::RESOURCES_SUBSCRIBE | methods::RESOURCES_UNSUBSCRIBE => era == Era::Legacy,
         _ => false,

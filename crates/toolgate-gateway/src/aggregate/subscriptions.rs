@@ -97,8 +97,9 @@ pub(crate) fn notify(
     channel: ClientChannel,
 ) -> impl Future<Output = ()> + Send + use<> {
     let (mut changes, mut events) = (ListChanges::new(session), session.notifications());
+    let mut of_extensions = session.extension_notifications();
     let (hearer, session) = (Arc::downgrade(session), Arc::downgrade(session));
-    let list_channel = channel.clone();
+    let (list_channel, extension_channel) = (channel.clone(), channel.clone());
     let list_changes = async move {
         while changes.next().await {
             let Some(session) = session.upgrade() else { return };
@@ -121,7 +122,12 @@ pub(crate) fn notify(
             channel.notify(method, params);
         }
     };
-    futures::future::join(list_changes, server_events).map(|_| ())
+    let extension_events = async move {
+        while let Some((method, params)) = of_extensions.next().await {
+            extension_channel.notify(&method, params);
+        }
+    };
+    futures::future::join3(list_changes, server_events, extension_events).map(|_| ())
 }
 
 /// Answers `subscriptions/listen`: notifies a modern client until it cancels the request.
@@ -153,6 +159,7 @@ pub(crate) async fn listen(
     let watcher = session.new_subscriber();
     // Events are collected from before the first subscription on, so that none is missed.
     let mut events: NotificationStream = watcher.notifications();
+    let mut of_extensions = session.extension_notifications();
     let uris = filter.get("resourceSubscriptions").and_then(Value::as_array);
     let subscribing: Vec<_> = uris
         .into_iter()
@@ -221,10 +228,18 @@ pub(crate) async fn listen(
             }
         }
     };
+    let extension_events = async {
+        while let Some((method, params)) = of_extensions.next().await {
+            let mut params = params.filter(Value::is_object).unwrap_or_else(|| json!({}));
+            set_meta(&mut params, meta::SUBSCRIPTION_ID, request.id.clone());
+            request.channel.notify(&method, Some(params));
+        }
+    };
     tokio::select! {
         () = notify_of_tasks(states, &request) => {}
         () = list_changes => {}
         () = server_events => {}
+        () = extension_events => {}
         () = request.cancel.cancelled() => {}
     }
     Ok(json!({ "_meta": subscription_meta }))

@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
     sync::{Arc, Weak},
     time::Duration,
 };
@@ -19,7 +20,7 @@ use tokio::{
     time::Instant,
 };
 use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
-use toolgate_mcp::{ErrorObject, JsonRpcMessage, methods, response_message};
+use toolgate_mcp::{ErrorObject, JsonRpcMessage, extensions, methods, response_message};
 
 use super::{
     RequestContext,
@@ -44,6 +45,18 @@ pub(crate) async fn post(
         JsonRpcMessage::Notification(notification) => {
             let params = notification.params.as_ref();
             headers::check_names(headers, &notification.method, params)?;
+            let declared = DeclaredMeta::of(params);
+            // In pass-through each request has all that the server needs.
+            if declared.check_complete().is_ok()
+                && !context.endpoint.factory.depends_on_capabilities()
+            {
+                let client = context.endpoint.clients.get(context, declared)?;
+                if let Ok(service) = client.service(context, declared).await {
+                    let (method, params) =
+                        (notification.method.clone(), notification.params.clone());
+                    service.notification(method, params).await;
+                }
+            }
             return Ok(StatusCode::ACCEPTED.into_response());
         }
         JsonRpcMessage::Response(_) => {
@@ -181,7 +194,7 @@ impl ModernClients {
         let (limit, name) = if context.endpoint.factory.depends_on_capabilities() {
             (MAX_CONNECTED_CLIENTS, declared.capabilities().map(|all| json!(all).to_string()))
         } else {
-            (MAX_CLIENTS, declared.client_info().map(claimed_name))
+            (MAX_CLIENTS, Some(aggregate_name(declared)))
         };
         let caller = &context.owner.caller;
         // A client of an earlier generation is closed when it is idle.
@@ -246,6 +259,18 @@ impl ModernClients {
         let services = all.iter().filter_map(|client| client.service.get());
         futures::future::join_all(services.map(|service| service.close())).await;
     }
+}
+
+/// What tells the clients of a caller apart: their names, and the extensions that they declare.
+fn aggregate_name(declared: DeclaredMeta<'_>) -> String {
+    let name = declared.client_info().map(claimed_name).unwrap_or_default();
+    let extensions = declared.capabilities().map(extensions::declared).unwrap_or_default();
+    if extensions.is_empty() {
+        return name;
+    }
+    let mut hasher = DefaultHasher::new();
+    Value::Object(extensions).to_string().hash(&mut hasher);
+    format!("{name} {:x}", hasher.finish())
 }
 
 impl ModernClient {

@@ -118,5 +118,6 @@ fn list_of(kind: EntryKind) -> (&'static str, &'static str) {
         EntryKind::Resource => (methods::RESOURCES_LIST, "resources"),
         EntryKind::Template => (methods::RESOURCE_TEMPLATES_LIST, "resourceTemplates"),
         EntryKind::Prompt | EntryKind::Instructions => (methods::PROMPTS_LIST, "prompts"),
+        EntryKind::Skill => (methods::SKILLS_LIST, "skills"),
     }
 }

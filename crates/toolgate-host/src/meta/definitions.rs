@@ -31,6 +31,8 @@ pub(crate) struct MetaToolOptions {
     pub(crate) servers: bool,
     /// Whether there are skills.
     pub(crate) skills: bool,
+    /// Whether there are skills of servers.
+    pub(crate) server_skills: bool,
 }
 
 /// The Python that runs scripts, as `run_code` describes it.
@@ -164,6 +166,9 @@ fn description(tool: MetaTool, kind: ExposureKind, offer: &MetaToolOptions) -> S
             "Disconnect a server that is no longer needed. Its calls are refused from now on; its \
              tools are not listed in new conversations."
         }
+        (MetaTool::LoadSkill, _) if offer.server_skills => {
+            "Read the instructions of a skill: by name, or by server and uri for a skill of a server."
+        }
         (MetaTool::LoadSkill, _) => {
             "Read the instructions of a skill, and connect the servers that it needs."
         }
@@ -178,6 +183,11 @@ fn offered_schema(tool: MetaTool, unloads: bool, offer: &MetaToolOptions) -> Val
         && let Some(Value::Array(names)) = schema.pointer_mut("/properties/language/enum")
     {
         names.extend(offer.languages.iter().map(|(name, _)| json!(name)));
+    }
+    if tool == MetaTool::LoadSkill && offer.server_skills {
+        let text = json!({ "type": "string" });
+        schema["properties"] = json!({ "name": text, "server": text, "uri": text });
+        schema["required"] = json!([]);
     }
     schema
 }
@@ -301,6 +311,7 @@ mod tests {
         deferred: true,
         servers: false,
         skills: false,
+        server_skills: false,
     });
 
     #[test]

@@ -10,7 +10,7 @@ use toolgate_policy::CallPath;
 use toolgate_sandbox::Language;
 
 use super::{error_result, one_line, result};
-use crate::session::ToolSession;
+use crate::{resources::to_client_views, session::ToolSession};
 
 /// The arguments of `get_tool_details`.
 #[derive(Debug, Deserialize)]
@@ -95,7 +95,13 @@ pub(super) async fn details(session: &ToolSession, request: &DetailsRequest) -> 
         };
         let declaration =
             language.map(|language| declaration_beside(session, tool, language, &mut used));
-        let definition = declaration.as_deref().unwrap_or_else(|| tool.definition.json());
+        let view = tool.definition.view().has_view.then(|| {
+            let mut definition = tool.definition.to_value();
+            to_client_views(&tool.id.server, &mut definition);
+            definition.to_string()
+        });
+        let json = || view.as_deref().unwrap_or_else(|| tool.definition.json());
+        let definition = declaration.as_deref().unwrap_or_else(json);
         if !text.is_empty() && text.len() + definition.len() > ROOM_CHARACTERS {
             let size = definition.len();
             let _ = write!(
@@ -112,9 +118,9 @@ pub(super) async fn details(session: &ToolSession, request: &DetailsRequest) -> 
             continue;
         }
         let _ = write!(text, "{name} (server {server})\n{definition}");
-        tools.push(json!({
-            "name": name, "server": server, "definition": tool.definition.to_value(),
-        }));
+        let mut definition = tool.definition.to_value();
+        to_client_views(&tool.id.server, &mut definition);
+        tools.push(json!({ "name": name, "server": server, "definition": definition }));
     }
     if names.len() > MAX_NAMES {
         let _ = write!(text, "\n\nOnly the first {MAX_NAMES} names were read.");

@@ -11,6 +11,7 @@ use toolgate_upstream::StateKind;
 use super::{Whole, notes, one_line, result};
 use crate::{
     finding::{FoundTool, ToolQuery},
+    resources::skills::{self, ServerSkill},
     session::{ToolSession, error_result},
 };
 
@@ -56,6 +57,8 @@ enum SearchDetail {
     Schema,
 }
 
+/// How many skills of servers a search shows.
+const SHOWN_SKILLS: usize = 3;
 const DESCRIPTION_CHARACTERS: usize = 300;
 const SERVER_CHARACTERS: usize = 120;
 /// How many servers are named if nothing matched.
@@ -87,6 +90,7 @@ pub(super) async fn search(session: &ToolSession, request: &SearchRequest) -> Va
         Ok(found) => found,
         Err(error) => return error_result(&capitalised(&error.to_string())),
     };
+    let skills = skills::matching(session, &found.queries, SHOWN_SKILLS).await;
     let catalog = host.catalog().read();
     let mut report =
         SearchReport { session, catalog: &catalog, request, text: String::new(), notes: vec![] };
@@ -102,6 +106,7 @@ pub(super) async fn search(session: &ToolSession, request: &SearchRequest) -> Va
     report.notes.extend(found.ranking_note);
     report.closing_notes(exposure, tools.is_empty(), found.added);
     report.notes.extend(found.encoding_note);
+    report.notes.extend(skills.iter().map(|skill| format!("Skill {}.", skill.line())));
     report.notes.extend(notes::absent_servers(host, &catalog));
     report.notes.extend(notes::other_servers(session, &catalog, queries));
     report.notes.extend(host.settings().notices.iter().cloned());
@@ -113,6 +118,9 @@ pub(super) async fn search(session: &ToolSession, request: &SearchRequest) -> Va
     let mut data = json!({ "found": tools.len(), "servers": groups, "notes": notes });
     if !known.is_empty() {
         data["knownServers"] = json!(known);
+    }
+    if !skills.is_empty() {
+        data["skills"] = skills.iter().map(ServerSkill::row).collect();
     }
     result(&text, &data)
 }

@@ -14,6 +14,7 @@ use crate::{
     directory::{DirectoryEntry, DirectoryKind},
     enabling::EnableOutcome,
     host::ToolHost,
+    resources::skills::{self, ServerSkill, SkillFailure},
     session::{CallFailure, ToolSession, error_result},
 };
 
@@ -67,6 +68,11 @@ pub(super) async fn find(session: &ToolSession, request: &FindRequest) -> Value 
         let _ = writeln!(text, "- {line}");
         rows.push(row);
     }
+    let of_servers = skills::matching(session, std::slice::from_ref(&query), limit).await;
+    for skill in &of_servers {
+        let _ = writeln!(text, "- {}", skill.line());
+        rows.push(skill.row());
+    }
     if rows.is_empty() {
         let _ = writeln!(text, "No server or skill matches \"{}\".", one_line(&query, 80));
     } else {
@@ -74,7 +80,7 @@ pub(super) async fn find(session: &ToolSession, request: &FindRequest) -> Value 
         if !servers.is_empty() {
             notes.insert(0, "To connect a server: enable_server.".to_owned());
         }
-        if !skills.is_empty() {
+        if !skills.is_empty() || !of_servers.is_empty() {
             notes.insert(0, "To use a skill: load_skill.".to_owned());
         }
     }
@@ -260,7 +266,12 @@ pub(super) async fn disable(session: &ToolSession, request: &ServerRequest) -> V
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SkillRequest {
+    #[serde(default)]
     name: String,
+    #[serde(default)]
+    server: Option<String>,
+    #[serde(default)]
+    uri: Option<String>,
 }
 
 /// How many bytes of a skill's text are shown at once.
@@ -274,6 +285,9 @@ pub(super) async fn load(
     options: &CallOptions,
 ) -> Result<Value, CallFailure> {
     let host = session.host();
+    if let (Some(server), Some(uri)) = (&request.server, &request.uri) {
+        return load_of_server(session, &server.as_str().into(), uri, options).await;
+    }
     let skills = Arc::clone(&host.settings().directory.skills);
     let Some(skill) = skills.named(&request.name) else {
         let names = skills.skills.iter().map(|skill| skill.name.as_str());
@@ -284,6 +298,13 @@ pub(super) async fn load(
             format!("Nearest: {}.", nearest.join(", "))
         };
         let shown = one_line(&request.name, 64);
+        let same = skills::of_servers(session).await;
+        let same = same.iter().filter(|skill| skill.name == request.name).take(FOUND);
+        let same: Vec<String> = same.map(ServerSkill::how_to_load).collect();
+        if !same.is_empty() {
+            let text = format!("The skill `{shown}` is of a server: {}.", same.join(" or "));
+            return Ok(error_result(&text));
+        }
         return Ok(error_result(&format!("There is no skill `{shown}`. {hint}")));
     };
     let mut remarks = Vec::new();
@@ -294,19 +315,68 @@ pub(super) async fn load(
             EnableReport::Cancelled => return Err(CallFailure::Cancelled),
         }
     }
-    let shown = &skill.body[..skill.body.floor_char_boundary(BODY_BYTES)];
-    let mut text = format!("Skill {}\n\n{shown}", skill.name);
-    if shown.len() < skill.body.len() {
-        let id = session.host().code().outputs(session.context()).store(&skill.body);
-        let (next, total) = (shown.len(), skill.body.len());
+    let mut text = format!("Skill {}\n\n{}", skill.name, first_part(session, &skill.body));
+    for remark in &remarks {
+        let _ = write!(text, "\n\n{remark}");
+    }
+    let data = json!({ "skill": skill.name, "servers": skill.servers, "remarks": remarks });
+    Ok(result(&text, &data))
+}
+
+/// The beginning of a skill's text, and how to read the rest.
+fn first_part(session: &ToolSession, body: &str) -> String {
+    let shown = &body[..body.floor_char_boundary(BODY_BYTES)];
+    let mut text = shown.to_owned();
+    if shown.len() < body.len() {
+        let id = session.host().code().outputs(session.context()).store(body);
+        let (next, total) = (shown.len(), body.len());
         let _ = write!(
             text,
             "\n[{total} bytes in all; the rest: read_output with id: {id}, offset: {next}]"
         );
     }
-    for remark in &remarks {
-        let _ = write!(text, "\n\n{remark}");
+    text
+}
+
+/// The most files of a skill that are named.
+const NAMED_FILES: usize = 50;
+
+/// Returns the text of a skill of a server, whose files are those that the server lists.
+async fn load_of_server(
+    session: &ToolSession,
+    server: &ServerName,
+    uri: &str,
+    options: &CallOptions,
+) -> Result<Value, CallFailure> {
+    let loaded = match skills::load(session, server, uri, options).await {
+        Ok(loaded) => loaded,
+        Err(SkillFailure::Cancelled) => return Err(CallFailure::Cancelled),
+        Err(SkillFailure::Refused(why)) => {
+            let uri = one_line(uri, 200);
+            return Ok(error_result(&format!(
+                "The skill {uri} of server {server} is not loaded: {why}."
+            )));
+        }
+    };
+    let mut text = format!(
+        "Skill {} of server {server}\n\n{}",
+        one_line(&loaded.name, 64),
+        first_part(session, &loaded.text)
+    );
+    if !loaded.files.is_empty() {
+        text.push_str("\n\nIts other files, for read_output:");
+        for file in loaded.files.iter().take(NAMED_FILES) {
+            let _ = write!(text, "\n- {}", one_line(file, 400));
+        }
+        if loaded.files.len() > NAMED_FILES {
+            let _ = write!(text, "\n- … {} more", loaded.files.len() - NAMED_FILES);
+        }
     }
-    let data = json!({ "skill": skill.name, "servers": skill.servers, "remarks": remarks });
+    if loaded.is_dynamic {
+        text.push_str("\n\nThe server lists no digests of it, so its content was not checked.");
+    }
+    let data = json!({
+        "skill": loaded.name, "server": server, "uri": uri, "files": loaded.files, "remarks": [],
+    });
     Ok(result(&text, &data))
 }

@@ -293,7 +293,7 @@ impl ListCache {
                 .unwrap_or_else(|_| Err(ListError::TimedOut));
             let changed = lists.put(&server, kind, round, listed);
             sender.send_replace(true);
-            if changed && since.elapsed() >= LIST_TIMEOUT {
+            if changed && kind != ListKind::Skills && since.elapsed() >= LIST_TIMEOUT {
                 lists.events.send(ResourceEvent::ListChanged(kind));
             }
         });

@@ -8,6 +8,7 @@ pub(crate) mod clients;
 mod held;
 mod lists;
 mod requests;
+pub(crate) mod skills;
 mod subscriptions;
 #[cfg(test)]
 mod tests;
@@ -23,14 +24,16 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 use toolgate_broker::Broker;
 use toolgate_catalog::{Catalog, ServerName};
-use toolgate_mcp::{meta::SUBSCRIPTION_ID, methods};
+use toolgate_mcp::{JsonObject, extensions, meta::SUBSCRIPTION_ID, methods};
 use toolgate_policy::definitions::EntryKind;
 use toolgate_upstream::StateKind;
 
 pub use held::JudgedEntry;
-pub(crate) use requests::{ReadFailure, answer, instructions_of, is_denied, read, read_in};
+pub(crate) use requests::{ReadFailure, answer, failure, instructions_of, is_denied, read, read_in};
 pub use subscriptions::{NotificationStream, ServerNotification, Subscriber};
-pub(crate) use uris::{each_text, instructions_uri, is_ours, to_client_uris, to_server_uris};
+pub(crate) use uris::{
+    each_text, instructions_uri, is_ours, to_client_uris, to_client_views, to_server_uris,
+};
 
 use self::{
     clients::ConnectedClients,
@@ -48,11 +51,14 @@ pub(crate) enum ListKind {
     Templates,
     /// `prompts/list`.
     Prompts,
+    /// `skills/list`, of servers with the extension.
+    Skills,
 }
 
 impl ListKind {
     /// All of them.
-    pub(crate) const ALL: [Self; 3] = [Self::Resources, Self::Templates, Self::Prompts];
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Resources, Self::Templates, Self::Prompts, Self::Skills];
 
     /// The method that lists the entries, the field of the list in the result, the field that
     /// identifies an entry, and the capability of servers that have such entries.
@@ -63,6 +69,7 @@ impl ListKind {
                 [methods::RESOURCE_TEMPLATES_LIST, "resourceTemplates", "uriTemplate", "resources"]
             }
             Self::Prompts => [methods::PROMPTS_LIST, "prompts", "name", "prompts"],
+            Self::Skills => [methods::SKILLS_LIST, "skills", "uri", extensions::SKILLS],
         }
     }
 
@@ -82,8 +89,16 @@ impl ListKind {
     }
 
     /// The capability of servers that have such entries.
-    pub(crate) fn capability(self) -> &'static str {
+    fn capability(self) -> &'static str {
         self.names()[3]
+    }
+
+    /// Whether a server with these capabilities may have such entries.
+    pub(crate) fn is_declared(self, capabilities: &JsonObject) -> bool {
+        match self {
+            Self::Skills => extensions::declared(capabilities).contains_key(self.capability()),
+            _ => capabilities.contains_key(self.capability()),
+        }
     }
 
     /// The entries of the list, as definitions.
@@ -92,6 +107,7 @@ impl ListKind {
             Self::Resources => EntryKind::Resource,
             Self::Templates => EntryKind::Template,
             Self::Prompts => EntryKind::Prompt,
+            Self::Skills => EntryKind::Skill,
         }
     }
 }
@@ -154,7 +170,7 @@ impl ResourceHub {
         drop(connected);
         for kind in ListKind::ALL {
             self.lists.outdated(server, kind);
-            if handshake.capabilities.contains_key(kind.capability()) {
+            if kind.is_declared(&handshake.capabilities) {
                 self.announce(kind);
             }
         }
@@ -233,7 +249,8 @@ impl ResourceHub {
 
     /// Announces the change of a list.
     fn announce(&self, kind: ListKind) {
-        if self.given.lock().remove(kind.capability()) {
+        // The extension for skills has no such notification.
+        if kind != ListKind::Skills && self.given.lock().remove(kind.capability()) {
             self.events.send(ResourceEvent::ListChanged(kind));
         }
     }

@@ -6,8 +6,9 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
 use serde_json::{Map, Value, json};
 use toolgate_broker::{BrokerError, CallContext};
 use toolgate_catalog::ServerName;
-use toolgate_mcp::codes::{
-    INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, NOT_ALLOWED, RESOURCE_NOT_FOUND,
+use toolgate_mcp::{
+    codes::{INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, NOT_ALLOWED, RESOURCE_NOT_FOUND},
+    methods,
 };
 use toolgate_policy::{
     CallPath, Flow, ToolPolicy, Verdict,
@@ -18,6 +19,7 @@ use toolgate_upstream::{CallError, CallOptions, StateKind};
 use super::{
     ListKind, held,
     lists::{CachedList, NOT_CONNECTED, PromptNames, ServerList},
+    skills::{self, FileDigest},
     uris::{self, UriTarget},
 };
 use crate::{
@@ -43,7 +45,8 @@ pub(crate) async fn answer(
         options.meta.get_or_insert(meta);
     }
     let host = session.host();
-    if let Some(kind) = ListKind::ALL.into_iter().find(|kind| kind.method() == method) {
+    let is_asked = |kind: &ListKind| *kind != ListKind::Skills && kind.method() == method;
+    if let Some(kind) = ListKind::ALL.into_iter().find(is_asked) {
         return list(session, kind, &params, &options).await;
     }
     match method {
@@ -62,6 +65,10 @@ pub(crate) async fn answer(
             Ok(result)
         }
         "completion/complete" => complete(session, params, options).await,
+        methods::SKILLS_LIST if host.has_skills() => skills::list(session, &params, &options).await,
+        methods::SKILLS_GET if host.has_skills() => {
+            skills::get(session, text(&params, "uri")?).await
+        }
         _ => Err(refused(METHOD_NOT_FOUND, format!("{method} is not supported"), None)),
     }
 }
@@ -109,6 +116,9 @@ pub(crate) async fn read_in(
 ) -> Result<Value, ReadFailure> {
     let host = session.host();
     let ours = text(&params, "uri")?.to_owned();
+    if let Some(read) = skills::read_own(session, &ours).await {
+        return Ok(read?);
+    }
     let (server, target) = locate(host, &ours, &options).await?;
     if let Some(refusal) = disabled(host, &server, RESOURCE_NOT_FOUND) {
         return Err(refusal.into());
@@ -123,10 +133,27 @@ pub(crate) async fn read_in(
     {
         return Err(not_found(&ours).into());
     }
+    let digest = skills::digest_of(host, &server, &theirs).await;
+    if digest == Some(FileDigest::Held) {
+        return Err(not_found(&ours).into());
+    }
+    if uris::is_view(&theirs) {
+        session.views.opened(&server);
+    }
     params.insert("uri".to_owned(), json!(theirs));
     let params = Value::Object(params);
     let sent = host.broker().request(&server, "resources/read", params, context, options).await;
     let mut result = sent.map_err(|error| ReadFailure::Broker(server.clone(), error))?;
+    if let Some(FileDigest::Is(digest)) = digest
+        && let Err(why) = digest.check(&result)
+    {
+        return Err(refused(
+            INTERNAL_ERROR,
+            format!("{} is not shown: {why}", one_line(&ours, SHOWN_CHARACTERS)),
+            None,
+        )
+        .into());
+    }
     uris::to_client_contents(&server, &mut result);
     Ok(result)
 }
@@ -232,7 +259,7 @@ async fn list(
             return false;
         }
         let ours = match kind {
-            ListKind::Resources => uris::ours(server, theirs),
+            ListKind::Resources | ListKind::Skills => uris::ours(server, theirs),
             ListKind::Templates => uris::ours_template(server, theirs),
             ListKind::Prompts => {
                 let name = names.as_ref().and_then(|names| names.name(server, index));
@@ -420,14 +447,18 @@ pub(super) fn is_hidden(host: &ToolHost, server: &ServerName, kind: ListKind) ->
 }
 
 /// Whether an entry of a server's list is shown: not if reading it is denied in any case.
-fn shows(session: &ToolSession, server: &ServerName, kind: ListKind) -> impl Fn(&str) -> bool {
+pub(super) fn shows(
+    session: &ToolSession,
+    server: &ServerName,
+    kind: ListKind,
+) -> impl Fn(&str) -> bool + use<> {
     let caller = session.context().caller().facts.clone();
     let policy = policy(session.host(), server, kind);
     let policy = policy.map(|policy| (policy.is_closed_to(&caller, CallPath::Direct), policy));
     move |key: &str| {
         let Some((is_hidden, policy)) = &policy else { return true };
         let arguments = match kind {
-            ListKind::Resources => json!({ "uri": key }),
+            ListKind::Resources | ListKind::Skills => json!({ "uri": key }),
             ListKind::Prompts => json!({ "name": key }),
             // The resource is not known yet.
             ListKind::Templates => return !is_hidden,
@@ -438,7 +469,7 @@ fn shows(session: &ToolSession, server: &ServerName, kind: ListKind) -> impl Fn(
 }
 
 /// Converts an error of the broker to one of the protocol.
-pub(super) fn failure(server: &ServerName, error: BrokerError) -> CallFailure {
+pub(crate) fn failure(server: &ServerName, error: BrokerError) -> CallFailure {
     match error {
         BrokerError::Call(error) => match *error {
             CallError::Cancelled => CallFailure::Cancelled,
@@ -455,7 +486,7 @@ pub(super) fn failure(server: &ServerName, error: BrokerError) -> CallFailure {
 
 fn policy(host: &ToolHost, server: &ServerName, kind: ListKind) -> Option<Arc<ToolPolicy>> {
     let method = match kind {
-        ListKind::Resources | ListKind::Templates => "resources/read",
+        ListKind::Resources | ListKind::Templates | ListKind::Skills => "resources/read",
         ListKind::Prompts => "prompts/get",
     };
     host.broker().policy_of_request(server, method)

@@ -507,7 +507,7 @@ impl EventFeed {
 
 fn list_changed(kind: ListKind) -> ServerNotification {
     let method = match kind {
-        ListKind::Resources | ListKind::Templates => methods::RESOURCES_CHANGED,
+        ListKind::Resources | ListKind::Templates | ListKind::Skills => methods::RESOURCES_CHANGED,
         ListKind::Prompts => methods::PROMPTS_CHANGED,
     };
     ServerNotification { method, params: None, logged_by: None }

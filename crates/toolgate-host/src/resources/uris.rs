@@ -8,6 +8,8 @@
 //! | `toolgate://SERVER/URI` | the server's URI, unchanged |
 //! | `toolgate://SERVER?URI` | the server's URI, percent-encoded, if it cannot be part of a path |
 //! | `toolgate://SERVER` | the server's instructions |
+//! | `ui://toolgate.SERVER/REST`, `ui://toolgate.SERVER?REST` | the server's `ui://REST`: clients show no view whose URI begins in another way |
+//! | `skill://toolgate.SERVER/REST`, `skill://toolgate.SERVER?REST` | the server's `skill://REST`, for the same reason |
 //!
 //! The first form is not encoded, so that a client can expand a template in it (RFC 6570). The result
 //! is the expansion of the server's own template, after the name of the server. A server's URI may be
@@ -29,6 +31,16 @@ pub(crate) enum UriTarget {
 }
 
 const SCHEME: &str = "toolgate://";
+/// How the URIs of views begin (MCP Apps).
+const VIEW_SCHEME: &str = "ui://";
+/// How the URIs of the files of skills begin.
+const SKILL_SCHEME: &str = "skill://";
+/// The schemes that stay for clients, because an extension fixes them.
+const KEPT_SCHEMES: [&str; 2] = [VIEW_SCHEME, SKILL_SCHEME];
+/// What follows such a scheme for clients, before the name of the server.
+const MARK: &str = "toolgate.";
+/// The longest URI of a view that is converted.
+const MAX_VIEW_URI_BYTES: usize = 8 * 1024;
 
 /// Encodes a server's name: all but the unreserved characters.
 const NAME: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -53,15 +65,41 @@ const QUERY: &AsciiSet = &NAME
 
 /// Whether a URI names a server of ours.
 pub(crate) fn is_ours(uri: &str) -> bool {
-    uri.starts_with(SCHEME)
+    uri.starts_with(SCHEME) || marked(uri).is_some()
+}
+
+/// A URI for clients whose scheme is kept: the scheme, and what follows the mark.
+fn marked(uri: &str) -> Option<(&'static str, &str)> {
+    KEPT_SCHEMES
+        .into_iter()
+        .find_map(|scheme| Some((scheme, uri.strip_prefix(scheme)?.strip_prefix(MARK)?)))
+}
+
+/// Whether the server's own URI is that of a view.
+pub(crate) fn is_view(uri: &str) -> bool {
+    uri.starts_with(VIEW_SCHEME)
+}
+
+/// How the URI for clients begins, and which part of the server's URI follows.
+fn base<'u>(server: &ServerName, uri: &'u str) -> (String, &'u str) {
+    let kept =
+        KEPT_SCHEMES.into_iter().find_map(|scheme| Some((scheme, uri.strip_prefix(scheme)?)));
+    match kept {
+        Some((scheme, rest)) => {
+            let name = utf8_percent_encode(server.as_str(), NAME);
+            (format!("{scheme}{MARK}{name}"), rest)
+        }
+        None => (instructions_uri(server), uri),
+    }
 }
 
 /// The URI for clients of a resource.
 pub(crate) fn ours(server: &ServerName, uri: &str) -> String {
-    if stands_in_a_path(uri) {
-        format!("{}/{uri}", instructions_uri(server))
+    let (base, rest) = base(server, uri);
+    if stands_in_a_path(rest) {
+        format!("{base}/{rest}")
     } else {
-        format!("{}?{}", instructions_uri(server), utf8_percent_encode(uri, QUERY))
+        format!("{base}?{}", utf8_percent_encode(rest, QUERY))
     }
 }
 
@@ -73,8 +111,8 @@ pub(crate) fn instructions_uri(server: &ServerName) -> String {
 /// The template for clients. Its expressions stay; the text around them is written as an expansion
 /// writes it.
 pub(crate) fn ours_template(server: &ServerName, template: &str) -> String {
-    let mut text = format!("{}/", instructions_uri(server));
-    let mut rest = template;
+    let (mut text, mut rest) = base(server, template);
+    text.push('/');
     while let Some(open) = rest.find('{') {
         push_literal(&mut text, &rest[..open]);
         let after = &rest[open + 1..];
@@ -97,21 +135,28 @@ pub(crate) fn ours_template(server: &ServerName, template: &str) -> String {
 
 /// The server and the target of a URI for clients; `None` for other URIs.
 pub(crate) fn theirs(uri: &str) -> Option<(ServerName, UriTarget)> {
-    let rest = uri.strip_prefix(SCHEME)?;
+    let (scheme, rest) = match marked(uri) {
+        Some(marked) => marked,
+        None => ("", uri.strip_prefix(SCHEME)?),
+    };
+    let resource = |text: &str| UriTarget::Resource(format!("{scheme}{text}"));
     let (name, target) = match rest.find(['/', '?', '#']) {
-        None => (rest, UriTarget::Instructions),
-        Some(end) if rest[end..].starts_with('/') => {
-            (&rest[..end], UriTarget::Resource(rest[end + 1..].to_owned()))
-        }
+        None if scheme.is_empty() => (rest, UriTarget::Instructions),
+        Some(end) if rest[end..].starts_with('/') => (&rest[..end], resource(&rest[end + 1..])),
         Some(end) if rest[end..].starts_with('?') => {
-            (&rest[..end], UriTarget::Resource(decoded(&rest[end + 1..])?.into_owned()))
+            (&rest[..end], resource(&decoded(&rest[end + 1..])?))
         }
-        Some(_) => return None,
+        _ => return None,
     };
     Some((ServerName::from(decoded(name)?.as_ref()), target))
 }
 
-fn decoded(text: &str) -> Option<Cow<'_, str>> {
+/// A text as one segment of a path.
+pub(super) fn encoded(text: &str) -> String {
+    utf8_percent_encode(text, NAME).to_string()
+}
+
+pub(super) fn decoded(text: &str) -> Option<Cow<'_, str>> {
     percent_decode_str(text).decode_utf8().ok()
 }
 
@@ -174,6 +219,22 @@ const MAX_DEPTH: usize = 128;
 /// Converts the links and resources in a tool's result to URIs for clients.
 pub(crate) fn to_client_uris(server: &ServerName, result: &mut Value) {
     to_client_blocks(server, result.get_mut("content"));
+    to_client_views(server, result);
+}
+
+/// Converts the URIs of views in the `_meta` of a definition or a result: those in `ui`, and those that are values
+/// of `_meta` itself, as in older forms.
+pub(crate) fn to_client_views(server: &ServerName, holder: &mut Value) {
+    let Some(Value::Object(meta)) = holder.get_mut("_meta") else { return };
+    for (key, value) in meta {
+        let uri = if key == "ui" { value.get_mut("resourceUri") } else { Some(value) };
+        if let Some(Value::String(uri)) = uri
+            && is_view(uri)
+            && uri.len() <= MAX_VIEW_URI_BYTES
+        {
+            *uri = ours(server, uri);
+        }
+    }
 }
 
 /// The same for the messages of a prompt.
@@ -278,6 +339,10 @@ mod tests {
             ("100%", "toolgate://a?100%25"),
             ("", "toolgate://a/"),
             ("toolgate://b/file:///x", "toolgate://a/toolgate://b/file:///x"),
+            ("ui://clock/app.html", "ui://toolgate.a/clock/app.html"),
+            ("ui://toolgate.b/app.html", "ui://toolgate.a/toolgate.b/app.html"),
+            ("ui://a b", "ui://toolgate.a?a%20b"),
+            ("ui://", "ui://toolgate.a/"),
         ];
         for (uri, expected) in cases {
             assert_eq!(ours(&name("a"), uri), expected);
@@ -303,6 +368,7 @@ mod tests {
         assert_eq!(theirs("toolgate://a#x"), None);
         assert_eq!(theirs("file:///x"), None);
         assert_eq!(theirs("toolgate://%ff/x"), None);
+        assert_eq!(theirs("ui://toolgate.a"), None, "views have none");
     }
 
     #[test]
@@ -310,6 +376,7 @@ mod tests {
         let template = |text: &str| ours_template(&name("a"), text);
         assert_eq!(template("file:///{+path}{?a,b*}"), "toolgate://a/file:///{+path}{?a,b*}");
         assert_eq!(template("{+uri}"), "toolgate://a/{+uri}");
+        assert_eq!(template("ui://chart/{id}"), "ui://toolgate.a/chart/{id}");
         assert_eq!(
             template("x:ö {name} {no name} }"),
             "toolgate://a/x:%C3%B6%20{name}%20%7Bno%20name%7D%20%7D"
@@ -382,7 +449,7 @@ mod tests {
     fn any_uri() -> impl Strategy<Value = String> {
         prop_oneof![
             ".{0,30}",
-            "(file|https|toolgate)://[a-z]{0,5}(/[a-zA-Z.%2eF~]{0,4}){0,4}(\\?[a-z=&/.]{0,6})?(#[a-z#]{0,4})?",
+            "(file|https|toolgate|ui|skill)://[a-z]{0,5}(/[a-zA-Z.%2eF~]{0,4}){0,4}(\\?[a-z=&/.]{0,6})?(#[a-z#]{0,4})?",
         ]
     }
 
@@ -409,6 +476,26 @@ mod tests {
                 ],
                 "structuredContent": {"uri": "file:///a"},
             })
+        );
+    }
+
+    #[test]
+    fn views_get_the_name_of_their_server() {
+        let mut tool = json!({ "name": "t", "_meta": {
+            "ui": { "resourceUri": "ui://x/y", "visibility": ["app"], "csp": { "connectDomains": ["ui://z"] } },
+            "ui/resourceUri": "ui://x/y", "other": "https://x", "long": format!("ui://{}", "x".repeat(9000)),
+        } });
+        let long = tool["_meta"]["long"].clone();
+        to_client_views(&"s".into(), &mut tool);
+        assert_eq!(
+            tool,
+            json!({ "name": "t", "_meta": {
+                "ui": {
+                    "resourceUri": "ui://toolgate.s/x/y", "visibility": ["app"],
+                    "csp": { "connectDomains": ["ui://z"] },
+                },
+                "ui/resourceUri": "ui://toolgate.s/x/y", "other": "https://x", "long": long,
+            } })
         );
     }
 

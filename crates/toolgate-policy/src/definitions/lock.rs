@@ -172,7 +172,7 @@ impl Lock {
         let Some(server) = self.servers.get(server) else { return NotPinned::default() };
         NotPinned {
             tools: server.tools.iter().flatten().filter(|(_, tool)| !tool.is_whole()).count(),
-            entries: EntryKind::ALL
+            entries: EntryKind::WITHOUT_EXTENSION
                 .into_iter()
                 .filter(|kind| !server.entries.contains_key(kind))
                 .collect(),

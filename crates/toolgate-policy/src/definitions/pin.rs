@@ -39,6 +39,8 @@ pub enum EntryKind {
     Resource,
     /// A template of resources.
     Template,
+    /// A skill, with the digests of its files.
+    Skill,
 }
 
 /// The definition of a prompt, a resource or a template, or the instructions of a server.
@@ -73,7 +75,11 @@ pub(super) struct PinKey<'k> {
 
 impl EntryKind {
     /// All kinds.
-    pub const ALL: [Self; 4] = [Self::Instructions, Self::Prompt, Self::Resource, Self::Template];
+    pub const ALL: [Self; 5] =
+        [Self::Instructions, Self::Prompt, Self::Resource, Self::Template, Self::Skill];
+    /// The kinds that every server may have, without an extension of the protocol.
+    pub const WITHOUT_EXTENSION: [Self; 4] =
+        [Self::Instructions, Self::Prompt, Self::Resource, Self::Template];
 
     /// The name of the kind in the lock file, and in the names of entries.
     pub fn section(self) -> &'static str {
@@ -82,6 +88,7 @@ impl EntryKind {
             Self::Prompt => "prompts",
             Self::Resource => "resources",
             Self::Template => "templates",
+            Self::Skill => "skills",
         }
     }
 
@@ -90,7 +97,7 @@ impl EntryKind {
         match self {
             Self::Instructions => "",
             Self::Prompt => "name",
-            Self::Resource => "uri",
+            Self::Resource | Self::Skill => "uri",
             Self::Template => "uriTemplate",
         }
     }

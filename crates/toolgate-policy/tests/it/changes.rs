@@ -180,7 +180,7 @@ fn an_old_lock_file_holds_nothing_that_it_did_not_pin() {
     let mut lock = Lock::read(&text).expect("an old lock");
     assert_eq!(
         lock.not_pinned(&server()),
-        NotPinned { tools: 1, entries: EntryKind::ALL.to_vec() }
+        NotPinned { tools: 1, entries: EntryKind::WITHOUT_EXTENSION.to_vec() }
     );
     let kind = |lock: &Lock, definition: &Value| {
         compare(lock, &server(), &[define(definition)], NewTools::Hold).remove(0).kind

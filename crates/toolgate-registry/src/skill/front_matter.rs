@@ -6,7 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use saphyr_parser::{Event, Parser};
+use saphyr_parser::{Event, Parser, ScalarStyle};
+use serde_json::{Map, Value};
 
 use super::SkillError;
 
@@ -50,6 +51,18 @@ impl FrontMatter {
 
     pub(super) fn get(&self, key: &str) -> Option<&FrontValue> {
         self.values.get(key)
+    }
+
+    /// The keys and their values as JSON, where the whole cannot be converted.
+    fn to_json(&self) -> Map<String, Value> {
+        let values = self.values.iter().map(|(key, value)| {
+            let value = match value {
+                FrontValue::Text(text) => Value::from(text.as_str()),
+                FrontValue::List(items) => Value::from(items.clone()),
+            };
+            (key.clone(), value)
+        });
+        values.collect()
     }
 
     fn read(yaml: &str) -> Result<Self, SkillError> {
@@ -96,6 +109,71 @@ impl FrontMatter {
             }
         }
         Ok(front)
+    }
+}
+
+/// How deep the values of a front matter may be, to be converted.
+const MAX_DEPTH: usize = 16;
+
+/// The front matter of a text as JSON; `None` if it has none.
+pub fn front_matter_json(text: &str) -> Option<Map<String, Value>> {
+    let (front, body) = FrontMatter::split(text).ok()?;
+    let yaml = text.trim_start_matches('\u{feff}').strip_prefix("---")?;
+    let yaml = yaml.get(..yaml.len().checked_sub(body.len())?)?;
+    let yaml = yaml.trim_end().strip_suffix("---").unwrap_or(yaml);
+    Some(whole(yaml).or_else(|| whole(&quoted(yaml))).unwrap_or_else(|| front.to_json()))
+}
+
+/// All of a mapping, or nothing if it has aliases, tags or other keys than texts, or is too deep.
+fn whole(yaml: &str) -> Option<Map<String, Value>> {
+    let mut open: Vec<(Value, Option<String>)> = Vec::new();
+    for event in Parser::new_from_str(yaml) {
+        let value = match event.ok()?.0 {
+            Event::Scalar(text, style, _, None) => {
+                if let Some((Value::Object(_), key @ None)) = open.last_mut() {
+                    *key = Some(text.into_owned());
+                    continue;
+                }
+                if style == ScalarStyle::Plain { plain(&text) } else { Value::from(text.as_ref()) }
+            }
+            Event::SequenceStart(_, None) if open.len() < MAX_DEPTH => {
+                open.push((Value::Array(Vec::new()), None));
+                continue;
+            }
+            Event::MappingStart(_, None) if open.len() < MAX_DEPTH => {
+                if matches!(open.last(), Some((Value::Object(_), None))) {
+                    return None;
+                }
+                open.push((Value::Object(Map::new()), None));
+                continue;
+            }
+            Event::Scalar(..)
+            | Event::Alias(_)
+            | Event::SequenceStart(..)
+            | Event::MappingStart(..) => return None,
+            Event::SequenceEnd | Event::MappingEnd => open.pop()?.0,
+            _ => continue,
+        };
+        match open.last_mut() {
+            Some((Value::Object(fields), key)) => drop(fields.insert(key.take()?, value)),
+            Some((Value::Array(items), _)) => items.push(value),
+            _ => return if let Value::Object(fields) = value { Some(fields) } else { None },
+        }
+    }
+    None
+}
+
+/// A scalar without quotes, by the core schema of YAML.
+fn plain(text: &str) -> Value {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => Value::Null,
+        "true" | "True" | "TRUE" => Value::Bool(true),
+        "false" | "False" | "FALSE" => Value::Bool(false),
+        _ => {
+            let is_number = text.starts_with(|first: char| first.is_ascii_digit() || first == '-');
+            let number = if is_number { serde_json::from_str::<Value>(text).ok() } else { None };
+            number.unwrap_or_else(|| Value::from(text))
+        }
     }
 }
 

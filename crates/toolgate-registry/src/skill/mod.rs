@@ -1,5 +1,6 @@
 //! Skills: texts for a model, with the servers they need.
 
+mod bundle;
 mod front_matter;
 
 use std::{
@@ -7,7 +8,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+pub use bundle::{SkillFile, read_skill_file, sha256, skill_files};
+pub use front_matter::front_matter_json;
 use front_matter::{FrontMatter, FrontValue};
+use serde_json::{Map, Value};
 use thiserror::Error;
 
 use crate::files::read_bounded;
@@ -50,6 +54,8 @@ pub struct Skill {
     pub servers: Vec<String>,
     /// The instructions for a model.
     pub body: String,
+    /// Its front matter as JSON.
+    pub front_matter: Map<String, Value>,
     /// The path of its `SKILL.md`.
     pub path: PathBuf,
 }
@@ -192,7 +198,8 @@ fn skill(text: &str, path: &Path) -> Result<(Skill, Vec<String>), SkillError> {
     let remarks = skipped.map(|key| format!("`{key}` is neither a text nor a list of texts"));
     let remarks = remarks.collect();
     let (body, path) = (body.trim().to_owned(), path.to_owned());
-    Ok((Skill { name, description, servers, body, path }, remarks))
+    let front_matter = front_matter_json(text).unwrap_or_default();
+    Ok((Skill { name, description, servers, body, front_matter, path }, remarks))
 }
 
 #[cfg(test)]

@@ -15,6 +15,13 @@ impl Engine {
     /// Answers methods that the engine does not implement: those for which the fixture has a
     /// result, and those in the module documentation.
     pub(super) async fn raw_method(self: &Arc<Self>, request: &Arc<Request>) -> Reply {
+        let key = request.params.get("name").or_else(|| request.params.get("uri"));
+        let by_key = self.fixture.methods_for.get(&request.method);
+        if let Some(result) =
+            by_key.zip(key.and_then(Value::as_str)).and_then(|(all, key)| all.get(key))
+        {
+            return Reply::Result(result.clone());
+        }
         if let Some(result) = self.fixture.methods.get(&request.method) {
             return Reply::Result(result.clone());
         }

@@ -88,6 +88,9 @@ impl Engine {
         let kind =
             listed.and_then(|resource| resource["mimeType"].as_str()).unwrap_or("text/plain");
         let mut content = json!({ "uri": uri, "mimeType": kind, "odd": [1] });
+        if let Some(meta) = listed.and_then(|resource| resource.get("_meta")) {
+            content["_meta"] = meta.clone();
+        }
         if kind.starts_with("image/") {
             content["blob"] = json!("aGVsbG8=");
         } else {

@@ -11,6 +11,7 @@ use toolgate_mcp::{
         Backoff, ConnectFailure, ConnectionSettings, RawConnection, RequestError, START_OR_CORRECT,
         TransportFailure,
     },
+    extensions,
 };
 
 use super::{FailedAttempt, SHORTEST_RETRY, Server, StateKind};
@@ -186,7 +187,8 @@ impl Server {
         let state = Arc::new(state);
         let see_logs = self.see_logs();
         let settings = ConnectionSettings { era, ..self.spec.settings(&see_logs) };
-        let raw = RawConnection::open(settings, &client(), state.clone()).await?;
+        let client = client(&self.extensions.read());
+        let raw = RawConnection::open(settings, &client, state.clone()).await?;
         let about = AboutServer {
             name: self.spec.name.clone(),
             limits: self.spec.limits,
@@ -196,7 +198,7 @@ impl Server {
     }
 
     async fn list(&self, connection: &Connection) -> Result<Listing, ConnectFailure> {
-        match listing::list(&connection.raw).await {
+        match listing::list(&connection.raw, self.has_groups(connection)).await {
             Ok(listing) => Ok(listing),
             Err(RequestError::Transport {
                 cause: TransportFailure::NotSent | TransportFailure::Closed,
@@ -207,6 +209,13 @@ impl Server {
             }
             Err(error) => Err(self.failure(&format!("tools/list failed: {error}"))),
         }
+    }
+
+    /// Whether the server has groups, and toolgate speaks the extension.
+    fn has_groups(&self, connection: &Connection) -> bool {
+        let is_spoken = self.extensions.read().contains_key(extensions::GROUPS);
+        let declared = || extensions::declared(&connection.handshake.capabilities);
+        is_spoken && declared().contains_key(extensions::GROUPS)
     }
 
     fn failure(&self, reason: &str) -> ConnectFailure {
@@ -245,8 +254,10 @@ impl Server {
             loop {
                 connection.list_is_due().await;
                 let announced = connection.state.lists.announced();
-                let listing =
-                    tokio::time::timeout(self.spec.limits.connect, listing::list(&connection.raw));
+                let listing = tokio::time::timeout(
+                    self.spec.limits.connect,
+                    listing::list(&connection.raw, self.has_groups(connection)),
+                );
                 match listing.await {
                     Ok(Ok(listing)) => {
                         trouble = Backoff::default();

@@ -1,0 +1,122 @@
+//! Extensions that toolgate does not know.
+
+use serde_json::{Value, json};
+use toolgate_testkit::{Builtin, Fixture, FixtureEra};
+
+use super::{ask, connect_with, modern, refused};
+use crate::support::{Workplace, call_through, entry, entry_with, notification, until};
+
+/// A server with an extension that has the methods of all fixtures (`fixture/echo` and others).
+fn odd(name: &str, era: FixtureEra) -> Fixture {
+    let declared = json!({ "org.example/fixture": { "of": name, name: true } });
+    Fixture::new(name)
+        .with_era(era)
+        .with_capability("extensions", declared)
+        .with_builtins([Builtin::Client])
+}
+
+fn client() -> Value {
+    json!({ "org.example/fixture": { "level": 2 } })
+}
+
+#[tokio::test]
+async fn methods_and_notifications_pass_untouched_in_both_directions() {
+    for era in [FixtureEra::Legacy, FixtureEra::Modern] {
+        let other =
+            Fixture::new("other").with_capability("extensions", json!({ "org.example/more": {} }));
+        let servers = json!({ "odd": entry(&odd("odd", era)), "other": entry(&other) });
+        let workplace = Workplace::deferred(&servers);
+        let (mut client, _) = connect_with(&workplace, &[], &client()).await;
+        call_through(&mut client, "odd_client", json!({})).await;
+        let params = json!({ "uri": "file:///x", "deep": [{ "k": null }], "_meta": { "org.example/trace": [1] } });
+        let echoed = ask(&mut client, "fixture/echo", params).await;
+        assert_eq!(echoed["uri"], "file:///x", "{echoed}");
+        assert_eq!(echoed["deep"], json!([{ "k": null }]));
+        assert_eq!(echoed["_meta"]["org.example/trace"], json!([1]), "{echoed}");
+        let failing = json!({ "code": -31999, "message": "odd", "data": { "k": 1 } });
+        let error = refused(&mut client, "fixture/fail", failing).await;
+        assert_eq!(error, json!({ "code": -31999, "message": "odd", "data": { "k": 1 } }));
+
+        client.notify("notifications/fixture/seen", json!({ "k": [1] })).await.unwrap();
+        until("the server heard it", async || {
+            let heard = ask(&mut client, "fixture/heard", json!({})).await;
+            let seen = json!({ "method": "notifications/fixture/seen", "params": { "k": [1] } });
+            heard["heard"].as_array().unwrap().contains(&seen).then_some(())
+        })
+        .await;
+        let tell = json!({ "method": "notifications/fixture/happened", "params": { "k": 2 } });
+        ask(&mut client, "fixture/notify", tell).await;
+        assert_eq!(notification(&mut client, "notifications/fixture/happened").await["k"], 2);
+    }
+}
+
+#[tokio::test]
+async fn only_clients_that_declare_an_extension_reach_it() {
+    let workplace = Workplace::deferred(&json!({ "odd": entry(&odd("odd", FixtureEra::Legacy)) }));
+    let mut client = workplace.connect(&[]).await;
+    call_through(&mut client, "odd_client", json!({})).await;
+    let error = refused(&mut client, "fixture/echo", json!({})).await;
+    assert_eq!(error["code"], -32601);
+    let (mut client, _) = connect_with(&workplace, &[], &self::client()).await;
+    call_through(&mut client, "odd_client", json!({})).await;
+    for method in ["tools/odd", "tasks/odd", "odd", &"x".repeat(200)] {
+        let error = refused(&mut client, method, json!({})).await;
+        assert_eq!(error["code"], -32601, "{method}");
+    }
+}
+
+#[tokio::test]
+async fn one_of_several_servers_is_named() {
+    let servers = json!({
+        "left": entry(&odd("left", FixtureEra::Legacy)), "right": entry(&odd("right", FixtureEra::Modern)),
+    });
+    let workplace = Workplace::deferred(&servers);
+    let (mut client, _) = connect_with(&workplace, &[], &client()).await;
+    for tool in ["left_client", "right_client"] {
+        call_through(&mut client, tool, json!({})).await;
+    }
+    let error = refused(&mut client, "fixture/echo", json!({})).await;
+    assert_eq!(error["code"], -32602);
+    insta::assert_snapshot!(error["message"].as_str().unwrap(), @"several servers may answer this: set `toolgate/server` in `_meta` to one of left, right");
+    let params = json!({ "k": 1, "_meta": { "toolgate/server": "right", "x": 1 } });
+    let echoed = ask(&mut client, "fixture/echo", params).await;
+    assert_eq!(echoed["_meta"]["x"], 1, "{echoed}");
+    assert_eq!(echoed["_meta"].get("toolgate/server"), None, "it is for toolgate");
+    let version = "io.modelcontextprotocol/protocolVersion";
+    assert_eq!(echoed["_meta"][version], "2026-07-28", "the modern one answered");
+}
+
+#[tokio::test]
+async fn the_declarations_of_servers_reach_clients_merged_in_order() {
+    let servers = json!({
+        "left": entry(&odd("left", FixtureEra::Legacy)), "right": entry(&odd("right", FixtureEra::Modern)),
+    });
+    let workplace = Workplace::deferred(&servers);
+    let mut client = workplace.serve(&[]);
+    let merged = json!({ "org.example/fixture": { "of": "left", "left": true, "right": true } });
+    until("both servers are known", async || {
+        let found = ask(&mut client, "server/discover", modern(json!({}), &self::client())).await;
+        (found["capabilities"]["extensions"] == merged).then_some(())
+    })
+    .await;
+    client.close_stdin();
+    client.wait().await.unwrap();
+    // A legacy client is told in its handshake what the cache knows.
+    let (_, told) = connect_with(&workplace, &[], &self::client()).await;
+    assert_eq!(told["capabilities"]["extensions"], merged);
+}
+
+#[tokio::test]
+async fn servers_that_connect_later_learn_what_a_client_declares() {
+    let lazy = |fixture: &Fixture| entry_with(fixture, json!({ "lazy": true }));
+    let servers = json!({
+        "old": lazy(&odd("old", FixtureEra::Legacy)), "new": lazy(&odd("new", FixtureEra::Modern)),
+    });
+    let (mut client, _) = connect_with(&Workplace::deferred(&servers), &[], &self::client()).await;
+    let old = call_through(&mut client, "old_client", json!({})).await;
+    let old = &old["structuredContent"]["capabilities"]["extensions"];
+    assert_eq!(old["org.example/fixture"], json!({ "level": 2 }), "{old}");
+    let new = call_through(&mut client, "new_client", json!({})).await;
+    let of_request = &new["structuredContent"]["io.modelcontextprotocol/clientCapabilities"];
+    assert_eq!(of_request["extensions"], self::client(), "{new}");
+}
