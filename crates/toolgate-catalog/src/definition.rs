@@ -54,6 +54,15 @@ impl ToolView {
             only_for_views: visibility.is_some_and(|who| !who.contains(&Value::from("model"))),
         }
     }
+
+    /// Reads a definition, if it can have a view at all.
+    fn of_text(json: &str) -> Self {
+        if !json.contains("\"ui") {
+            return Self::default();
+        }
+        let definition: Option<Value> = serde_json::from_str(json).ok();
+        Self::of(definition.as_ref().and_then(|definition| definition.get("_meta")))
+    }
 }
 
 /// The parts of a definition, so that it can be used later without being parsed.
@@ -188,7 +197,7 @@ impl Definition {
     }
 
     /// A definition that was read before, from parts of it that were stored. Nothing is checked, and
-    /// nothing is parsed.
+    /// only one that may have a view is parsed.
     pub fn restored(stored: &StoredDefinition<'_>) -> Self {
         Self {
             name: stored.name.into(),
@@ -196,6 +205,7 @@ impl Definition {
             json: stored.json.into(),
             fingerprint: stored.fingerprint,
             tokens: OnceLock::from(stored.tokens),
+            view: ToolView::of_text(stored.json),
         }
     }
 

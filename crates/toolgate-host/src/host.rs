@@ -186,18 +186,23 @@ impl ToolHost {
             host.use_at_start(plan);
         }
         if wakes {
-            let host = host.clone();
-            tokio::spawn(async move {
-                host.first_requests().await;
-                host.wake().await;
-                for setup in &host.settings().servers {
-                    host.servers().settled(setup.spec.name.as_str()).await;
-                }
-                host.inner.started.send_replace(true);
-            });
+            host.connect_all();
         }
         host.watch_first_lists();
         host
+    }
+
+    /// Connects to the servers after the first requests of clients.
+    fn connect_all(&self) {
+        let host = self.clone();
+        tokio::spawn(async move {
+            host.first_requests().await;
+            host.wake().await;
+            for setup in &host.settings().servers {
+                host.servers().settled(setup.spec.name.as_str()).await;
+            }
+            host.inner.started.send_replace(true);
+        });
     }
 
     /// Notes which servers are late when requests no longer wait for them.

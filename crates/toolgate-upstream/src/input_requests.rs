@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(asked(&state, "odd/question", Some(3)).await, Err(-32601));
         state.forget(3);
         // A subscription is open for long, and no server asks for it.
-        state.add(PendingCall::new(methods::LISTEN, true, None, None));
+        state.add(PendingCall::new(methods::LISTEN, true, &CallOptions::default()));
         assert_eq!(asked(&state, "roots/list", None).await, Ok(json!("ada")));
     }
 

@@ -154,7 +154,12 @@ impl Server {
             is_first: false,
             retired: first.retired.clone(),
             listed: Arc::clone(&first.listed),
-            ..Self::new(spec, Arc::clone(&first.observer), first.stop.child_token())
+            ..Self::new(
+                spec,
+                Arc::clone(&first.observer),
+                first.stop.child_token(),
+                Arc::clone(&first.extensions),
+            )
         }
     }
 

@@ -159,7 +159,8 @@ impl McpService for AggregateService {
                 }
                 methods::TOOLS_LIST => {}
                 methods::GROUPS_LIST | methods::GROUPS_GET if self.session.has_groups() => {
-                    let answered = Box::pin(self.session.group_request(&request.method, &params)).await;
+                    let answered =
+                        Box::pin(self.session.group_request(&request.method, &params)).await;
                     return answered.map_err(error_of);
                 }
                 method

@@ -10,7 +10,8 @@ use std::{
 use futures::{FutureExt as _, StreamExt as _, stream};
 use serde_json::{Map, Value, json};
 use tokio::sync::{Mutex, watch};
-use toolgate_host::{NotificationStream, ServerNotification, ToolSession};
+use tokio_util::sync::CancellationToken;
+use toolgate_host::{NotificationStream, ServerNotification, Subscriber, ToolSession};
 use toolgate_mcp::{ErrorObject, JsonObject, LogLevel, meta, methods};
 use toolgate_upstream::CallOptions;
 
@@ -161,23 +162,8 @@ pub(crate) async fn listen(
     let mut events: NotificationStream = watcher.notifications();
     let mut of_extensions = session.extension_notifications();
     let uris = filter.get("resourceSubscriptions").and_then(Value::as_array);
-    let subscribing: Vec<_> = uris
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .take(MAX_SUBSCRIPTIONS)
-        .map(|uri| {
-            let options = CallOptions { cancel: request.cancel.clone(), ..CallOptions::default() };
-            let subscribed = watcher.subscribe(uri, options);
-            async move { subscribed.await.is_ok().then(|| uri.to_owned()) }.boxed()
-        })
-        .collect();
-    // Concurrently, so that one slow server hardly delays the others.
-    let subscribed: Vec<String> = stream::iter(subscribing)
-        .buffered(CONCURRENT_SUBSCRIPTIONS)
-        .filter_map(std::future::ready)
-        .collect()
-        .await;
+    let uris = uris.into_iter().flatten().filter_map(Value::as_str).take(MAX_SUBSCRIPTIONS);
+    let subscribed = subscribe_all(&watcher, uris, &request.cancel).await;
     let mut accepted = Map::new();
     for (key, is_accepted) in [
         ("toolsListChanged", tools),
@@ -243,6 +229,27 @@ pub(crate) async fn listen(
         () = request.cancel.cancelled() => {}
     }
     Ok(json!({ "_meta": subscription_meta }))
+}
+
+/// Subscribes to resources. Returns those that their servers have accepted.
+async fn subscribe_all<'a>(
+    watcher: &Subscriber,
+    uris: impl Iterator<Item = &'a str>,
+    cancel: &CancellationToken,
+) -> Vec<String> {
+    let subscribing: Vec<_> = uris
+        .map(|uri| {
+            let options = CallOptions { cancel: cancel.clone(), ..CallOptions::default() };
+            let subscribed = watcher.subscribe(uri, options);
+            async move { subscribed.await.is_ok().then(|| uri.to_owned()) }.boxed()
+        })
+        .collect();
+    // Concurrently, so that one slow server hardly delays the others.
+    stream::iter(subscribing)
+        .buffered(CONCURRENT_SUBSCRIPTIONS)
+        .filter_map(std::future::ready)
+        .collect()
+        .await
 }
 
 /// Sends the states of tasks to the client that listens to them. Does not end.

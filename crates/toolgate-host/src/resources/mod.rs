@@ -29,7 +29,9 @@ use toolgate_policy::definitions::EntryKind;
 use toolgate_upstream::StateKind;
 
 pub use held::JudgedEntry;
-pub(crate) use requests::{ReadFailure, answer, failure, instructions_of, is_denied, read, read_in};
+pub(crate) use requests::{
+    ReadFailure, answer, failure, instructions_of, is_denied, read, read_in,
+};
 pub use subscriptions::{NotificationStream, ServerNotification, Subscriber};
 pub(crate) use uris::{
     each_text, instructions_uri, is_ours, to_client_uris, to_client_views, to_server_uris,

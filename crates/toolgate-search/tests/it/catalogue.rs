@@ -42,7 +42,9 @@ impl Server {
         }
         let texts: Vec<_> = self.tools.iter().map(Tool::text).collect();
         let bytes = PreparedTools::of(&texts).to_bytes();
-        let prepared = PreparedTools::from_bytes(&bytes).expect("what was just written");
+        let Some(prepared) = PreparedTools::from_bytes(&bytes) else {
+            panic!("what was just written cannot be read");
+        };
         let tools: Vec<_> =
             self.tools.iter().map(|tool| (self.key(tool), tool.name.as_str())).collect();
         let text = ServerText { name: &self.name, description: &self.description };

@@ -57,6 +57,8 @@ fn good(name: &str) -> Fixture {
 }
 
 async fn load(client: &mut toolgate_testkit::RawClient, server: &str) -> Value {
+    // A search waits for servers that are starting.
+    call(client, "search_tools", json!({ "query": "pay" })).await;
     call(client, "load_skill", json!({ "server": server, "uri": URI })).await
 }
 
@@ -104,7 +106,6 @@ async fn the_skills_of_servers_are_found_and_loaded_by_server_and_uri() {
 }
 
 #[tokio::test]
-#[ignore = "it calls load_skill before the server is known, which is refused"]
 async fn what_differs_from_its_digest_is_not_shown() {
     let longer = format!("{SKILL} And quick.");
     let same_size = SKILL.replace("kind", "rude");
@@ -134,7 +135,6 @@ async fn what_differs_from_its_digest_is_not_shown() {
 }
 
 #[tokio::test]
-#[ignore = "it calls load_skill before the server is known, which is refused"]
 async fn a_skill_that_is_not_listed_is_loaded_by_its_uri() {
     let hidden = good("s").with_method("skills/list", json!({ "skills": [] })).with_method_for(
         "skills/get",
@@ -150,7 +150,6 @@ async fn a_skill_that_is_not_listed_is_loaded_by_its_uri() {
 }
 
 #[tokio::test]
-#[ignore = "it calls load_skill before the server is known, which is refused"]
 async fn a_changed_digest_is_held_until_a_person_approves_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("fixture");
