@@ -75,21 +75,24 @@ pub fn edited(text: &str, format: Format, edits: &[Edit]) -> Result<String, Edit
         Some(body) => ("\u{feff}", body),
         None => ("", text),
     };
+    let read = |text: &str| {
+        as_written(text, format, "").map_err(|error| EditError::Syntax(first_line(&error)))
+    };
+    // What is there already is not written in another way.
+    let now = read(body).unwrap_or_default();
+    let edits: Vec<Edit> = edits.iter().filter(|edit| !edit.is_done(&now)).cloned().collect();
     let changed = match format {
-        Format::Jsonc => edit_json(body, edits)?,
-        Format::Toml => edit_toml(body, edits)?,
+        Format::Jsonc => edit_json(body, &edits)?,
+        Format::Toml => edit_toml(body, &edits)?,
         Format::Yaml => {
             edits.iter().try_fold(body.to_owned(), |text, edit| yaml::edit(&text, edit))?
         }
     };
-    let read = |text: &str| {
-        as_written(text, format, "").map_err(|error| EditError::Syntax(first_line(&error)))
-    };
     let (mut expected, mut read) = (read(body)?, read(&changed)?);
-    for edit in edits {
+    for edit in &edits {
         edit.apply(&mut expected);
     }
-    for edit in edits {
+    for edit in &edits {
         // Without entries, TOML has no table, and YAML has nothing after the key.
         remove_if_empty(&mut expected, edit.container());
         remove_if_empty(&mut read, edit.container());
@@ -187,6 +190,16 @@ impl Edit {
             | Self::Switch { name, .. }
             | Self::List { name, .. }
             | Self::Remove { name, .. } => name,
+        }
+    }
+
+    /// Whether the entry is what it would be.
+    fn is_done(&self, root: &Map<String, Value>) -> bool {
+        match self {
+            Self::Set { entry, .. } => {
+                self.entry_in(root).and_then(Value::as_object) == Some(entry)
+            }
+            _ => false,
         }
     }
 

@@ -186,6 +186,8 @@ impl ToolSession {
     /// [`list_tools`](Self::list_tools) for a client, which may cancel it. It waits for late servers as long as the
     /// client needs, and reports the progress.
     pub async fn list_tools_with(&self, options: &CallOptions) -> Vec<Value> {
+        // The cost of a list depends on it, and so does the mode.
+        self.host.code().find_python().await;
         if self.exposure().await.kind == ExposureKind::Direct || self.shows_views() {
             self.await_tools(options).await;
         }

@@ -201,6 +201,7 @@ async fn cached_instructions_are_quoted_from_the_second_start() {
             "resources": { "subscribe": true, "listChanged": true },
             "prompts": { "listChanged": true },
             "completions": {},
+            "logging": {},
         })
     );
 }

@@ -3,29 +3,33 @@
 use std::time::Instant;
 
 use serde_json::json;
+use tokio::sync::mpsc;
+use toolgate_mcp::LogLevel;
 use toolgate_testkit::{Builtin, Fixture, FixtureEra};
-use toolgate_upstream::{CallError, CallOptions};
+use toolgate_upstream::{CallError, CallOptions, LogSink};
 
 use crate::support::{Gate, NAME, Over, millis, serve, with_limits, within};
 
 #[tokio::test]
-async fn notifications_arrive_as_they_were_sent() {
+async fn log_messages_of_a_call_reach_its_caller_as_they_were_sent() {
     for over in [Over::Stdio, Over::HttpSse] {
         for era in [FixtureEra::Legacy, FixtureEra::Modern] {
             let fixture = Fixture::new("talkative").with_era(era).with_builtins([Builtin::Log]);
             let (spec, _running) = serve(fixture, over).await;
             let gate = Gate::ready(spec).await;
             let data = json!({ "odd": [null, 1.5], "_meta": 1 });
-            let arguments = json!({ "level": "no such level", "data": data, "count": 2 });
-            gate.call("log", arguments).await.unwrap();
-            gate.until("the log", |gate| gate.told.notifications().len() == 2).await;
-            for (number, told) in gate.told.notifications().into_iter().enumerate() {
-                let params = json!({ "level": "no such level", "logger": "fixture", "data": data, "number": number + 1 });
-                assert_eq!(
-                    told,
-                    ("notifications/message".to_owned(), Some(params)),
-                    "{era:?} {over:?}"
-                );
+            let arguments = json!({ "level": "warning", "data": data, "count": 2 });
+            let (messages, mut told) = mpsc::channel(8);
+            let log = Some(LogSink { level: LogLevel::Debug, messages });
+            let options = CallOptions { log, ..CallOptions::default() };
+            gate.call_with("log", arguments, options).await.unwrap();
+            for number in 1..=2 {
+                let mut message = within("the log", told.recv()).await.unwrap();
+                let logger = message["logger"].take();
+                assert!(logger.as_str().unwrap().contains(NAME), "{logger}");
+                let expected =
+                    json!({ "level": "warning", "logger": null, "data": data, "number": number });
+                assert_eq!(message, expected, "{era:?} {over:?}");
             }
         }
     }
