@@ -70,6 +70,11 @@ struct ServerTools {
 }
 
 impl CatalogServer {
+    /// The beginning of the names of its tools, unless they are cut; `None` if its prefix is empty.
+    pub fn name_beginning(&self) -> Option<String> {
+        names::beginning(self.name.as_str(), self.prefix.as_deref())
+    }
+
     /// A server with nothing set but its name.
     pub fn named(name: impl Into<ServerName>) -> Self {
         Self {
@@ -89,7 +94,7 @@ impl CatalogServer {
     /// Whether a tool of this exposed name may belong to this server. For servers whose tools are
     /// unknown.
     pub fn may_own(&self, name: &str) -> bool {
-        let beginning = names::beginning(self.name.as_str(), self.prefix.as_deref());
+        let beginning = self.name_beginning();
         beginning.is_some_and(|beginning| name.starts_with(&beginning))
     }
 }

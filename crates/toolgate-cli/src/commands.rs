@@ -44,12 +44,14 @@ use std::{
     time::Duration,
 };
 
+use futures::future::join_all;
 use indicatif::ProgressBar;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use toolgate::setup::ExposureMode;
 use toolgate_host::{
-    CallFailure, Connect, HostSettings, ToolHost, ToolSession, UnsearchedServer, VectorProgress,
+    CallFailure, Connect, HostSettings, ServerSetup, ToolHost, ToolSession, UnsearchedServer,
+    VectorProgress,
 };
 use toolgate_policy::definitions::shown as one_line;
 use toolgate_search::StrategyName;
@@ -177,13 +179,15 @@ async fn start_when_needed(
     match needed {
         Needed::Tools(None) => host.all_known().await,
         Needed::Script(code) => {
-            for setup in &host.settings().servers {
-                let name = setup.spec.name.as_str();
-                let identifier = name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-                if code.contains(name) || code.contains(&identifier) {
-                    host.known(name).await;
-                }
-            }
+            let settings = host.settings();
+            let is_named = |setup: &&ServerSetup| {
+                let beginning = setup.entry.name_beginning();
+                let beginning = beginning.as_deref().map(|it| it.trim_end_matches('_'));
+                code.contains(setup.spec.name.as_str())
+                    || beginning.is_some_and(|beginning| code.contains(beginning))
+            };
+            let named = settings.servers.iter().filter(is_named);
+            join_all(named.map(|setup| host.known(setup.spec.name.as_str()))).await;
             host.known_soon(SOON).await;
         }
         Needed::Soon => {

@@ -79,8 +79,9 @@ pub fn edited(text: &str, format: Format, edits: &[Edit]) -> Result<String, Edit
         as_written(text, format, "").map_err(|error| EditError::Syntax(first_line(&error)))
     };
     // What is there already is not written in another way.
-    let now = read(body).unwrap_or_default();
-    let edits: Vec<Edit> = edits.iter().filter(|edit| !edit.is_done(&now)).cloned().collect();
+    let now = read(body);
+    let is_done = |edit: &Edit| now.as_ref().is_ok_and(|now| edit.is_done(now));
+    let edits: Vec<Edit> = edits.iter().filter(|edit| !is_done(edit)).cloned().collect();
     let changed = match format {
         Format::Jsonc => edit_json(body, &edits)?,
         Format::Toml => edit_toml(body, &edits)?,
@@ -88,7 +89,7 @@ pub fn edited(text: &str, format: Format, edits: &[Edit]) -> Result<String, Edit
             edits.iter().try_fold(body.to_owned(), |text, edit| yaml::edit(&text, edit))?
         }
     };
-    let (mut expected, mut read) = (read(body)?, read(&changed)?);
+    let (mut expected, mut read) = (now?, read(&changed)?);
     for edit in &edits {
         edit.apply(&mut expected);
     }

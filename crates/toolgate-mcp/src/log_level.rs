@@ -4,7 +4,7 @@ use std::fmt;
 
 /// The severity of a log message, from the least to the most severe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(missing_docs, reason = "the names are those of RFC 5424")]
+#[expect(missing_docs, reason = "the names are those of RFC 5424")]
 pub enum LogLevel {
     Debug,
     Info,

@@ -51,7 +51,7 @@ pub(super) struct ClientTask {
 }
 
 /// How long a call may take before it becomes a task.
-const PATIENCE: Duration = Duration::from_secs(2);
+const LONG_CALL: Duration = Duration::from_secs(2);
 /// How long a task is kept, from its creation.
 const TTL_MILLISECONDS: u64 = 60 * 60 * 1_000;
 const TTL: Duration = Duration::from_millis(TTL_MILLISECONDS);
@@ -112,7 +112,7 @@ impl ClientTasks {
         notify: impl Fn(Progress),
     ) -> Result<Value, ErrorObject> {
         let waiting = Arc::clone(&task);
-        let mut patience = std::pin::pin!(waiting.patience());
+        let mut takes_long = std::pin::pin!(waiting.takes_long());
         loop {
             tokio::select! {
                 biased;
@@ -120,7 +120,7 @@ impl ClientTasks {
                 outcome = &mut calling => return outcome.unwrap_or_else(|_| Err(failed())),
                 () = client_cancel.cancelled(), if !task.cancel.is_cancelled() => task.cancel.cancel(),
                 () = task.made.notified() => break,
-                () = &mut patience => break,
+                () = &mut takes_long => break,
             }
         }
         task.state.send_modify(|state| state.is_task = true);
@@ -239,12 +239,12 @@ impl ClientTask {
     }
 
     /// Waits until the call takes long. The time in which its client is asked does not count.
-    async fn patience(&self) {
+    async fn takes_long(&self) {
         let mut states = self.state.subscribe();
         loop {
             let _ = states.wait_for(|state| state.asked == 0).await;
             tokio::select! {
-                () = tokio::time::sleep(PATIENCE) => return,
+                () = tokio::time::sleep(LONG_CALL) => return,
                 _ = states.wait_for(|state| state.asked > 0) => {}
             }
         }
