@@ -9,7 +9,7 @@ use toolgate_policy::{
     Decision, GrantRequest, GrantScope, Policy, PolicySettings, Presence, ToolPolicy, Verdict,
 };
 use toolgate_store::{ApprovalState, Journal, JournalError, QuestionReference, StoredApproval};
-use toolgate_upstream::{CallError, CallOptions};
+use toolgate_upstream::{CallError, CallOptions, Progress};
 
 use crate::{
     approval::{self, ApprovalRequest, GrantDuration, PersonAnswer},
@@ -85,6 +85,10 @@ enum QueuedApproval {
 /// How long a call waits for the answer of a person. After that the approval waits in the queue.
 /// Gateways keep a parked request a little longer, so that its client still gets that error.
 const APPROVAL_TIMEOUT: Duration = Duration::from_mins(9);
+/// How long a call that is a task waits for a decision. Tasks are kept for an hour.
+const QUEUED_TIMEOUT: Duration = Duration::from_mins(55);
+/// Between two looks at a queued approval, which another process may answer.
+const QUEUE_PAUSE: Duration = Duration::from_millis(300);
 
 impl EndpointFingerprints {
     /// Sets the fingerprint of a server.
@@ -225,7 +229,64 @@ impl CallAuthorizer {
                     _ => Err(denied(tool, "a person allowed it with other arguments")),
                 }
             }
-            None => Err(self.queue(context, tool, request, decision).await),
+            None => {
+                let id = self.queue(context, tool, request.clone(), decision).await?;
+                self.decided(&id, context, tool, &request, arguments, options).await
+            }
+        }
+    }
+
+    /// The decision about a queued approval, if the call is a task that can wait for it.
+    async fn decided(
+        &self,
+        id: &str,
+        context: &CallContext,
+        tool: &Tool,
+        request: &ApprovalRequest,
+        arguments: &Value,
+        options: &CallOptions,
+    ) -> Result<Permit, BrokerError> {
+        let waiting = BrokerError::Waiting {
+            reference: QuestionReference::of(id),
+            tool: tool.name.to_string(),
+        };
+        let (Some(became_task), Some(journal)) = (&options.became_task, &self.journal) else {
+            return Err(waiting);
+        };
+        let _pause = context.run.as_ref().and_then(|(run, _)| run.pause());
+        if let Some(progress) = &options.progress {
+            let message = Some(waiting.to_string());
+            let _ = progress.try_send(Progress { progress: 1.0, total: None, message });
+        }
+        became_task.notify_one();
+        let until = tokio::time::Instant::now() + QUEUED_TIMEOUT;
+        loop {
+            tokio::select! {
+                () = options.cancel.cancelled() => return Err(CallError::Cancelled.into()),
+                () = tokio::time::sleep_until(until) => return Err(waiting),
+                () = tokio::time::sleep(QUEUE_PAUSE) => {}
+            }
+            let (journal, id) = (Arc::clone(journal), id.to_owned());
+            let state = match in_background(move || journal.approval(&id)).await {
+                Some(Ok(approval)) => approval.map(|approval| approval.state),
+                // It may be read later.
+                Some(Err(error)) => {
+                    tracing::warn!("{error}");
+                    continue;
+                }
+                None => None,
+            };
+            match state {
+                Some(ApprovalState::Open) => {}
+                Some(ApprovalState::Denied) => return Err(denied(tool, "a person denied it")),
+                Some(ApprovalState::Approved) => {
+                    let grant = self.find_grant(tool, request, arguments.clone()).await;
+                    let grant = grant.map_err(|error| denied(tool, &error.to_string()))?;
+                    let other = || denied(tool, "a person allowed it with other arguments");
+                    return grant.map(Permit::Grant).ok_or_else(other);
+                }
+                None => return Err(waiting),
+            }
         }
     }
 
@@ -273,14 +334,14 @@ impl CallAuthorizer {
         }
     }
 
-    /// Puts the approval into the queue, unless a person denied it before in the same scope.
+    /// Puts the approval into the queue, unless a person denied it before in the same scope. Returns its id.
     async fn queue(
         &self,
         context: &CallContext,
         tool: &Tool,
         request: ApprovalRequest,
         decision: &Decision,
-    ) -> BrokerError {
+    ) -> Result<String, BrokerError> {
         let needs = match decision.reason() {
             Some(reason) => format!("it needs an approval ({reason})"),
             None => "it needs an approval".to_owned(),
@@ -290,7 +351,7 @@ impl CallAuthorizer {
                 Some(why) => format!("{needs}, and no question can be kept: {why}"),
                 None => format!("{needs}, and nobody can be asked here"),
             };
-            return denied(tool, &why);
+            return Err(denied(tool, &why));
         };
         let run = context.run.as_ref().map(|(run, call)| (run.id().to_string(), *call));
         let queued = in_background(move || {
@@ -318,20 +379,18 @@ impl CallAuthorizer {
             let id = journal.ask(&approval)?;
             Ok::<_, JournalError>(id.map_or(QueuedApproval::QueueFull, QueuedApproval::Waiting))
         });
-        match queued.await {
-            Some(Ok(QueuedApproval::Waiting(id))) => {
-                let reference = QuestionReference::of(&id);
-                BrokerError::Waiting { reference, tool: tool.name.to_string() }
-            }
-            Some(Ok(QueuedApproval::Denied)) => denied(tool, "a person denied it"),
+        let why = match queued.await {
+            Some(Ok(QueuedApproval::Waiting(id))) => return Ok(id),
+            Some(Ok(QueuedApproval::Denied)) => "a person denied it".to_owned(),
             Some(Ok(QueuedApproval::QueueFull)) => {
-                let why = "it needs an approval, and too many questions wait already \
-                           (`toolgate approve` lists them)";
-                denied(tool, why)
+                "it needs an approval, and too many questions wait already \
+                                                    (`toolgate approve` lists them)"
+                    .to_owned()
             }
-            Some(Err(error)) => denied(tool, &format!("it needs an approval, and {error}")),
-            None => denied(tool, "it needs an approval, and nobody could be asked"),
-        }
+            Some(Err(error)) => format!("it needs an approval, and {error}"),
+            None => "it needs an approval, and nobody could be asked".to_owned(),
+        };
+        Err(denied(tool, &why))
     }
 }
 

@@ -163,6 +163,10 @@ impl InputHandler for ClientChannel {
         self.request_keyed_input(Some(key.to_owned()), request)
     }
 
+    fn notify(&self, method: &str, params: Value) {
+        Self::notify(self, method, Some(params));
+    }
+
     fn may_decide(&self) -> BoxFuture<'_, bool> {
         match &self.peer {
             Some(peer) => Box::pin(peer.may_decide()),

@@ -48,6 +48,8 @@ pub const TASKS_UPDATE: &str = "tasks/update";
 pub const TASKS_CANCEL: &str = "tasks/cancel";
 /// Asks the person for input.
 pub const ELICITATION_CREATE: &str = "elicitation/create";
+/// A server tells that what it asked for at a URL is done.
+pub const ELICITATION_COMPLETE: &str = "notifications/elicitation/complete";
 /// Asks the model of the client.
 pub const SAMPLING_CREATE: &str = "sampling/createMessage";
 /// Asks for the folders of the client.

@@ -41,6 +41,8 @@ pub(crate) struct PendingCall {
     pub(crate) input_handler: Option<Arc<dyn InputHandler>>,
     pub(crate) open_input_requests: OpenInputRequests,
     input_requests: AtomicUsize,
+    /// The ids of the elicitations at a URL that the client was asked for.
+    elicitations: Mutex<Vec<String>>,
     /// Whether it only listens. Servers do not ask for that.
     is_subscription: bool,
     /// Whether the tool has never answered without asking.
@@ -117,6 +119,12 @@ impl PendingCall {
     /// Whether the server has asked for it.
     pub(crate) fn has_asked(&self) -> bool {
         self.input_requests.load(Ordering::Acquire) > 0
+    }
+
+    /// Notes what the client is asked for at a URL.
+    pub(crate) fn note_elicitation(&self, request: &InputRequest) {
+        let id = request.params.as_ref().and_then(|params| params.get("elicitationId")?.as_str());
+        self.elicitations.lock().extend(id.map(str::to_owned));
     }
 
     /// Counts an input request, and returns the count.
@@ -329,6 +337,17 @@ impl ConnectionState {
         }
     }
 
+    /// Tells the client that was asked that an elicitation at a URL is done.
+    fn completed(&self, params: Option<Value>) {
+        let Some(params) = params else { return };
+        let Some(id) = params.get("elicitationId").and_then(Value::as_str) else { return };
+        let calls = self.calls();
+        let asked = calls.iter().find(|call| call.elicitations.lock().iter().any(|it| it == id));
+        if let Some(handler) = asked.and_then(|call| call.input_handler.as_ref()) {
+            handler.notify(methods::ELICITATION_COMPLETE, params);
+        }
+    }
+
     /// Keeps a call for which no caller waits. The server may still work on it, or send an input request
     /// for it, until the call is `answered`, or for ten seconds.
     pub(crate) fn abandon(
@@ -364,6 +383,7 @@ impl ConnectionHandler for ConnectionState {
             methods::TOOLS_CHANGED | methods::GROUPS_CHANGED => self.lists.announce(),
             methods::LOG_MESSAGE => self.logged(about, params),
             methods::LISTEN_ACKNOWLEDGED => {}
+            methods::ELICITATION_COMPLETE => self.completed(params),
             _ => self.observer.notified(&self.server, method, params.as_ref()),
         }
     }

@@ -64,7 +64,8 @@ pub struct CallOptions {
     pub log: Option<LogSink>,
     /// Whether the server takes the call only as a task (`taskSupport`), in the legacy era.
     pub needs_task: bool,
-    /// Notified when the server has made a task of the call. The call waits for its end all the same.
+    /// Given if the caller can fetch the result later. Notified when the call will take long: its server has made
+    /// a task of it, or a person decides elsewhere. The call waits for its end all the same.
     pub became_task: Option<Arc<Notify>>,
 }
 
@@ -265,7 +266,10 @@ impl Connection {
                 sent => sent?,
             };
             limits.total = limits.total.saturating_sub(started.elapsed());
-            if is_task && let Some(task) = self.task_of(about, &result)? {
+            if is_task
+                && let Some(task) =
+                    self.task_of(&result).map_err(|why| self.unusable_task(about, why))?
+            {
                 return self.follow(about, task, options, limits, person_time).await;
             }
             let Some(required) = InputRequired::read(&result) else { return Ok(result) };

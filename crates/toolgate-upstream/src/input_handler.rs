@@ -38,6 +38,11 @@ pub trait InputHandler: fmt::Debug + Send + Sync {
         self.answer(request)
     }
 
+    /// Passes a notification about an input request on to the client.
+    fn notify(&self, method: &str, params: Value) {
+        let _ = (method, params);
+    }
+
     /// Whether a person may decide something through this client. A server of this gateway that is its
     /// own client is no person.
     fn may_decide(&self) -> BoxFuture<'_, bool> {

@@ -154,6 +154,7 @@ async fn answer_of(
     let mut last = None;
     for call in calls {
         let Some(handler) = &call.input_handler else { continue };
+        call.note_elicitation(request);
         let answer = handler.answer(request.clone()).await;
         let could_not_ask = answer.is_err() && call.has_reached(CallStage::Abandoned);
         last = Some(answer);

@@ -248,14 +248,15 @@ impl Server {
         let options = CallOptions { cancel, ..options };
         let sent = tokio::spawn(async move {
             let until = tokio::time::Instant::now() + first.spec.limits.total.min(A_YEAR);
-            let (mut server, mut in_use) = match instance {
-                Some(found) => found,
-                None => tokio::select! {
+            let (mut server, mut in_use) = if let Some(found) = instance {
+                found
+            } else {
+                tokio::select! {
                     biased;
                     () = options.cancel.cancelled() => return Err(CallError::Cancelled),
                     found = first.free_instance(&about, &method, &options) => found,
                     () = tokio::time::sleep_until(until) => return Err(first.all_in_use()),
-                },
+                }
             };
             for _ in 0..MAX_CONNECTIONS_TRIED {
                 let connection = tokio::select! {

@@ -19,11 +19,11 @@ mod suggest;
 mod trouble;
 
 use serde_json::{Value, json};
-use toolgate_testkit::Fixture;
+use toolgate_testkit::{Fixture, RawClient};
 
 use crate::{
     fixtures::tool,
-    support::{Workplace, call, call_through, entry, text},
+    support::{Workplace, call, call_through, entry, text, until},
     typist::{Typist, agree, id_of, waiting_ids},
 };
 
@@ -326,4 +326,57 @@ async fn a_gateway_keeps_its_pins_if_their_file_is_gone() {
     let message = refused["error"]["message"].as_str().unwrap_or_default();
     assert!(message.contains("there is no tool"), "{refused}");
     assert!(!lock.exists(), "no file without the earlier approvals is written");
+}
+
+/// The state of a task, once it has ended.
+async fn ended(client: &mut RawClient, id: &Value) -> Value {
+    until("the task ended", async || {
+        let params = knowing_tasks(json!({ "taskId": id }));
+        let seen = client.request("tasks/get", params).await.unwrap()["result"].take();
+        (seen["status"] != "working").then_some(seen)
+    })
+    .await
+}
+
+fn knowing_tasks(mut params: Value) -> Value {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "raw-client", "version": "1.0.0" },
+        "io.modelcontextprotocol/clientCapabilities": { "extensions": { "io.modelcontextprotocol/tasks": {} } },
+    });
+    params
+}
+
+#[tokio::test]
+async fn what_waits_for_approval_is_a_task_for_clients_that_know_tasks() {
+    let workplace = workplace(&json!("ask"));
+    let mut client = workplace.serve(&["--mode", "direct"]);
+    let code = "return await records_delete({ id: \"4712\" });";
+    for (tool, arguments, is_allowed) in [
+        ("records_delete", json!({ "id": "4711" }), true),
+        ("records_delete", json!({ "id": "4711" }), false),
+        ("run_code", json!({ "code": code }), true),
+    ] {
+        let params = knowing_tasks(json!({ "name": tool, "arguments": arguments }));
+        let created = client.request("tools/call", params).await.unwrap()["result"].take();
+        assert_eq!(created["resultType"], "task", "{created}");
+        let id = waiting_ids(&workplace).await.remove(0);
+        let seen =
+            client.request("tasks/get", knowing_tasks(json!({ "taskId": created["taskId"] })));
+        let seen = seen.await.unwrap()["result"].take();
+        assert_eq!(seen["status"], "working", "{seen}");
+        let message = seen["statusMessage"].as_str().unwrap_or_default();
+        assert!(tool == "run_code" || message.contains("waiting for approval"), "{seen}");
+        if is_allowed {
+            agree(&workplace, &["approve", &id]).await;
+        } else {
+            let refused = workplace.run(&["approve", &id, "--deny"]).await;
+            assert_eq!(refused.code, Some(0), "{refused:?}");
+        }
+        let seen = ended(&mut client, &created["taskId"]).await;
+        assert_eq!(seen["status"], "completed", "{seen}");
+        let result = &seen["result"];
+        assert_eq!(result["isError"] == json!(true), !is_allowed, "{result}");
+        assert!(is_allowed || text(result).contains("a person denied it"), "{result}");
+    }
 }

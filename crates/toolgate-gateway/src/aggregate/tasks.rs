@@ -113,17 +113,24 @@ impl ClientTasks {
     ) -> Result<Value, ErrorObject> {
         let waiting = Arc::clone(&task);
         let mut takes_long = std::pin::pin!(waiting.takes_long());
+        let mut said = None;
         loop {
             tokio::select! {
                 biased;
-                Some(report) = reports.recv() => notify(report),
+                Some(report) = reports.recv() => {
+                    said.clone_from(&report.message);
+                    notify(report);
+                }
                 outcome = &mut calling => return outcome.unwrap_or_else(|_| Err(failed())),
                 () = client_cancel.cancelled(), if !task.cancel.is_cancelled() => task.cancel.cancel(),
                 () = task.made.notified() => break,
                 () = &mut takes_long => break,
             }
         }
-        task.state.send_modify(|state| state.is_task = true);
+        task.state.send_modify(|state| {
+            state.is_task = true;
+            state.report(said.as_deref());
+        });
         self.table.lock().insert(task.id.clone(), Arc::clone(&task));
         self.write(&task);
         let created = task.created_result();

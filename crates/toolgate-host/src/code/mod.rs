@@ -394,6 +394,7 @@ impl ToolSession {
             clock,
             run: Arc::clone(&run),
             input_handler: options.input_handler,
+            became_task: options.became_task,
             media: Arc::clone(&media),
             shapes: Arc::clone(&mode.shapes),
             journal: journal.clone(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::{FutureExt, future::BoxFuture};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json, value::RawValue};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 use toolgate_broker::{
     BrokerError, CallContext, RunContext, ScriptFlow, ScriptFlowEdge, ScriptSite,
@@ -48,6 +48,8 @@ pub(super) struct ScriptContext {
     pub(super) clock: RunClock,
     pub(super) run: Arc<RunContext>,
     pub(super) input_handler: Option<Arc<dyn InputHandler>>,
+    /// As in the options of the call that runs the script.
+    pub(super) became_task: Option<Arc<Notify>>,
     pub(super) media: Arc<Media>,
     pub(super) shapes: Arc<LearnedShapes>,
     pub(super) journal: Option<Arc<RunJournal>>,
@@ -323,7 +325,8 @@ impl ScriptToolsInner {
         let (meta, input_handler) =
             (self.context.trace.clone(), self.context.input_handler.clone());
         let log = self.context.log.clone();
-        CallOptions { meta, cancel, input_handler, log, ..CallOptions::default() }
+        let became_task = self.context.became_task.clone();
+        CallOptions { meta, cancel, input_handler, log, became_task, ..CallOptions::default() }
     }
 
     /// How much of an output a script gets at once. As JSON it may have several times as many bytes.

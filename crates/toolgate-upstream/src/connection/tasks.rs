@@ -100,21 +100,16 @@ impl Connection {
     }
 
     /// The task that a result stands for. An error if it stands for one that cannot be read.
-    pub(super) fn task_of(
-        &self,
-        about: &str,
-        result: &Value,
-    ) -> Result<Option<ServerTask>, CallFailure> {
+    pub(super) fn task_of(&self, result: &Value) -> Result<Option<ServerTask>, &'static str> {
         let task = match self.handshake.era {
             Era::Modern => Some(result).filter(|result| is_task(result)),
             Era::Legacy => result.get("task"),
         };
         let Some(task) = task else { return Ok(None) };
-        let read = ServerTask::read(task);
-        read.map(Some).ok_or_else(|| self.unusable_task(about, "its id or its status is not valid"))
+        ServerTask::read(task).map(Some).ok_or("its id or its status is not valid")
     }
 
-    fn unusable_task(&self, about: &str, why: &str) -> CallFailure {
+    pub(super) fn unusable_task(&self, about: &str, why: &str) -> CallFailure {
         self.transport(about, format!("it made a task of the call, but {why}"))
     }
 

@@ -57,6 +57,10 @@ impl InputHandler for TaskInputs {
         Box::pin(self.ask(None, request))
     }
 
+    fn notify(&self, method: &str, params: Value) {
+        InputHandler::notify(&self.channel, method, params);
+    }
+
     fn answer_keyed<'a>(
         &'a self,
         key: &'a str,
