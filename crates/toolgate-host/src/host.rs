@@ -2,7 +2,10 @@
 
 use std::{
     collections::BTreeSet,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -70,6 +73,7 @@ pub(crate) struct HostParts {
     late: Mutex<BTreeSet<ServerName>>,
     /// Whether each server of the start has listed its tools or failed.
     started: watch::Sender<bool>,
+    is_stopping: Arc<AtomicBool>,
 }
 
 /// A server whose tools a search does not find.
@@ -180,6 +184,7 @@ impl ToolHost {
             first_lists_until,
             late: Mutex::default(),
             started: watch::Sender::new(false),
+            is_stopping: Arc::default(),
         };
         let host = Self { inner: Arc::new(inner) };
         for plan in &plans {
@@ -541,6 +546,7 @@ impl ToolHost {
 
     /// Ends all connections in order, and writes everything that is still to be written.
     pub async fn shutdown(&self) {
+        self.inner.is_stopping.store(true, Ordering::Relaxed);
         if let Some(encoding) = &self.inner.encoding {
             encoding.stop();
         }
@@ -548,6 +554,11 @@ impl ToolHost {
         let broker = Arc::clone(&self.inner.broker);
         let _ = tokio::task::spawn_blocking(move || broker.flush()).await;
         self.inner.live_catalog.written().await;
+    }
+
+    /// Whether [`shutdown`](Self::shutdown) was called. Calls that fail from then on fail because of it.
+    pub fn is_stopping(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.inner.is_stopping)
     }
 
     /// Whether a server declares something of a kind; `None` if its capabilities are unknown.
