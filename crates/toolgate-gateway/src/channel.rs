@@ -163,6 +163,11 @@ impl InputHandler for ClientChannel {
         self.request_keyed_input(Some(key.to_owned()), request)
     }
 
+    fn takes_requests(&self) -> bool {
+        // A modern client gets no requests, only the input requests of the protocol.
+        matches!(self.kind, ChannelKind::Legacy { .. })
+    }
+
     fn may_decide(&self) -> BoxFuture<'_, bool> {
         match &self.peer {
             Some(peer) => Box::pin(peer.may_decide()),
