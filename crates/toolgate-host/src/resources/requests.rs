@@ -1,6 +1,6 @@
 //! Answers `resources/…`, `prompts/…` and `completion/complete` for all servers.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
 use serde_json::{Map, Value, json};
@@ -341,7 +341,7 @@ async fn prompt(
     // connected.
     let asleep = host.inner.resources.may_name(host, name);
     if !asleep.is_empty() {
-        host.await_owners(&asleep, || false).await;
+        host.await_owners(&asleep, Instant::now(), || false).await;
         host.inner.resources.lists.refresh(host.broker(), &asleep, ListKind::Prompts).await;
         let known = prompt_names(host, &lists(host, ListKind::Prompts, options).await?);
         if let Some(found) = known.resolve(name).filter(may_be) {
