@@ -167,6 +167,11 @@ impl InputHandler for ClientChannel {
         Self::notify(self, method, Some(params));
     }
 
+    fn takes_requests(&self) -> bool {
+        // A modern client gets no requests, only the input requests of the protocol.
+        matches!(self.kind, ChannelKind::Legacy { .. })
+    }
+
     fn may_decide(&self) -> BoxFuture<'_, bool> {
         match &self.peer {
             Some(peer) => Box::pin(peer.may_decide()),

@@ -11,7 +11,7 @@ use toolgate_catalog::{ServerName, Tool, ToolId};
 use toolgate_mcp::{
     JsonObject,
     codes::{INVALID_PARAMS, METHOD_NOT_FOUND},
-    extensions, meta,
+    extensions, meta, methods,
 };
 use toolgate_policy::CallPath;
 use toolgate_upstream::CallOptions;
@@ -64,27 +64,7 @@ const OF_CONNECTION: [&str; 5] = [
     meta::CALLER,
     meta::SERVER,
 ];
-const MAX_METHOD_BYTES: usize = 128;
-/// The first parts of the names of methods that belong to the protocol itself, or to extensions that toolgate knows.
-const KNOWN_METHODS: [&str; 15] = [
-    "completion",
-    "elicitation",
-    "groups",
-    "initialize",
-    "logging",
-    "ping",
-    "prompts",
-    "resources",
-    "roots",
-    "sampling",
-    "server",
-    "skills",
-    "subscriptions",
-    "tasks",
-    "tools",
-];
-/// The same of notifications, without `notifications/`.
-const KNOWN_NOTIFICATIONS: [&str; 4] = ["cancelled", "initialized", "message", "progress"];
+const SHOWN_CHARACTERS: usize = 128;
 
 impl Default for ExtensionEvents {
     fn default() -> Self {
@@ -95,7 +75,7 @@ impl Default for ExtensionEvents {
 impl ExtensionEvents {
     /// Passes a notification on, if its method is of no extension that toolgate knows.
     pub(crate) fn notified(&self, server: &ServerName, method: &str, params: Option<&Value>) {
-        if is_of_unknown_extension(method) {
+        if methods::is_of_unknown_extension(method) {
             let (server, params) = (server.clone(), params.cloned());
             // Nobody may listen.
             let _ = self.0.send(ExtensionEvent { server, method: method.into(), params });
@@ -244,12 +224,12 @@ impl ToolSession {
         self.begin().await;
         self.host().recalled().await;
         let named = options.meta.as_mut().and_then(|all| all.remove(meta::SERVER));
-        let owners = self.extension_owners(method);
+        let (owners, is_certain) = self.extension_owners(method);
         let refuse = |code, message| CallFailure::Refused { code, message, data: None };
         let server = match (named.as_ref().and_then(Value::as_str), owners.as_slice()) {
             (_, []) => {
                 let message =
-                    format!("{} is not supported", crate::one_line(method, MAX_METHOD_BYTES));
+                    format!("{} is not supported", crate::one_line(method, SHOWN_CHARACTERS));
                 return Err(refuse(METHOD_NOT_FOUND, message));
             }
             (Some(name), owners) => owners.iter().find(|owner| owner.as_str() == name),
@@ -263,7 +243,8 @@ impl ToolSession {
                 "several servers may answer this: set `{key}` in `_meta` to one of {}",
                 owners.join(", ")
             );
-            return Err(refuse(INVALID_PARAMS, message));
+            let code = if is_certain { INVALID_PARAMS } else { METHOD_NOT_FOUND };
+            return Err(refuse(code, message));
         };
         let context = CallContext::direct(self.context());
         let sent = self
@@ -276,7 +257,7 @@ impl ToolSession {
 
     /// Whether a server may understand a method that toolgate does not know.
     pub fn has_extension_method(&self, method: &str) -> bool {
-        !self.extension_owners(method).is_empty()
+        !self.extension_owners(method).0.is_empty()
     }
 
     /// Passes a notification of the client on to the servers that declare its extension, if the policy allows it.
@@ -287,7 +268,7 @@ impl ToolSession {
         {
             all.retain(|key, _| !OF_CONNECTION.contains(&key.as_str()));
         }
-        for server in self.extension_owners(method) {
+        for server in self.extension_owners(method).0 {
             let context = CallContext::direct(self.context());
             let sent = self.host().broker().notify(&server, method, params.clone(), &context).await;
             if let Err(error) = sent {
@@ -297,10 +278,11 @@ impl ToolSession {
     }
 
     /// The servers that may understand a method: those that declare an extension which toolgate does not know and the
-    /// client declares, and of these the ones whose extension is named like the method, if there are any.
-    fn extension_owners(&self, method: &str) -> Vec<ServerName> {
-        if !is_of_unknown_extension(method) {
-            return Vec::new();
+    /// client declares, and of these the ones whose extension is named like the method, if there are any. Only then is it
+    /// certain that the method exists.
+    fn extension_owners(&self, method: &str) -> (Vec<ServerName>, bool) {
+        if !methods::is_of_unknown_extension(method) {
+            return (Vec::new(), false);
         }
         let host = self.host();
         let mut owners = Vec::new();
@@ -320,29 +302,14 @@ impl ToolSession {
                 owners.push(server);
             }
         }
-        if named.is_empty() { owners } else { named }
+        if named.is_empty() { (owners, false) } else { (named, true) }
     }
-}
-
-/// The first part of a method's name, without `notifications/`.
-fn first_part(method: &str) -> &str {
-    let name = method.strip_prefix("notifications/").unwrap_or(method);
-    name.split('/').next().unwrap_or_default()
-}
-
-/// Whether the method is of no extension that toolgate knows, and not of the protocol itself.
-fn is_of_unknown_extension(method: &str) -> bool {
-    let first = first_part(method);
-    let is_known_notification =
-        method.starts_with("notifications/") && KNOWN_NOTIFICATIONS.contains(&first);
-    let is_known = KNOWN_METHODS.contains(&first) || is_known_notification;
-    method.len() <= MAX_METHOD_BYTES && !first.is_empty() && !is_known
 }
 
 /// Whether an extension, such as `org.example/events`, is named like a method, such as `events/list`.
 fn is_named_like(extension: &str, method: &str) -> bool {
     let name = extension.rsplit('/').next().unwrap_or_default();
-    name == first_part(method) || method.starts_with(&format!("{extension}/"))
+    name == methods::first_part(method) || method.starts_with(&format!("{extension}/"))
 }
 
 #[cfg(test)]
@@ -350,19 +317,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn methods_of_the_protocol_belong_to_no_extension() {
-        for known in [
-            "tools/call",
-            "tasks/get",
-            "notifications/progress",
-            "notifications/tools/list_changed",
-            "",
-        ] {
-            assert!(!is_of_unknown_extension(known), "{known}");
-        }
-        assert!(!is_of_unknown_extension(&"x".repeat(MAX_METHOD_BYTES + 1)));
-        assert!(is_of_unknown_extension("events/list"));
-        assert!(is_of_unknown_extension("notifications/events/occurred"));
+    fn extensions_are_named_like_their_methods() {
         assert!(is_named_like("io.modelcontextprotocol/events", "events/list"));
         assert!(is_named_like("org.example/events", "notifications/events/occurred"));
         assert!(!is_named_like("org.example/events", "other/list"));

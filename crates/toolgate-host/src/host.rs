@@ -2,7 +2,10 @@
 
 use std::{
     collections::BTreeSet,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -70,6 +73,7 @@ pub(crate) struct HostParts {
     late: Mutex<BTreeSet<ServerName>>,
     /// Whether each server of the start has listed its tools or failed.
     started: watch::Sender<bool>,
+    is_stopping: Arc<AtomicBool>,
 }
 
 /// A server whose tools a search does not find.
@@ -180,6 +184,7 @@ impl ToolHost {
             first_lists_until,
             late: Mutex::default(),
             started: watch::Sender::new(false),
+            is_stopping: Arc::default(),
         };
         let host = Self { inner: Arc::new(inner) };
         for plan in &plans {
@@ -541,6 +546,7 @@ impl ToolHost {
 
     /// Ends all connections in order, and writes everything that is still to be written.
     pub async fn shutdown(&self) {
+        self.inner.is_stopping.store(true, Ordering::Relaxed);
         if let Some(encoding) = &self.inner.encoding {
             encoding.stop();
         }
@@ -548,6 +554,11 @@ impl ToolHost {
         let broker = Arc::clone(&self.inner.broker);
         let _ = tokio::task::spawn_blocking(move || broker.flush()).await;
         self.inner.live_catalog.written().await;
+    }
+
+    /// Whether [`shutdown`](Self::shutdown) was called. Calls that fail from then on fail because of it.
+    pub fn is_stopping(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.inner.is_stopping)
     }
 
     /// Whether a server declares something of a kind; `None` if its capabilities are unknown.
@@ -569,27 +580,34 @@ impl ToolHost {
     /// Connects the servers that an unknown name may belong to, and those that hold it back by a cached
     /// definition: the server may have another one now. Waits for them within the time limit of their calls.
     pub(crate) async fn connect_owners(&self, name: &str) {
+        let since = Instant::now();
         self.recalled().await;
         let is_known = || self.catalog().read().resolve(name).is_some();
         if is_known() {
             return;
         }
-        if self.catalog().read().servers().any(|entry| self.may_own(entry, name)) {
-            self.known_or(is_known, self.first_lists()).await;
+        let owners = self.unknown_owners(name);
+        if let Some(limit) = owners.iter().map(|server| self.call_limit(server)).max() {
+            let first_lists = self.known_or(is_known, self.first_lists());
+            let left = limit.saturating_sub(since.elapsed());
+            let _ = tokio::time::timeout(left, first_lists).await;
         }
-        let owners: Vec<ServerName> = {
-            let catalog = self.catalog().read();
-            let owners = catalog.servers().filter(|entry| self.may_own(entry, name));
-            let unknown = |server: &&ServerName| !self.inner.live_catalog.is_known(server);
-            owners.map(|entry| &entry.name).filter(unknown).cloned().collect()
-        };
+        let owners = self.unknown_owners(name);
         let holding = self
             .hidden_tools()
             .into_iter()
             .filter(|tool| tool.name == name && !matches!(tool.why, HiddenReason::Denied));
         let owners: Vec<ServerName> =
             owners.into_iter().chain(holding.map(|tool| tool.id.server)).collect();
-        self.await_owners(&owners, is_known).await;
+        self.await_owners(&owners, since, is_known).await;
+    }
+
+    /// The servers whose tools are unknown and that a name may belong to.
+    pub(crate) fn unknown_owners(&self, name: &str) -> Vec<ServerName> {
+        let catalog = self.catalog().read();
+        let owners = catalog.servers().filter(|entry| self.may_own(entry, name));
+        let unknown = |server: &&ServerName| !self.inner.live_catalog.is_known(server);
+        owners.map(|entry| &entry.name).filter(unknown).cloned().collect()
     }
 
     /// The servers whose tools are unknown to a session that starts now: those that may still list them, and

@@ -4,11 +4,15 @@
 //! does not would never see the late server, so its list waits until every server has connected or failed, which
 //! `connectTimeoutSeconds` limits.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use futures::{StreamExt as _, future::join_all, stream::FuturesUnordered};
 use toolgate_catalog::ServerName;
-use toolgate_upstream::{CallOptions, Progress, StateKind};
+use toolgate_upstream::{CallError, CallOptions, ConnectFailure, Progress, StateKind};
 
 use crate::{host::ToolHost, resources::ListKind, session::ToolSession};
 
@@ -120,13 +124,36 @@ impl ToolHost {
     }
 
     /// Waits until one of these servers has made the name known, or each has connected or failed, within the time
-    /// limit of its calls.
-    pub(crate) async fn await_owners(&self, owners: &[ServerName], is_known: impl Fn() -> bool) {
+    /// limit of its calls, which began `since`.
+    pub(crate) async fn await_owners(
+        &self,
+        owners: &[ServerName],
+        since: Instant,
+        is_known: impl Fn() -> bool,
+    ) {
         let settled = join_all(owners.iter().map(|server| async {
-            let limits = self.servers().limits(server.as_str()).unwrap_or_default();
-            let _ = tokio::time::timeout(limits.total, self.connect(server.as_str())).await;
+            let left = self.call_limit(server).saturating_sub(since.elapsed());
+            let _ = tokio::time::timeout(left, self.connect(server.as_str())).await;
         }));
         self.known_or(is_known, async { drop(settled.await) }).await;
+    }
+
+    /// How long a call of a server may take.
+    pub(crate) fn call_limit(&self, server: &ServerName) -> Duration {
+        self.servers().limits(server.as_str()).unwrap_or_default().total
+    }
+
+    /// The error of a call whose tool is unknown, if the tool may be of a server that is still connecting.
+    pub(crate) fn still_connecting(&self, name: &str) -> Option<CallError> {
+        let server = self.unknown_owners(name).into_iter().find(|server| {
+            let state = self.servers().state(server.as_str());
+            state
+                .is_some_and(|state| state.kind == StateKind::Connecting && state.failure.is_none())
+        })?;
+        let seconds = self.call_limit(&server).as_secs_f64();
+        let reason = format!("it is still connecting after the {seconds} s that a call has");
+        let action = format!("try again, or see `toolgate logs {server}`");
+        Some(CallError::NotConnected { server, failure: ConnectFailure::new(reason, action) })
     }
 
     /// Waits for a future, but not once a name is known.

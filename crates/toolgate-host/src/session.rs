@@ -412,7 +412,11 @@ impl ToolSession {
         let broker = &self.host.inner.broker;
         let Some(tool) = tool else {
             let (arguments, meta) = (Value::Object(arguments), options.meta.as_ref());
-            return Err(broker.refuse_unknown(name, &arguments, context, meta).await);
+            let unknown = broker.refuse_unknown(name, &arguments, context, meta).await;
+            return Err(match self.host.still_connecting(name) {
+                Some(error) => BrokerError::Call(Box::new(error)),
+                None => unknown,
+            });
         };
         let watched = self.host.inner.events.call(context, &tool, &arguments);
         let mut options = options;

@@ -89,3 +89,62 @@ pub fn name_parameter(method: &str) -> Option<&'static str> {
         _ => None,
     }
 }
+
+/// The longest method that is passed on without being known.
+const MAX_UNKNOWN_BYTES: usize = 128;
+/// The first parts of the names of methods that belong to the protocol itself, or to extensions that toolgate knows.
+const KNOWN: [&str; 15] = [
+    "completion",
+    "elicitation",
+    "groups",
+    "initialize",
+    "logging",
+    "ping",
+    "prompts",
+    "resources",
+    "roots",
+    "sampling",
+    "server",
+    "skills",
+    "subscriptions",
+    "tasks",
+    "tools",
+];
+/// The same of notifications, without `notifications/`.
+const KNOWN_NOTIFICATIONS: [&str; 4] = ["cancelled", "initialized", "message", "progress"];
+
+/// The first part of a method's name, without `notifications/`.
+pub fn first_part(method: &str) -> &str {
+    let name = method.strip_prefix("notifications/").unwrap_or(method);
+    name.split('/').next().unwrap_or_default()
+}
+
+/// Whether the method is of no extension that toolgate knows, and not of the protocol itself.
+pub fn is_of_unknown_extension(method: &str) -> bool {
+    let first = first_part(method);
+    let is_known_notification =
+        method.starts_with("notifications/") && KNOWN_NOTIFICATIONS.contains(&first);
+    let is_known = KNOWN.contains(&first) || is_known_notification;
+    method.len() <= MAX_UNKNOWN_BYTES && !first.is_empty() && !is_known
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn methods_of_the_protocol_belong_to_no_extension() {
+        for known in [
+            "tools/call",
+            "tasks/get",
+            "notifications/progress",
+            "notifications/tools/list_changed",
+            "",
+        ] {
+            assert!(!is_of_unknown_extension(known), "{known}");
+        }
+        assert!(!is_of_unknown_extension(&"x".repeat(MAX_UNKNOWN_BYTES + 1)));
+        assert!(is_of_unknown_extension("events/list"));
+        assert!(is_of_unknown_extension("notifications/events/occurred"));
+    }
+}

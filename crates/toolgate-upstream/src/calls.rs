@@ -4,7 +4,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     fmt,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicI64, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::sync::{Notify, mpsc, watch};
 use toolgate_catalog::ServerName;
 use toolgate_mcp::{
-    ErrorObject,
+    ErrorObject, JsonObject,
     client::{
         AFTER_CANCELLATION, CallHold, ConnectionHandler, InputRequest, OpenInputRequests,
         OutputSource, RelatedRequest,
@@ -154,6 +154,8 @@ pub(crate) struct ConnectionState {
     pub(crate) lists: AnnouncedLists,
     pub(crate) asking: Arc<Asking>,
     held: Arc<HeldInputRequests>,
+    /// The extensions that the server declares, once it has.
+    pub(crate) extensions: OnceLock<JsonObject>,
     /// Whether it is the instance that clients share, and not one for a single client.
     pub(crate) is_shared: bool,
 }
@@ -249,6 +251,7 @@ impl ConnectionState {
             lists: AnnouncedLists::default(),
             asking,
             held: Arc::default(),
+            extensions: OnceLock::new(),
             is_shared: true,
         }
     }
@@ -407,13 +410,14 @@ impl ConnectionHandler for ConnectionState {
         }
         let (held, request) =
             (Arc::clone(&self.held), input_handler::signed(&self.server, request));
+        let extensions = self.extensions.get().cloned().unwrap_or_default();
         let (open, tasks) = (Arc::clone(&self.calls), Arc::clone(&self.tasks));
         Box::pin(async move {
             let calls = match task {
                 Some(id) => calls_of_task(&open, &tasks, &id).await.unwrap_or(calls),
                 None => calls,
             };
-            input_requests::answer(calls, &held, request).await
+            input_requests::answer(calls, &held, &extensions, request).await
         })
     }
 
@@ -481,7 +485,7 @@ impl fmt::Debug for ConnectionState {
 #[cfg(test)]
 pub(crate) mod tests {
     use serde_json::json;
-    use toolgate_mcp::{JsonObject, LogLevel};
+    use toolgate_mcp::LogLevel;
 
     use super::*;
     use crate::{handshake::Handshake, listing::Listing};

@@ -148,6 +148,7 @@ pub(crate) fn client(extensions: &JsonObject) -> ConnectionClient {
 impl Connection {
     pub(crate) fn new(about: AboutServer, raw: RawConnection, state: Arc<ConnectionState>) -> Self {
         let (handshake, raw) = (Handshake::read(&raw), Arc::new(raw));
+        let _ = state.extensions.set(extensions::declared(&handshake.capabilities));
         let (doubted, log_level) = (Notify::new(), Mutex::new(None));
         let connection = Self { about, raw, state, doubted, handshake, log_level };
         connection.listen_for_changes();

@@ -43,6 +43,11 @@ pub trait InputHandler: fmt::Debug + Send + Sync {
         let _ = (method, params);
     }
 
+    /// Whether the client can be sent requests of methods that toolgate does not know.
+    fn takes_requests(&self) -> bool {
+        false
+    }
+
     /// Whether a person may decide something through this client. A server of this gateway that is its
     /// own client is no person.
     fn may_decide(&self) -> BoxFuture<'_, bool> {

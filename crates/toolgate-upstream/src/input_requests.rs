@@ -12,14 +12,14 @@ use futures::future::{join_all, select_all};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use toolgate_mcp::{
-    ErrorObject,
+    ErrorObject, JsonObject,
     client::{InputRequest, PERSON_TIMEOUT},
-    codes, methods,
+    codes, extensions, methods,
 };
 
 use crate::{
     calls::{CallStage, PendingCall},
-    input_handler::can_answer,
+    input_handler::{InputHandler, can_answer},
 };
 
 /// The most input requests of one call, to protect people from abuse.
@@ -46,10 +46,12 @@ pub(crate) type HeldInputRequests = watch::Sender<usize>;
 pub(crate) async fn answer(
     calls: Vec<Arc<PendingCall>>,
     held: &HeldInputRequests,
+    extensions: &JsonObject,
     request: InputRequest,
 ) -> Result<Value, ErrorObject> {
     let method = request.method.clone();
-    let asked = match of_one_client(calls, held).await.and_then(|calls| able(calls, &request)) {
+    let calls = of_one_client(calls, held).await;
+    let asked = match calls.and_then(|calls| able(calls, extensions, &request)) {
         Ok(calls) => ask(&calls, request).await,
         Err(unasked) => Err(unasked),
     };
@@ -106,19 +108,22 @@ impl Drop for Held<'_> {
 /// The calls whose client can answer.
 fn able(
     mut calls: Vec<Arc<PendingCall>>,
+    extensions: &JsonObject,
     request: &InputRequest,
 ) -> Result<Vec<Arc<PendingCall>>, UnaskedReason> {
-    match request.method.as_str() {
-        methods::ELICITATION_CREATE | methods::SAMPLING_CREATE | methods::ROOTS_LIST => {}
-        _ => return Err(UnaskedReason::UnknownMethod),
-    }
-    calls.retain(|call| {
-        call.input_handler
-            .as_ref()
-            .is_some_and(|handler| can_answer(handler.capabilities(), request))
-    });
+    let method = request.method.as_str();
+    let is_known = [methods::ELICITATION_CREATE, methods::SAMPLING_CREATE, methods::ROOTS_LIST]
+        .contains(&method);
+    let takes = |handler: &dyn InputHandler| {
+        if is_known {
+            can_answer(handler.capabilities(), request)
+        } else {
+            methods::is_of_unknown_extension(method) && shares_extension(handler, extensions)
+        }
+    };
+    calls.retain(|call| call.input_handler.as_deref().is_some_and(takes));
     if calls.is_empty() {
-        return Err(UnaskedReason::Nobody);
+        return Err(if is_known { UnaskedReason::Nobody } else { UnaskedReason::UnknownMethod });
     }
     // A client that cancelled a call may not receive its messages.
     calls.sort_by_key(|call| call.has_reached(CallStage::Abandoned));
@@ -127,6 +132,13 @@ fn able(
         return Err(UnaskedReason::TooMany);
     }
     Ok(calls)
+}
+
+/// Whether a client takes the requests of extensions, and declares one of these that toolgate does not know.
+fn shares_extension(handler: &dyn InputHandler, extensions: &JsonObject) -> bool {
+    let declared = extensions::declared(handler.capabilities());
+    let is_shared = |name: &String| !extensions::is_known(name) && declared.contains_key(name);
+    handler.takes_requests() && extensions.keys().any(is_shared)
 }
 
 /// Asks as long as a caller waits for one of the calls.
@@ -200,16 +212,13 @@ impl UnaskedReason {
 mod tests {
     use futures::{FutureExt, future::BoxFuture};
     use tokio::time::Instant;
-    use toolgate_mcp::{
-        JsonObject,
-        client::{ConnectionHandler as _, RelatedRequest},
-    };
+    use toolgate_mcp::client::{ConnectionHandler as _, RelatedRequest};
 
     use super::*;
     use crate::{
         calls::{ConnectionState, tests::state},
         connection::CallOptions,
-        input_handler::{ClientId, InputHandler},
+        input_handler::ClientId,
     };
 
     /// Answers with its name, or never.

@@ -42,6 +42,11 @@ pub enum ListingProblem {
     },
     /// Some groups could not be read, or there are too many.
     Groups,
+    /// Tools of groups were skipped: listed tools have their names, and other definitions.
+    GroupedTools {
+        /// How many.
+        skipped: usize,
+    },
     /// A page has no list of tools.
     NoList {
         /// Which page, from 1.
@@ -99,10 +104,19 @@ pub(crate) async fn list(
     }
     if groups {
         let room = (MAX_TOOLS - entries.len(), MAX_BYTES.saturating_sub(bytes));
-        let (tools, is_whole) = groups::crawl(connection, room).await;
+        let (mut tools, is_whole) = groups::crawl(connection, room).await;
         // A tool may be in several groups, with the same definition.
         let mut known: HashSet<Fingerprint> = entries.iter().map(Fingerprint::of).collect();
-        entries.extend(tools.into_iter().filter(|tool| known.insert(Fingerprint::of(tool))));
+        tools.retain(|tool| known.insert(Fingerprint::of(tool)));
+        // What is listed counts: it would be called by that name without groups too.
+        let listed: HashSet<&str> = entries.iter().filter_map(name_of).collect();
+        let found = tools.len();
+        tools.retain(|tool| name_of(tool).is_none_or(|name| !listed.contains(name)));
+        let skipped = found - tools.len();
+        if skipped > 0 {
+            problems.push(ListingProblem::GroupedTools { skipped });
+        }
+        entries.extend(tools);
         if !is_whole {
             problems.push(ListingProblem::Groups);
         }
@@ -110,6 +124,10 @@ pub(crate) async fn list(
     let (definitions, rejected) = read_list(&entries);
     problems.extend(rejected.into_iter().map(ListingProblem::Tool));
     Ok(Listing { definitions, problems })
+}
+
+fn name_of(tool: &Value) -> Option<&str> {
+    tool.get("name")?.as_str()
 }
 
 impl fmt::Display for ListingProblem {
@@ -127,6 +145,10 @@ impl fmt::Display for ListingProblem {
             }
             Self::Groups => formatter.write_str(
                 "some of its groups could not be read, or there are too many; the others are used",
+            ),
+            Self::GroupedTools { skipped } => write!(
+                formatter,
+                "{skipped} tools of its groups are left out, because listed tools have their names"
             ),
             Self::NoList { page } => {
                 write!(formatter, "page {page} of the list of tools has no `tools`")

@@ -108,9 +108,14 @@ async fn a_call_waits_no_longer_than_its_own_limit() {
     let servers = json!({ "notes": entry(&notes()), "late": entry_with(&gate.late(), limit) });
     let workplace = Workplace::new(&json!({ "mcpServers": servers }));
     let mut client = workplace.connect(&["--mode", "direct"]).await;
-    let refused = client.call("late_echo", json!({})).await.unwrap();
-    let said = refused["error"]["message"].as_str().unwrap_or_else(|| panic!("{refused}"));
-    assert!(said.contains("late"), "it names the server: {said}");
+    let calling = client.begin("tools/call", json!({ "name": "late_echo" })).await.unwrap();
+    // The list waits longer, for all servers.
+    assert!(!has_late(&list(&mut client).await));
+    let refused = client.asides.iter().find(|message| message["id"] == calling);
+    let refused = refused.unwrap_or(&Value::Null).to_string();
+    let said =
+        "server `late` is not connected: it is still connecting after the 0.2 s that a call has";
+    assert!(refused.contains(said), "{refused}");
     let params = json!({ "uri": "toolgate://late/file:///late" });
     let refused = client.request("resources/read", params).await.unwrap();
     let said = refused["error"]["message"].as_str().unwrap_or_else(|| panic!("{refused}"));

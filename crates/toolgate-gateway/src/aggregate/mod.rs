@@ -66,7 +66,9 @@ const MAX_QUEUED_MESSAGES: usize = 256;
 impl AggregateFactory {
     /// A factory for sessions of this host.
     pub fn new(host: ToolHost) -> Self {
-        let tasks = Arc::new(ClientTasks::new(host.journal().cloned()));
+        let mut tasks = ClientTasks::new(host.journal().cloned(), host.is_stopping());
+        tasks.namespace.clone_from(&host.settings().namespace);
+        let tasks = Arc::new(tasks);
         Self { host, tasks }
     }
 }

@@ -8,7 +8,10 @@ mod state;
 
 use std::{
     collections::HashMap,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -32,8 +35,14 @@ use crate::{channel::ClientChannel, modern::random_id, service::AuthenticatedCli
 #[derive(Debug, Default)]
 pub(super) struct ClientTasks {
     table: Mutex<HashMap<String, Arc<ClientTask>>>,
+    /// The calls that may become tasks.
+    prepared: Arc<Mutex<HashMap<AuthenticatedClient, usize>>>,
     /// Where tasks are written, so that they outlive this process.
     journal: Option<Arc<Journal>>,
+    /// The namespace of the host. Other namespaces have the same journal.
+    pub(super) namespace: Option<String>,
+    /// Whether the host stops, and ends the calls with it.
+    is_stopping: Arc<AtomicBool>,
 }
 
 /// A call that is a task, or may become one.
@@ -48,6 +57,15 @@ pub(super) struct ClientTask {
     pub(super) made: Arc<Notify>,
     /// Cancels the call.
     pub(super) cancel: CancellationToken,
+    /// Its place among the tasks of its caller, until it is in the table.
+    place: Mutex<Option<ReservedPlace>>,
+}
+
+/// Counts a call that may become a task.
+#[derive(Debug)]
+struct ReservedPlace {
+    owner: AuthenticatedClient,
+    prepared: Arc<Mutex<HashMap<AuthenticatedClient, usize>>>,
 }
 
 /// How long a call may take before it becomes a task.
@@ -78,8 +96,8 @@ pub(super) fn not_declared() -> ErrorObject {
 }
 
 impl ClientTasks {
-    pub(super) fn new(journal: Option<Arc<Journal>>) -> Self {
-        Self { table: Mutex::default(), journal }
+    pub(super) fn new(journal: Option<Arc<Journal>>, is_stopping: Arc<AtomicBool>) -> Self {
+        Self { journal, is_stopping, ..Self::default() }
     }
 
     /// Prepares a call that may become a task; `None` if there are too many.
@@ -87,9 +105,15 @@ impl ClientTasks {
         self.remove_expired();
         let table = self.table.lock();
         let own = table.values().filter(|task| task.owner == *owner).count();
-        if table.len() >= MAX_TASKS || own >= MAX_TASKS_PER_CALLER {
+        let mut prepared = self.prepared.lock();
+        let own_prepared = prepared.get(owner).copied().unwrap_or_default();
+        let all_prepared: usize = prepared.values().sum();
+        if table.len() + all_prepared >= MAX_TASKS || own + own_prepared >= MAX_TASKS_PER_CALLER {
             return None;
         }
+        *prepared.entry(owner.clone()).or_default() += 1;
+        drop((prepared, table));
+        let place = ReservedPlace { owner: owner.clone(), prepared: Arc::clone(&self.prepared) };
         Some(Arc::new(ClientTask {
             id: random_id().ok()?,
             owner: owner.clone(),
@@ -98,6 +122,7 @@ impl ClientTasks {
             state: watch::Sender::new(TaskState::default()),
             made: Arc::default(),
             cancel: CancellationToken::new(),
+            place: Mutex::new(Some(place)),
         }))
     }
 
@@ -131,7 +156,11 @@ impl ClientTasks {
             state.is_task = true;
             state.report(said.as_deref());
         });
-        self.table.lock().insert(task.id.clone(), Arc::clone(&task));
+        {
+            let mut table = self.table.lock();
+            table.insert(task.id.clone(), Arc::clone(&task));
+            *task.place.lock() = None;
+        }
         self.write(&task);
         let created = task.created_result();
         let tasks = Arc::clone(self);
@@ -148,6 +177,8 @@ impl ClientTasks {
                     }
                 }
             };
+            let is_lost = tasks.is_stopping.load(Ordering::Relaxed) && has_failed(&outcome);
+            let outcome = if is_lost { Err(lost()) } else { outcome };
             task.state.send_if_modified(|state| state.end(outcome));
             tasks.write(&task);
         });
@@ -206,13 +237,18 @@ impl ClientTasks {
         });
     }
 
+    /// The owner of a task in the journal: a caller at a path.
+    fn written_owner(&self, owner: &AuthenticatedClient) -> String {
+        json!([owner.as_str(), self.namespace]).to_string()
+    }
+
     /// Writes the state of a task. Without a journal it ends with this process.
     fn write(&self, task: &ClientTask) {
         let Some(journal) = &self.journal else { return };
         let expires = task.created.duration_since(UNIX_EPOCH).unwrap_or_default() + TTL;
         let row = TaskRow {
             id: task.id.clone(),
-            owner: task.owner.as_str().to_owned(),
+            owner: self.written_owner(&task.owner),
             expires: u64::try_from(expires.as_millis()).unwrap_or(u64::MAX),
             state: task.detail().to_string(),
         };
@@ -223,19 +259,31 @@ impl ClientTasks {
 
     /// A task of another process. If the process has ended and the task had not, its outcome is not known.
     fn stored(&self, owner: &AuthenticatedClient, id: &str) -> Option<Value> {
-        let (row, is_alive) = self.journal.as_ref()?.task(id, owner.as_str()).ok()??;
+        let (row, is_alive) =
+            self.journal.as_ref()?.task(id, &self.written_owner(owner)).ok()??;
         let mut task: Value = serde_json::from_str(&row.state).ok()?;
         let ended =
             |status: &Value| status == "completed" || status == "failed" || status == "cancelled";
         if !is_alive && !ended(&task["status"]) {
-            let message =
-                "toolgate ended before the call did; whether the call had an effect is not known";
+            let lost = lost();
             task["status"] = json!("failed");
-            task["statusMessage"] = json!(message);
-            task["error"] = json!(ErrorObject::internal_error(message, None));
+            task["statusMessage"] = json!(lost.message);
+            task["error"] = json!(lost);
             task.as_object_mut()?.remove("inputRequests");
         }
         Some(task)
+    }
+}
+
+impl Drop for ReservedPlace {
+    fn drop(&mut self) {
+        let mut prepared = self.prepared.lock();
+        if let Some(count) = prepared.get_mut(&self.owner) {
+            *count -= 1;
+            if *count == 0 {
+                prepared.remove(&self.owner);
+            }
+        }
     }
 }
 
@@ -303,6 +351,16 @@ fn unknown() -> ErrorObject {
     ErrorObject::invalid_params(message, None)
 }
 
+fn has_failed(outcome: &Result<Value, ErrorObject>) -> bool {
+    outcome.as_ref().map_or(true, |result| result.get("isError") == Some(&Value::Bool(true)))
+}
+
+/// The outcome of a call that ended because toolgate did.
+fn lost() -> ErrorObject {
+    let message = "toolgate ended before the call did; whether the call had an effect is not known";
+    ErrorObject::internal_error(message, None)
+}
+
 fn failed() -> ErrorObject {
     ErrorObject::internal_error("the call failed", None)
 }
@@ -355,6 +413,20 @@ mod tests {
         assert!(endless(&tasks, &ada).await.is_some());
     }
 
+    #[tokio::test]
+    async fn calls_that_begin_at_once_count_as_tasks() {
+        let tasks = Arc::new(ClientTasks::default());
+        let [ada, bob] = ["ada", "bob"].map(AuthenticatedClient::named);
+        let mut begun: Vec<_> = (0..MAX_TASKS_PER_CALLER).map(|_| tasks.prepare(&ada)).collect();
+        assert!(begun.iter().all(Option::is_some));
+        assert!(tasks.prepare(&ada).is_none(), "any of them may become a task");
+        assert!(tasks.prepare(&bob).is_some());
+        // One that has ended without becoming a task makes room.
+        begun.pop();
+        assert!(endless(&tasks, &ada).await.is_some());
+        assert!(tasks.prepare(&ada).is_none());
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_quick_call_is_no_task_and_a_slow_one_is() {
         let tasks = Arc::new(ClientTasks::default());
@@ -383,14 +455,14 @@ mod tests {
             tasks.answer(owner, methods::TASKS_GET, params.as_object().unwrap())
         };
         let (done, lost) = {
-            let tasks = Arc::new(ClientTasks::new(journal()));
+            let tasks = Arc::new(ClientTasks::new(journal(), Arc::default()));
             let done = endless(&tasks, &ada).await.unwrap();
             let task = tasks.task(&ada, &done).unwrap();
             task.state.send_if_modified(|state| state.end(Ok(json!({ "content": [] }))));
             tasks.write(&task);
             let lost = endless(&tasks, &ada).await.unwrap();
             // Another process beside it sees that it still runs.
-            let other = Arc::new(ClientTasks::new(journal()));
+            let other = Arc::new(ClientTasks::new(journal(), Arc::default()));
             assert_eq!(look(&other, &ada, &lost).unwrap()["status"], "working");
             (done, lost)
         };
@@ -402,7 +474,7 @@ mod tests {
             }
         }
         let reopened = toolgate_store::Store::new(copy.path()).journal().unwrap();
-        let tasks = Arc::new(ClientTasks::new(Some(Arc::new(reopened))));
+        let tasks = Arc::new(ClientTasks::new(Some(Arc::new(reopened)), Arc::default()));
         let seen = look(&tasks, &ada, &done).unwrap();
         assert_eq!(
             (&seen["status"], &seen["result"]),
@@ -412,5 +484,8 @@ mod tests {
         assert_eq!(seen["status"], "failed");
         assert!(seen["error"]["message"].as_str().unwrap().contains("not known"), "{seen}");
         assert!(look(&tasks, &AuthenticatedClient::named("bob"), &done).is_err());
+        let mut other = ClientTasks::new(tasks.journal.clone(), Arc::default());
+        other.namespace = Some("lab".to_owned());
+        assert!(look(&Arc::new(other), &ada, &done).is_err(), "it is at another path");
     }
 }

@@ -3,7 +3,7 @@
 //! Proxies route by headers alone. So a header that contradicts the body is refused, and so is a header
 //! that is present twice.
 
-use axum::http::{HeaderMap, StatusCode, header, request::Parts};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
 use toolgate_mcp::{JsonRpcMessage, JsonRpcRequest, methods, versions};
@@ -33,6 +33,19 @@ pub(crate) fn check_size(parts: &Parts, limit: usize) -> Result<(), HttpError> {
         "the head of a request has at most {limit} bytes; send less, or set `gateway.maxHeaderBytes`"
     );
     Err(HttpError::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, message))
+}
+
+/// Checks `Transfer-Encoding`.
+pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), HttpError> {
+    let mut encodings = headers.get_all(header::TRANSFER_ENCODING).iter();
+    let is_chunked = |value: &HeaderValue| {
+        value.to_str().is_ok_and(|value| value.trim().eq_ignore_ascii_case("chunked"))
+    };
+    if encodings.next().is_none_or(is_chunked) && encodings.next().is_none() {
+        return Ok(());
+    }
+    let message = "`Transfer-Encoding` can only be chunked";
+    Err(HttpError::new(StatusCode::NOT_IMPLEMENTED, message))
 }
 
 /// Checks `Accept`, `Content-Type` and `Content-Encoding` of a POST.

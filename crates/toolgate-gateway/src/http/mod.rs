@@ -4,6 +4,7 @@
 //! arrival time of headers nor the time that a client may read nothing.
 
 mod error;
+mod framing;
 mod headers;
 mod legacy;
 mod modern;
@@ -14,7 +15,12 @@ mod sessions;
 mod settings;
 mod streams;
 
-use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    net::SocketAddr,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use axum::{
     Json, Router,
@@ -43,8 +49,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolgate_mcp::{ErrorObject, JsonRpcInput, JsonRpcMessage, MalformedMessage, codes, nesting};
 
 use self::{
-    modern::ModernClients, new_connections::NewConnections, origin::OriginPolicy,
-    peer::PeerConnection, sessions::SessionTable,
+    framing::CheckedStream, modern::ModernClients, new_connections::NewConnections,
+    origin::OriginPolicy, peer::PeerConnection, sessions::SessionTable,
 };
 use crate::{
     access::{AccessControl, AccessPass, WELL_KNOWN},
@@ -185,12 +191,14 @@ async fn serve_connection(server: &HttpState, stream: TcpStream, peer: SocketAdd
     let mut stream = TimeoutStream::new(stream);
     // A client that does not read its response must not hold a connection for ever.
     stream.set_write_timeout(Some(limits.io_timeout));
+    let stream =
+        CheckedStream::new(Box::pin(stream), limits.body_bytes, Arc::clone(&peer.has_large_chunk));
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.io_timeout)
         .max_headers(limits.headers)
         .max_buf_size(limits.header_bytes.max(8192))
-        .serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     let mut connection = std::pin::pin!(connection);
     let outcome = tokio::select! {
         // What has arrived is read first.
@@ -231,6 +239,7 @@ async fn check(
     connection.acceptance.request_begins();
     let (parts, body) = request.into_parts();
     let checked = headers::check_size(&parts, server.limits.header_bytes)
+        .and_then(|()| headers::check_encoding(&parts.headers))
         .and_then(|()| server.origin_policy.check(&parts));
     let response = match checked {
         Ok(()) => next.run(HttpRequest::from_parts(parts, body)).await,
@@ -319,7 +328,7 @@ impl RequestContext {
     async fn post(&self, headers: &HeaderMap, body: Body) -> Result<Response, HttpError> {
         headers::check_media_types(headers)?;
         let limits = &self.server.limits;
-        let reading = read_body(body, limits.body_bytes);
+        let reading = read_body(body, limits.body_bytes, &self.connection);
         let Ok(read) = tokio::time::timeout(limits.io_timeout, reading).await else {
             let message = "the body of the request did not arrive in time";
             return Err(HttpError::new(StatusCode::REQUEST_TIMEOUT, message));
@@ -374,7 +383,11 @@ impl RequestContext {
 }
 
 /// Reads a body of at most `limit` bytes. A body that announces more is not read at all.
-async fn read_body(body: Body, limit: usize) -> Result<Vec<u8>, HttpError> {
+async fn read_body(
+    body: Body,
+    limit: usize,
+    connection: &PeerConnection,
+) -> Result<Vec<u8>, HttpError> {
     let too_large = || {
         let message = format!(
             "a request has at most {limit} bytes; send less, or set `gateway.maxBodyBytes`"
@@ -387,6 +400,9 @@ async fn read_body(body: Body, limit: usize) -> Result<Vec<u8>, HttpError> {
     let (mut bytes, mut pieces) = (Vec::new(), body.into_data_stream());
     while let Some(piece) = pieces.next().await {
         let piece = piece.map_err(|error| {
+            if connection.has_large_chunk.load(Ordering::Relaxed) {
+                return too_large();
+            }
             let message = format!("the body of the request cannot be read: {error}");
             HttpError::new(StatusCode::BAD_REQUEST, message)
         })?;

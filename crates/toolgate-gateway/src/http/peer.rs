@@ -4,7 +4,10 @@
 //! address. If it could answer a form, it would approve its own calls. So before a form is shown, the
 //! process that made the request is looked up.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use tokio::sync::OnceCell;
 
@@ -19,6 +22,8 @@ pub(crate) struct PeerConnection {
     kind: OnceCell<PeerKind>,
     /// Whether one of its requests was accepted.
     pub(crate) acceptance: NewConnection,
+    /// Whether a chunk of a body is larger than a body may be.
+    pub(crate) has_large_chunk: Arc<AtomicBool>,
 }
 
 /// The sender of a request.
@@ -46,7 +51,8 @@ impl PeerConnection {
         own: Option<SocketAddr>,
         acceptance: NewConnection,
     ) -> Arc<Self> {
-        Arc::new(Self { peer, own, kind: OnceCell::new(), acceptance })
+        let has_large_chunk = Arc::default();
+        Arc::new(Self { peer, own, kind: OnceCell::new(), acceptance, has_large_chunk })
     }
 
     pub(crate) fn address(&self) -> SocketAddr {

@@ -244,9 +244,17 @@ async fn bodies_that_cannot_be_read_are_refused_at_once() {
     );
     for (rest, expected) in [
         ("content-length: 999999999999\r\n\r\n{", "413"),
-        ("content-length: 99999999999999999999999999\r\n\r\n{", "400"),
+        ("content-length: 18446744073709551615\r\n\r\n{", "413"),
+        ("content-length: 99999999999999999999999999\r\n\r\n{", "413"),
+        ("content-length: 99999999999999999999999999x\r\n\r\n{", "400"),
+        ("transfer-encoding: chunked\r\n\r\n6400000\r\nabc", "413"),
+        ("transfer-encoding: chunked\r\n\r\n1\r\n{\r\nffffffffffffffff\r\nabc", "413"),
+        ("transfer-encoding: gzip, chunked\r\n\r\n1\r\n", "501"),
+        ("transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n\r\n1\r\n", "501"),
+        ("transfer-encoding: chunked\r\ncontent-length: 1\r\n\r\n1\r\n", "400"),
+        ("content-length: 1\r\ntransfer-encoding: chunked\r\n\r\n1\r\n", "400"),
         ("transfer-encoding: chunked\r\n\r\nnonsense\r\n", "400"),
-        ("transfer-encoding: chunked\r\n\r\nfffffffffffffffff\r\n{", "400"),
+        ("transfer-encoding: chunked\r\n\r\nfffffffffffffffff\r\n{", "413"),
         ("content-encoding: gzip\r\ncontent-length: 100\r\n\r\n\u{1f}", "415"),
     ] {
         let answer = exchange(&endpoint, &format!("{head}{rest}")).await;

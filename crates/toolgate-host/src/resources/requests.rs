@@ -1,6 +1,6 @@
 //! Answers `resources/…`, `prompts/…` and `completion/complete` for all servers.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
 use serde_json::{Map, Value, json};
@@ -19,7 +19,7 @@ use toolgate_upstream::{CallError, CallOptions, StateKind};
 use super::{
     ListKind, held,
     lists::{CachedList, NOT_CONNECTED, PromptNames, ServerList},
-    skills::{self, FileDigest},
+    skills::{self, SkillRefusal},
     uris::{self, UriTarget},
 };
 use crate::{
@@ -133,10 +133,15 @@ pub(crate) async fn read_in(
     {
         return Err(not_found(&ours).into());
     }
-    let digest = skills::digest_of(host, &server, &theirs).await;
-    if digest == Some(FileDigest::Held) {
-        return Err(not_found(&ours).into());
-    }
+    let not_shown = |why: &str| {
+        let shown = one_line(&ours, SHOWN_CHARACTERS);
+        refused(INTERNAL_ERROR, format!("{shown} is not shown: {why}"), None)
+    };
+    let of_skill = match skills::file_of(host, &server, &theirs).await.transpose() {
+        Ok(file) => file,
+        Err(SkillRefusal::Held) => return Err(not_found(&ours).into()),
+        Err(SkillRefusal::Unusable(why)) => return Err(not_shown(&why).into()),
+    };
     if uris::is_view(&theirs) {
         session.views.opened(&server);
     }
@@ -144,15 +149,8 @@ pub(crate) async fn read_in(
     let params = Value::Object(params);
     let sent = host.broker().request(&server, "resources/read", params, context, options).await;
     let mut result = sent.map_err(|error| ReadFailure::Broker(server.clone(), error))?;
-    if let Some(FileDigest::Is(digest)) = digest
-        && let Err(why) = digest.check(&result)
-    {
-        return Err(refused(
-            INTERNAL_ERROR,
-            format!("{} is not shown: {why}", one_line(&ours, SHOWN_CHARACTERS)),
-            None,
-        )
-        .into());
+    if let Some(file) = of_skill {
+        file.check(&result).map_err(|why| not_shown(&why))?;
     }
     uris::to_client_contents(&server, &mut result);
     Ok(result)
@@ -343,7 +341,7 @@ async fn prompt(
     // connected.
     let asleep = host.inner.resources.may_name(host, name);
     if !asleep.is_empty() {
-        host.await_owners(&asleep, || false).await;
+        host.await_owners(&asleep, Instant::now(), || false).await;
         host.inner.resources.lists.refresh(host.broker(), &asleep, ListKind::Prompts).await;
         let known = prompt_names(host, &lists(host, ListKind::Prompts, options).await?);
         if let Some(found) = known.resolve(name).filter(may_be) {

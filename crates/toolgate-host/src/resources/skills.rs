@@ -15,7 +15,7 @@ use toolgate_registry::{Skill, front_matter_json, read_skill_file, sha256, skill
 use toolgate_search::{Query, SearchIndex, ServerText, StrategyName, ToolKey, ToolText};
 use toolgate_upstream::{CallOptions, StateKind};
 
-use super::{ListKind, held, requests, uris, uris::UriTarget};
+use super::{ListKind, held, lists::ServerList, requests, uris, uris::UriTarget};
 use crate::{
     host::ToolHost,
     meta::one_line,
@@ -52,18 +52,26 @@ pub(crate) enum SkillFailure {
     Refused(String),
 }
 
-/// What is known of a file of a skill.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum FileDigest {
+/// A file of a skill, and what its server lists of the skill. Every way to read a file uses it.
+#[derive(Debug)]
+pub(super) struct SkillFile {
+    entry: Value,
+    /// The server's own URI of the file.
+    uri: String,
+}
+
+/// Why no file of a skill is read.
+#[derive(Debug)]
+pub(super) enum SkillRefusal {
     /// The skill is held back.
     Held,
-    /// The server lists it so.
-    Is(ListedFile),
+    /// What the server lists of it cannot be used.
+    Unusable(String),
 }
 
 /// The digest and the size of a file, as the server lists them.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct ListedFile {
+#[derive(Debug)]
+struct ListedFile {
     digest: String,
     size: u64,
 }
@@ -117,17 +125,52 @@ impl ServerSkill {
 }
 
 impl ListedFile {
-    /// Compares the content of a resource with what the server listed.
-    pub(super) fn check(&self, read: &Value) -> Result<(), String> {
-        let bytes = content(read).ok_or("it has no content")?;
+    fn check(&self, bytes: &[u8]) -> Result<(), String> {
         let size = bytes.len() as u64;
         if size != self.size {
             return Err(format!("it has {size} bytes, and the server lists {}", self.size));
         }
-        if sha256(&bytes) != self.digest {
+        if sha256(bytes) != self.digest {
             return Err("its content has another digest than the server lists".to_owned());
         }
         Ok(())
+    }
+}
+
+impl SkillFile {
+    fn new(entry: Value, uri: &str) -> Result<Self, SkillRefusal> {
+        check_resources(&entry).map_err(SkillRefusal::Unusable)?;
+        Ok(Self { entry, uri: uri.to_owned() })
+    }
+
+    /// Compares what was read with what the server lists: the size, the digest, and of the `SKILL.md` the front matter.
+    pub(super) fn check(&self, read: &Value) -> Result<(), String> {
+        let bytes = content(read).ok_or("it has no content")?;
+        if let Some((_, listed)) = files_of(&self.entry).find(|(uri, _)| *uri == self.uri) {
+            listed.check(&bytes)?;
+        }
+        if self.entry["uri"] != self.uri {
+            return Ok(());
+        }
+        let text = String::from_utf8(bytes).map_err(|_| "it is no text")?;
+        if text.len() as u64 > MAX_BYTES {
+            return Err("it is too long".to_owned());
+        }
+        let front = front_matter_json(&text).ok_or("it has no front matter")?;
+        if !is_same(&Value::Object(front), &self.entry["frontmatter"]) {
+            return Err("its front matter is not the one that the server lists".to_owned());
+        }
+        Ok(())
+    }
+}
+
+impl SkillRefusal {
+    fn why(self) -> String {
+        match self {
+            Self::Held => "it is new or has changed, and is held back until a person approves it: `toolgate definitions`"
+                .to_owned(),
+            Self::Unusable(why) => why,
+        }
     }
 }
 
@@ -242,65 +285,97 @@ pub(crate) async fn matching(
     places.into_iter().filter_map(|place| skills.get(place).cloned()).take(limit).collect()
 }
 
-/// What the list of a server says of a file; `None` if it belongs to no skill with digests.
-pub(super) async fn digest_of(
+/// The skill of a file; `None` if the file belongs to no skill that the server lists, or gives for its URI.
+pub(super) async fn file_of(
     host: &ToolHost,
     server: &ServerName,
     uri: &str,
-) -> Option<FileDigest> {
+) -> Option<Result<SkillFile, SkillRefusal>> {
     if !host.extensions_of(server).contains_key(extensions::SKILLS) {
         return None;
     }
+    let list = current_list(host, server).await;
+    let held = held::held_in(host, server, KIND, &list).await;
+    let main = |item: &Value| item.get("uri").and_then(Value::as_str).unwrap_or_default() == uri;
+    let lists = |item: &Value| {
+        let files = item.get("resources").and_then(Value::as_array);
+        files.into_iter().flatten().any(|file| file.get("uri").is_some_and(|file| file == uri))
+    };
+    // The skill whose `SKILL.md` it is, then those that have it among their files.
+    let items = || list.items.iter().map(|item| &item.value);
+    let owners = items().filter(|item| main(item));
+    let owners = owners.chain(items().filter(|item| !main(item) && lists(item)));
+    let mut refusal = None;
+    for entry in owners {
+        let key = entry.get("uri").and_then(Value::as_str).unwrap_or_default();
+        let file = if held.contains_key(key) {
+            Err(SkillRefusal::Held)
+        } else {
+            SkillFile::new(entry.clone(), uri)
+        };
+        match file {
+            Ok(file) => return Some(Ok(file)),
+            Err(refused) => _ = refusal.get_or_insert(refused),
+        }
+        if main(entry) {
+            break;
+        }
+    }
+    if refusal.is_some() {
+        return refusal.map(Err);
+    }
+    if !uri.ends_with(MAIN_FILE) {
+        return None;
+    }
+    match unlisted_entry(host, server, uri).await {
+        Ok(entry) => Some(SkillFile::new(entry, uri)),
+        Err(SkillRefusal::Held) => Some(Err(SkillRefusal::Held)),
+        // The server knows no such skill: it is a resource like others.
+        Err(SkillRefusal::Unusable(_)) => None,
+    }
+}
+
+/// The skills that a server lists now.
+async fn current_list(host: &ToolHost, server: &ServerName) -> Arc<ServerList> {
     host.connect(server.as_str()).await;
     let lists = &host.inner.resources.lists;
     lists.refresh(host.broker(), std::slice::from_ref(server), KIND).await;
-    let list = lists.known(server, KIND).list;
-    let held = held::held_in(host, server, KIND, &list).await;
-    let mut is_held = false;
-    for item in &list.items {
-        let main = item.value.get("uri").and_then(Value::as_str).unwrap_or_default();
-        let file = files_of(&item.value).find(|(name, _)| *name == uri);
-        if held.contains_key(main) {
-            is_held |= file.is_some() || main == uri;
-        } else if let Some((_, listed)) = file {
-            return Some(FileDigest::Is(listed));
-        }
-    }
-    is_held.then_some(FileDigest::Held)
+    lists.known(server, KIND).list
 }
 
 /// The entry of a skill, listed or not, unless it is held back.
-async fn entry_of(host: &ToolHost, server: &ServerName, uri: &str) -> Result<Value, String> {
-    let held_back = "it is new or has changed, and is held back until a person approves it: `toolgate definitions`";
-    host.connect(server.as_str()).await;
-    let lists = &host.inner.resources.lists;
-    lists.refresh(host.broker(), std::slice::from_ref(server), KIND).await;
-    let list = lists.known(server, KIND).list;
+async fn entry_of(host: &ToolHost, server: &ServerName, uri: &str) -> Result<Value, SkillRefusal> {
+    let list = current_list(host, server).await;
     if let Some(item) = list.items.iter().find(|item| item.value["uri"] == uri) {
         let held = held::held_in(host, server, KIND, &list).await;
-        return if held.contains_key(uri) {
-            Err(held_back.to_owned())
-        } else {
-            Ok(item.value.clone())
-        };
+        let is_held = held.contains_key(uri);
+        return if is_held { Err(SkillRefusal::Held) } else { Ok(item.value.clone()) };
     }
+    unlisted_entry(host, server, uri).await
+}
+
+/// The entry of a skill that is not listed, unless it is held back.
+async fn unlisted_entry(
+    host: &ToolHost,
+    server: &ServerName,
+    uri: &str,
+) -> Result<Value, SkillRefusal> {
+    let unusable = |why: &str| SkillRefusal::Unusable(one_line(why, DESCRIPTION_CHARACTERS));
     let params = Some(json!({ "uri": uri }));
     let options = CallOptions::default();
     let got = host.broker().request_unjudged(server, methods::SKILLS_GET, params, options).await;
-    let mut got = got.map_err(|error| one_line(&error.to_string(), DESCRIPTION_CHARACTERS))?;
+    let mut got = got.map_err(|error| unusable(&error.to_string()))?;
     let entry = got.get_mut("skill").map(Value::take).unwrap_or_default();
     let filter = host.inner.live_catalog.filter();
     let judged = ServerEntry::new(server, EntryKind::Skill, entry.clone())
         .filter(|entry| &*entry.key == uri);
-    let Some(judged) = judged else {
-        return Err("the server answers with another skill".to_owned());
-    };
+    let judged = judged.ok_or_else(|| unusable("the server answers with another skill"))?;
     let owner = server.clone();
     let judging = tokio::task::spawn_blocking(move || {
         filter.judges_entries()
             && !filter.hold_entries(&owner, EntryKind::Skill, &[judged], false).is_empty()
     });
-    if judging.await.unwrap_or(true) { Err(held_back.to_owned()) } else { Ok(entry) }
+    if judging.await.unwrap_or(true) { Err(SkillRefusal::Held) } else { Ok(entry) }
 }
 
 /// Loads a skill by its server and URI: reads its `SKILL.md`, and compares it with what the server lists.
@@ -321,8 +396,9 @@ pub(crate) async fn load(
         Some((owner, UriTarget::Resource(theirs))) if owner == *server => theirs,
         _ => uri.to_owned(),
     };
-    let entry = entry_of(host, server, &uri).await.map_err(SkillFailure::Refused)?;
-    check_resources(&entry).map_err(SkillFailure::Refused)?;
+    let entry = entry_of(host, server, &uri).await;
+    let file = entry.and_then(|entry| SkillFile::new(entry, &uri));
+    let file = file.map_err(|refusal| SkillFailure::Refused(refusal.why()))?;
     let params = Map::from_iter([("uri".to_owned(), json!(uris::ours(server, &uri)))]);
     let context = CallContext::direct(session.context());
     let read = requests::read_in(session, params, &context, options.clone()).await;
@@ -332,17 +408,10 @@ pub(crate) async fn load(
             SkillFailure::Refused(message)
         }
     })?;
-    if let Some((_, listed)) = files_of(&entry).find(|(name, _)| *name == uri) {
-        listed.check(&read).map_err(SkillFailure::Refused)?;
-    }
+    file.check(&read).map_err(SkillFailure::Refused)?;
     let text = content(&read).and_then(|bytes| String::from_utf8(bytes).ok());
-    let text = text
-        .filter(|text| text.len() as u64 <= MAX_BYTES)
-        .ok_or_else(|| refused("it is no text"))?;
-    let front = front_matter_json(&text).ok_or_else(|| refused("it has no front matter"))?;
-    if !is_same(&Value::Object(front), &entry["frontmatter"]) {
-        return Err(refused("its front matter is not the one that the server lists"));
-    }
+    let text = text.ok_or_else(|| refused("it is no text"))?;
+    let entry = file.entry;
     let name = entry["frontmatter"]["name"].as_str().unwrap_or_default().to_owned();
     let files = files_of(&entry).filter(|(name, _)| *name != uri);
     let files = files.map(|(name, _)| uris::ours(server, name)).collect();
@@ -530,15 +599,20 @@ mod tests {
 
     #[test]
     fn a_file_has_the_digest_and_the_size_that_is_listed() {
-        let listed = ListedFile { digest: sha256(b"abc"), size: 3 };
-        let read = |content: Value| listed.check(&json!({ "contents": [content] }));
+        let uri = "skill://a/x";
+        let main = "skill://a/SKILL.md";
+        let files =
+            [main, uri].map(|uri| json!({ "uri": uri, "digest": sha256(b"abc"), "size": 3 }));
+        let entry = json!({ "uri": main, "resources": files });
+        let file = SkillFile::new(entry, uri).unwrap();
+        let read = |content: Value| file.check(&json!({ "contents": [content] }));
         assert_eq!(read(json!({ "text": "abc" })), Ok(()));
         assert_eq!(read(json!({ "blob": "YWJj" })), Ok(()));
         assert!(read(json!({ "text": "abd" })).is_err());
         assert!(read(json!({ "text": "abcd" })).is_err());
         assert!(read(json!({})).is_err());
         assert!(
-            listed.check(&json!({ "contents": [{ "text": "abc" }, { "text": "more" }] })).is_err()
+            file.check(&json!({ "contents": [{ "text": "abc" }, { "text": "more" }] })).is_err()
         );
     }
 

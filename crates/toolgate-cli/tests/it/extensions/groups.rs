@@ -68,6 +68,25 @@ async fn tools_in_the_groups_of_a_server_are_found_and_called() {
 }
 
 #[tokio::test]
+async fn a_listed_tool_is_not_lost_to_one_of_a_group() {
+    let other = json!({ "name": "top", "description": "Digs otherwise.", "inputSchema": { "type": "object" } });
+    let group = |tools: &[Value]| json!({ "contents": { "tools": tools } });
+    let twice = mine(FixtureEra::Legacy)
+        .with_method_for("groups/get", "upper", group(&[other, tool("shaft")]))
+        .with_method_for("groups/get", "missing", group(&[tool("top"), tool("deep")]));
+    let place = workplace(&json!({ "mine": entry(&twice) }), true);
+    let mut client = place.connect(&[]).await;
+    let found = call(&mut client, "search_tools", json!({ "query": "digs", "limit": 20 })).await;
+    assert_eq!(found["structuredContent"]["found"], 3, "{found}");
+    assert!(!text(&found).contains("otherwise"), "{found}");
+    let called = call_through(&mut client, "mine_top", json!({ "k": 1 })).await;
+    assert_eq!(called["isError"], json!(null), "{called}");
+    let status = place.run(&["status"]).await;
+    let said = "1 tools of its groups are left out, because listed tools have their names";
+    assert!(status.stdout.contains(said), "{status:?}");
+}
+
+#[tokio::test]
 async fn groups_without_end_are_bounded() {
     let many: Vec<Value> = (0..500)
         .map(|number| json!({ "name": format!("g{number}"), "description": "x" }))

@@ -134,6 +134,60 @@ async fn what_differs_from_its_digest_is_not_shown() {
     assert!(error["message"].as_str().unwrap().contains("another digest"), "{error}");
 }
 
+/// The ways to read a resource without `load_skill`: what each of them shows.
+async fn read_in_all_ways(client: &mut toolgate_testkit::RawClient, uri: &str) -> [String; 3] {
+    call(client, "search_tools", json!({ "query": "pay" })).await;
+    let read = client.request("resources/read", json!({ "uri": uri })).await.unwrap();
+    let paged = call(client, "read_output", json!({ "id": uri })).await;
+    let code = format!("return await read_resource({});", json!(uri));
+    let run = call(client, "run_code", json!({ "code": code })).await;
+    [read.to_string(), paged.to_string(), run.to_string()]
+}
+
+#[tokio::test]
+async fn what_load_skill_refuses_is_not_read_in_any_other_way() {
+    let other_front = SKILL.replace("version: 1.0", "version: 1.0\nallowed-tools: all");
+    let mut no_digest = entry_of(SKILL);
+    no_digest["resources"][1]["digest"] = json!("sha256:zz");
+    let mut no_main = entry_of(SKILL);
+    no_main["resources"].as_array_mut().unwrap().remove(0);
+    let dynamic = |text: &str| {
+        let mut listed = entry_of(SKILL);
+        listed["resources"] = json!("dynamic");
+        shop("s", &listed, text)
+    };
+    let unlisted = |text: &str| {
+        let got = json!({ "skill": entry_of(SKILL) });
+        shop("s", &entry_of(SKILL), text)
+            .with_method("skills/list", json!({ "skills": [] }))
+            .with_method_for("skills/get", URI, got)
+    };
+    let main = "skill://toolgate.s/acme/refunds/SKILL.md";
+    let email = "skill://toolgate.s/acme/refunds/examples/email.md";
+    let front = "its front matter is not the one that the server lists";
+    let without = "the server lists a file without a sha256 digest or size";
+    for (fixture, uri, why) in [
+        (shop("s", &entry_of(&other_front), &other_front), main, front),
+        (dynamic(&other_front), main, front),
+        (unlisted(&SKILL.replace("kind", "rude")), main, "another digest than the server lists"),
+        (shop("s", &no_digest, SKILL), main, without),
+        (shop("s", &no_digest, SKILL), email, without),
+        (shop("s", &no_main, SKILL), main, "the server lists no digest of its SKILL.md"),
+    ] {
+        let mut client = Workplace::deferred(&json!({ "s": entry(&fixture) })).connect(&[]).await;
+        for shown in read_in_all_ways(&mut client, uri).await {
+            assert!(shown.contains(why), "{why}: {shown}");
+            assert!(!shown.contains("# Refunds") && !shown.contains(EMAIL), "{shown}");
+        }
+    }
+    for fixture in [good("s"), dynamic(SKILL), unlisted(SKILL)] {
+        let mut client = Workplace::deferred(&json!({ "s": entry(&fixture) })).connect(&[]).await;
+        for shown in read_in_all_ways(&mut client, main).await {
+            assert!(shown.contains("# Refunds"), "{shown}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_skill_that_is_not_listed_is_loaded_by_its_uri() {
     let hidden = good("s").with_method("skills/list", json!({ "skills": [] })).with_method_for(

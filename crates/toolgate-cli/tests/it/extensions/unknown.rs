@@ -66,6 +66,40 @@ async fn only_clients_that_declare_an_extension_reach_it() {
 }
 
 #[tokio::test]
+async fn requests_of_a_server_reach_the_client_of_the_call() {
+    let workplace = Workplace::deferred(&json!({ "odd": entry(&odd("odd", FixtureEra::Legacy)) }));
+    let (mut client, _) = connect_with(&workplace, &[], &client()).await;
+    call_through(&mut client, "odd_client", json!({})).await;
+    let question = json!({ "method": "fixture/question", "params": { "k": [1], "message": "?" } });
+    for answer in [
+        json!({ "result": { "said": { "k": 2 } } }),
+        json!({ "error": { "code": -31998, "message": "no" } }),
+    ] {
+        let asking = client.begin("fixture/ask", json!({ "ask": question })).await.unwrap();
+        let asked = loop {
+            let message: Value = serde_json::from_str(&client.line().await.unwrap()).unwrap();
+            assert!(message.get("method").is_some(), "it was not asked: {message}");
+            if message["method"] == "fixture/question" {
+                break message;
+            }
+        };
+        assert_eq!(asked["params"], question["params"], "untouched: {asked}");
+        let mut response = answer.clone();
+        response["jsonrpc"] = json!("2.0");
+        response["id"] = asked["id"].clone();
+        client.send_line(&response.to_string()).await.unwrap();
+        let answered = client.answer(asking).await.unwrap();
+        // The fixture passes an error on as data.
+        let expected = answer.get("result").unwrap_or(&answer);
+        assert_eq!(answered["result"], *expected, "{answered}");
+    }
+    // The protocol has other ways for what it knows.
+    let known = json!({ "ask": { "method": "tools/list", "params": {} } });
+    let answered = ask(&mut client, "fixture/ask", known).await;
+    assert_eq!(answered["error"]["code"], -32601, "{answered}");
+}
+
+#[tokio::test]
 async fn one_of_several_servers_is_named() {
     let servers = json!({
         "left": entry(&odd("left", FixtureEra::Legacy)), "right": entry(&odd("right", FixtureEra::Modern)),
@@ -78,6 +112,15 @@ async fn one_of_several_servers_is_named() {
     let error = refused(&mut client, "fixture/echo", json!({})).await;
     assert_eq!(error["code"], -32602);
     insta::assert_snapshot!(error["message"].as_str().unwrap(), @"several servers may answer this: set `toolgate/server` in `_meta` to one of left, right");
+    // No extension is named like this, so that it is not certain that any server knows it.
+    let error = refused(&mut client, "other/echo", json!({})).await;
+    assert_eq!(error["code"], -32601, "{error}");
+    let named = json!({ "_meta": { "toolgate/server": "right" } });
+    let error = refused(&mut client, "other/echo", named).await;
+    assert_eq!(error["message"], "Method not found: other/echo", "the server was asked: {error}");
+    let error =
+        refused(&mut client, "other/echo", json!({ "_meta": { "toolgate/server": "x" } })).await;
+    assert_eq!(error["code"], -32601, "{error}");
     let params = json!({ "k": 1, "_meta": { "toolgate/server": "right", "x": 1 } });
     let echoed = ask(&mut client, "fixture/echo", params).await;
     assert_eq!(echoed["_meta"]["x"], 1, "{echoed}");
