@@ -5,27 +5,24 @@ mod contents;
 #[cfg(test)]
 mod pages;
 mod policy;
+mod serve;
 mod setup;
+mod tools;
 
-use std::{
-    net::SocketAddr,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use serde::Serialize;
-use toolgate::setup::ExposureMode;
-use toolgate_search::StrategyName;
-
-use crate::access;
+use clap::{Args, Parser, Subcommand};
 
 pub(crate) use chat::{Chat, ChatMode};
 pub(crate) use policy::{
     Approve, Audit, Definitions, DefinitionsCommand, For, Grants, GrantsCommand, Policy,
     PolicyCommand,
 };
+pub(crate) use serve::{Demo, Doctor, Serve, Status, TokenCommand, Tokens, Unit};
 pub(crate) use setup::{Add, ClientTransport, SecretCommand, ServiceCommand, Setup};
+pub(crate) use tools::{
+    AddEngine, Call, Engines, EnginesCommand, Eval, Inspect, Run, Runs, RunsCommand, Search,
+};
 
 /// One MCP server in front of all of yours.
 ///
@@ -81,13 +78,21 @@ impl Command {
     /// The configuration file after the name of the command.
     pub(crate) fn file(&self) -> Option<&Path> {
         match self {
-            Self::Serve(Serve { file, .. })
-            | Self::Status(Status { file, .. })
-            | Self::Tokens(Tokens { file, .. })
-            | Self::Doctor(Doctor { file, .. })
-            | Self::List(List { file, .. })
-            | Self::Audit(Audit { file, .. })
-            | Self::Config(ConfigCommand::Check { file, .. }) => file.as_deref(),
+            Self::Serve(Serve { from, .. })
+            | Self::Status(Status { from, .. })
+            | Self::Tokens(Tokens { from, .. })
+            | Self::Doctor(Doctor { from, .. })
+            | Self::List(List { from, .. })
+            | Self::Audit(Audit { from, .. })
+            | Self::Policy(Policy { from, .. })
+            | Self::Definitions(Definitions { from, .. })
+            | Self::Usage(Usage { from, .. })
+            | Self::Runs(Runs { from, .. })
+            | Self::Skills(Skills { from, .. })
+            | Self::Engines(Engines { from, .. })
+            | Self::Service(ServiceCommand::Install { from, .. })
+            | Self::Secret(SecretCommand::List { from })
+            | Self::Config(ConfigCommand::Check { from, .. }) => from.file.as_deref(),
             _ => None,
         }
     }
@@ -232,305 +237,28 @@ pub(crate) enum Command {
     DemoServer { name: String },
 }
 
+/// The configuration file of a command that takes nothing else.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ConfigFile {
+    /// Read this configuration file, as with --config
+    #[arg(value_name = "FILE", value_parser = config_file)]
+    pub(crate) file: Option<PathBuf>,
+}
+
+/// Reads the name of a file. One word that is no file is rather a misspelt command.
+fn config_file(text: &str) -> Result<PathBuf, &'static str> {
+    let path = PathBuf::from(text);
+    let is_word = !text.contains(['.', '/', '\\']);
+    if is_word && !path.exists() {
+        return Err("there is neither such a file nor such a command");
+    }
+    Ok(path)
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct List {
-    /// Read this configuration file, as with --config
-    #[arg(value_name = "FILE")]
-    pub(crate) file: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) output: Output,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Serve {
-    /// Read this configuration file, as with --config
-    #[arg(value_name = "FILE")]
-    pub(crate) file: Option<PathBuf>,
-    /// Serve on stdin and stdout (the default)
-    #[arg(long, conflicts_with = "http")]
-    pub(crate) stdio: bool,
-    /// Serve many clients over HTTP, at /mcp of this address; port 0 selects a free port
-    #[arg(long, value_name = "ADDR", value_parser = access::read_address)]
-    pub(crate) http: Option<SocketAddr>,
-    /// Serve only this server, unchanged: without prefixes and without meta-tools
-    #[arg(long, value_name = "NAME", conflicts_with = "mode")]
-    pub(crate) passthrough: Option<String>,
-    /// Choose which tools the agent sees; the configuration sets the default
-    #[arg(long, value_name = "MODE", value_parser = mode())]
-    pub(crate) mode: Option<ExposureMode>,
-}
-
-/// The modes, with their names on the command line.
-const MODES: [(ExposureMode, &str, &str); 5] = [
-    (
-        ExposureMode::Auto,
-        "auto",
-        "Like direct until the definitions exceed a threshold, then like stable, or as the configuration says",
-    ),
-    (ExposureMode::Direct, "direct", "List every tool"),
-    (ExposureMode::Stable, "stable", "List the meta-tools; the list never changes"),
-    (
-        ExposureMode::Dynamic,
-        "dynamic",
-        "List the meta-tools; a search adds the tools that it finds",
-    ),
-    (ExposureMode::Code, "code", "List the meta-tools without `call_tool`: scripts make the calls"),
-];
-
-/// Reads a mode.
-fn mode() -> impl TypedValueParser<Value = ExposureMode> {
-    let old = PossibleValue::new("deferred").hide(true);
-    let values = MODES.map(|(_, name, help)| PossibleValue::new(name).help(help));
-    PossibleValuesParser::new(values.into_iter().chain([old])).try_map(|chosen| {
-        if chosen == "deferred" {
-            let instead = ExposureMode::INSTEAD_OF_DEFERRED;
-            crate::print::note(format!(
-                "warning: `--mode deferred` is an older word\n  hint: {instead}"
-            ));
-            return Ok(ExposureMode::Deferred);
-        }
-        let mode = MODES.iter().find(|(_, name, _)| *name == chosen);
-        mode.map(|(mode, ..)| *mode).ok_or("unknown mode")
-    })
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Status {
-    /// Read this configuration file, as with --config
-    #[arg(value_name = "FILE")]
-    pub(crate) file: Option<PathBuf>,
-    /// Show it again every two seconds, until Ctrl-C; the servers stay connected
-    #[arg(long, short, conflicts_with_all = ["live", "reset", "json"])]
-    pub(crate) watch: bool,
-    /// List the tools of each server, and whether they are loaded or deferred
-    #[arg(long)]
-    pub(crate) tools: bool,
-    /// Show what a session lists in this mode of `toolgate serve`
-    #[arg(long, value_name = "MODE", value_parser = mode())]
-    pub(crate) mode: Option<ExposureMode>,
-    /// Show the sessions of running gateways: mode, found and loaded tools, saved tokens
-    #[arg(long, conflicts_with_all = ["tools", "mode"])]
-    pub(crate) live: bool,
-    /// Make a session of a running gateway forget the tools that it has found and loaded
-    #[arg(long, value_name = "SESSION", conflicts_with_all = ["tools", "mode"])]
-    pub(crate) reset: Option<String>,
-    #[command(flatten)]
-    pub(crate) output: Output,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Tokens {
-    /// Read this configuration file, as with --config
-    #[arg(value_name = "FILE")]
-    pub(crate) file: Option<PathBuf>,
-    /// Count in this unit
-    #[arg(long, value_name = "UNIT", default_value = "tokens")]
-    pub(crate) unit: Unit,
-    /// Count a text instead: a file, or `-` for stdin
-    #[arg(long, value_name = "FILE")]
-    pub(crate) text: Option<PathBuf>,
-    /// Show what a session lists in this mode of `toolgate serve`
-    #[arg(long, value_name = "MODE", value_parser = mode())]
-    pub(crate) mode: Option<ExposureMode>,
-    #[command(flatten)]
-    pub(crate) output: Output,
-}
-
-/// The unit of a cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Unit {
-    /// Tokens of o200k
-    Tokens,
-    /// Characters
-    Characters,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum TokenCommand {
-    /// Create a token and print it; it is not shown again
-    Create {
-        /// Name the token; the default is a random name
-        #[arg(long, value_name = "NAME")]
-        name: Option<String>,
-        /// Let the token expire after this number of days; the default is never
-        #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u64).range(1..=36_500))]
-        expires: Option<u64>,
-        /// Limit the token to this namespace, or to /mcp with `default`; may be repeated
-        #[arg(long = "opens", value_name = "NAMESPACE")]
-        namespaces: Vec<String>,
-    },
-    /// List the tokens, without their secrets
-    List {
-        #[command(flatten)]
-        output: Output,
-    },
-    /// Revoke a token; running gateways refuse it from now on
-    Revoke {
-        /// The name of the token
-        name: String,
-    },
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Demo {
-    /// Write what was measured as pictures to this folder: effect-light.svg and effect-dark.svg
-    #[arg(long, value_name = "FOLDER", hide = true, conflicts_with = "json")]
-    pub(crate) picture: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) output: Output,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Doctor {
-    /// Read this configuration file, as with --config
-    #[arg(value_name = "FILE")]
-    pub(crate) file: Option<PathBuf>,
-    /// Start no server
-    #[arg(long)]
-    pub(crate) offline: bool,
-    #[command(flatten)]
-    pub(crate) output: Output,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Search {
-    /// What the tool should do, in quotes; toolgate merges the results of several queries
-    #[arg(required = true, value_name = "QUERY")]
-    pub(crate) queries: Vec<String>,
-    /// Search only this server
-    #[arg(long, value_name = "NAME")]
-    pub(crate) server: Option<String>,
-    /// Show at most N tools
-    #[arg(long, value_name = "N")]
-    pub(crate) limit: Option<usize>,
-    /// Rank with this strategy; the configuration sets the default
-    #[arg(long, value_name = "STRATEGY", value_parser = strategy())]
-    pub(crate) strategy: Option<StrategyName>,
-    /// Show this much of each tool
-    #[arg(long, value_name = "DETAIL", default_value = "description")]
-    pub(crate) detail: Detail,
-    #[command(flatten)]
-    pub(crate) output: Output,
-}
-
-/// The parts of a tool that are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Detail {
-    /// The name
-    Name,
-    /// The name and the description
-    Description,
-    /// The name, the description and the input schema
-    Schema,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Inspect {
-    /// Names as `toolgate search` shows them
-    #[arg(required = true, value_name = "NAME")]
-    pub(crate) names: Vec<String>,
-    #[command(flatten)]
-    pub(crate) output: Output,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Call {
-    /// A name as `toolgate search` shows it
-    pub(crate) name: String,
-    /// The arguments as a JSON object; `-` reads them from stdin, `@FILE` from a file
-    #[arg(value_name = "JSON")]
-    pub(crate) arguments: Option<String>,
-    /// Set one argument; may be repeated. A value that is not JSON is a text
-    #[arg(long = "arg", short = 'a', value_name = "KEY=VALUE")]
-    pub(crate) pairs: Vec<String>,
-    #[command(flatten)]
-    pub(crate) output: Output,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Run {
-    /// A script in TypeScript, JavaScript or Python; `-` reads it from stdin
-    #[arg(value_name = "FILE", required_unless_present = "resume")]
-    pub(crate) file: Option<PathBuf>,
-    /// Read the script in this language: typescript, python, or one that `toolgate engines` lists; the default is
-    /// that of the file name, else typescript
-    #[arg(long, short, value_name = "LANGUAGE", conflicts_with = "resume")]
-    pub(crate) language: Option<String>,
-    /// Resume this run without repeating completed calls; FILE, if given, replaces its code
-    #[arg(long, value_name = "ID")]
-    pub(crate) resume: Option<String>,
-    /// Repeat calls that were sent and whose outcome is unknown
-    #[arg(long, requires = "resume")]
-    pub(crate) repeat_unknown: bool,
-    #[command(flatten)]
-    pub(crate) output: Output,
-}
-
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct Runs {
-    #[command(subcommand)]
-    pub(crate) command: Option<RunsCommand>,
-    /// Show at most N runs, the newest first
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub(crate) limit: u32,
-    #[command(flatten)]
-    pub(crate) output: Output,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum RunsCommand {
-    /// Show a run: its code, its calls in order, its output
-    Show {
-        /// The id of the run, or the first characters of the id
-        id: String,
-        #[command(flatten)]
-        output: Output,
-    },
-    /// Let the next resume of a run repeat a call whose outcome is unknown
-    Repeat {
-        /// The id of the run, or the first characters of the id
-        id: String,
-        /// The number of the call
-        call: u64,
-    },
-}
-
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct Engines {
-    #[command(subcommand)]
-    pub(crate) command: Option<EnginesCommand>,
-    #[command(flatten)]
-    pub(crate) output: Output,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum EnginesCommand {
-    /// Add a WebAssembly component that runs the scripts of a language
-    ///
-    /// The component is checked, compiled and started once. Its scripts are confined like all others. The program
-    /// must be built with the feature `engine-wasm`.
-    Add(AddEngine),
-    /// Remove the component of a language
-    Remove {
-        /// The name of the language
-        language: String,
-    },
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct AddEngine {
-    /// The file of the component
-    pub(crate) file: PathBuf,
-    /// Name the language; `run_code` chooses it by this name
-    #[arg(long, value_name = "NAME")]
-    pub(crate) language: String,
-    /// Tell models in a sentence how a script calls a tool
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) hint: Option<String>,
+    pub(crate) from: ConfigFile,
     #[command(flatten)]
     pub(crate) output: Output,
 }
@@ -577,6 +305,8 @@ pub(crate) struct Skills {
     #[command(subcommand)]
     pub(crate) command: Option<SkillsCommand>,
     #[command(flatten)]
+    pub(crate) from: ConfigFile,
+    #[command(flatten)]
     pub(crate) output: Output,
 }
 
@@ -610,6 +340,8 @@ pub(crate) struct Logs {
 pub(crate) struct Usage {
     #[command(subcommand)]
     pub(crate) command: Option<UsageCommand>,
+    #[command(flatten)]
+    pub(crate) from: ConfigFile,
     #[command(flatten)]
     pub(crate) which: Which,
     #[command(flatten)]
@@ -645,36 +377,13 @@ pub(crate) struct Which {
 pub(crate) enum ConfigCommand {
     /// Check the configuration without starting a server
     Check {
-        /// Read this configuration file, as with --config
-        #[arg(value_name = "FILE")]
-        file: Option<PathBuf>,
+        #[command(flatten)]
+        from: ConfigFile,
         #[command(flatten)]
         output: Output,
     },
     /// Print the JSON Schema of toolgate.json
     Schema,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Eval {
-    /// Files with labelled sets: each is a JSON object with `corpus` and `queries`; docs/search.md describes them
-    #[arg(required = true, value_name = "FILE")]
-    pub(crate) files: Vec<PathBuf>,
-    /// Measure this strategy; may be repeated, and the first is the baseline. The default is every strategy
-    /// except `regex` and `subagent`; `subagent` cannot be measured
-    #[arg(long, value_name = "STRATEGY", value_parser = strategy())]
-    pub(crate) strategy: Vec<StrategyName>,
-    /// Give each query the hint about its server, if the labelled set has one
-    #[arg(long)]
-    pub(crate) hints: bool,
-    #[command(flatten)]
-    pub(crate) output: Output,
-}
-
-/// Reads a strategy's name.
-fn strategy() -> impl TypedValueParser<Value = StrategyName> {
-    let names = StrategyName::ALL.iter().map(|strategy| strategy.as_str());
-    PossibleValuesParser::new(names).try_map(|name| name.parse::<StrategyName>())
 }
 
 #[derive(Debug, Clone, Copy, Args)]

@@ -10,9 +10,9 @@ use std::{
 };
 
 use toolgate::setup::{
-    ExposureMode, FileAccess, Format, HostConfig, HostConfigError, HostEnvironment, HostSettings,
-    PinFile, PoolSettings, Store, StoredReference, StoredValueError, VaultKey, env_file_path,
-    parse_file, read_env_file, read_stored,
+    CommandTime, ExposureMode, FileAccess, Format, HostConfig, HostConfigError, HostEnvironment,
+    HostSettings, PinFile, PoolSettings, Store, StoredReference, StoredValueError, VaultKey,
+    env_file_path, parse_file, read_env_file, read_stored,
 };
 use toolgate_broker::ClientForms;
 use toolgate_config::{
@@ -280,6 +280,11 @@ fn parse(
         variables: &*environment.variables,
         env_file: &env_file,
         stored: &stored,
+        // In a file that nobody has trusted, each of them is a problem.
+        commands: match source {
+            Source::Folder { is_trusted: false, .. } => CommandTime::Reading,
+            _ => CommandTime::Start,
+        },
         // The user's own file belongs to no folder.
         workspace_folder: working_folder.as_deref().filter(|_| matches!(source, Source::Own)),
         working_folder: working_folder.as_deref(),
@@ -379,7 +384,12 @@ fn nowhere() -> Failure {
 
 /// Reports the problems of the configuration. The rest of it is still used.
 pub(crate) fn report(loaded: &Loaded) {
-    for problem in &loaded.configuration.problems {
+    report_but(loaded, |_| false);
+}
+
+/// [`report`] without the problems that are shown elsewhere.
+pub(crate) fn report_but(loaded: &Loaded, is_shown: impl Fn(&Problem) -> bool) {
+    for problem in loaded.configuration.problems.iter().filter(|problem| !is_shown(problem)) {
         print::note(problem);
     }
     if let Err(problem) = loaded.writable_store() {

@@ -9,8 +9,8 @@ use std::{
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use toolgate::setup::{
-    EnvFileError, FileAccess, Format, StoredReference, StoredValueError, parse_file, read_env_file,
-    read_stored_file,
+    CommandTime, EnvFileError, FileAccess, Format, StoredReference, StoredValueError, parse_file,
+    read_env_file, read_stored_file,
 };
 use toolgate_config::env_file_names;
 use toolgate_store::{ChoiceFile, Consent};
@@ -75,6 +75,8 @@ impl FolderFile {
             variables: &load::variable,
             env_file: &env_file,
             stored: &stored,
+            // So that they are listed.
+            commands: CommandTime::Reading,
             workspace_folder: None,
             working_folder: None,
         };

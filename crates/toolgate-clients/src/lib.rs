@@ -10,9 +10,11 @@
 
 mod diff;
 mod edit;
+mod found;
 mod import;
 mod secret;
 mod table;
+mod undo;
 mod write;
 mod yaml;
 
@@ -21,4 +23,5 @@ pub use edit::{Edit, EditError, edited};
 pub use import::{ImportedServer, OwnProgram, ServerIdentity, identity, imported, is_toolgate};
 pub use secret::{keep_secrets, replace, without_secrets};
 pub use table::{CLIENTS, Client, Places, System};
-pub use write::{ChangeRecord, Changed, Undone, WriteError, Writer, undo};
+pub use undo::{Undone, undo};
+pub use write::{ChangeRecord, Changed, WriteError, Writer};

@@ -7,10 +7,10 @@
 //! such as a shell's `${name%%.*}`, stay unchanged.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::MAIN_SEPARATOR_STR;
 
-use crate::stored::{StoredReference, StoredValueError, StoredValues};
+use crate::stored::{CommandTime, StoredReference, StoredValueError, StoredValues};
 use crate::{Environment, Secret, Surroundings};
 
 /// The longest value after expansion; no operating system takes a longer argument.
@@ -28,6 +28,11 @@ pub(crate) struct Expander<'a> {
     pub(crate) of_server: BTreeMap<String, Secret>,
     /// How the client of the file writes references.
     pub(crate) style: ReferenceStyle,
+    commands: CommandTime,
+    /// Whether the value that is read is needed only when its server starts.
+    pub(crate) is_of_start: bool,
+    /// The command lines of the server that is read, which run when it starts.
+    pub(crate) lines: BTreeSet<String>,
 }
 
 /// How a client writes references to variables, beside `${NAME}`.
@@ -75,10 +80,18 @@ enum Reference<'t> {
 
 impl<'a> Expander<'a> {
     pub(crate) fn new(surroundings: &Surroundings<'a>) -> Self {
-        let Surroundings { environment, stored, workspace_folder, .. } = *surroundings;
-        let (remaining, style) = (MAX_TOTAL_BYTES, ReferenceStyle::Plain);
-        let of_server = BTreeMap::new();
-        Self { environment, stored, workspace_folder, remaining, of_server, style }
+        let Surroundings { environment, stored, workspace_folder, commands, .. } = *surroundings;
+        Self {
+            environment,
+            stored,
+            workspace_folder,
+            remaining: MAX_TOTAL_BYTES,
+            of_server: BTreeMap::new(),
+            style: ReferenceStyle::Plain,
+            commands,
+            is_of_start: false,
+            lines: BTreeSet::new(),
+        }
     }
 
     /// The value of a variable that a setting names.
@@ -109,7 +122,7 @@ impl<'a> Expander<'a> {
         while let Some(start) = rest.find("${") {
             let (before, reference) = rest.split_at(start);
             expanded.push_str(before);
-            let Some(end) = reference.find('}') else {
+            let Some(end) = end_of(reference) else {
                 rest = reference;
                 break;
             };
@@ -125,19 +138,28 @@ impl<'a> Expander<'a> {
     }
 
     /// Appends the value of a reference.
-    fn push_reference(&self, expanded: &mut String, whole: &str) -> Result<(), Unexpanded> {
+    fn push_reference(&mut self, expanded: &mut String, whole: &str) -> Result<(), Unexpanded> {
         match classify(&whole[2..whole.len() - 1]) {
             Reference::Variable { name, default } => {
-                if default.is_some_and(|default| default.contains("${")) {
+                let kept = default.and_then(kept_default);
+                if kept.is_none() && default.is_some_and(|default| default.contains("${")) {
                     return Err(Unexpanded::Nested);
                 }
                 let own = self.of_server.get(name).map(|value| value.expose().to_owned());
-                let value = own.or_else(|| (self.environment)(name));
-                match (value, default) {
-                    (Some(value), Some(default)) if value.is_empty() => expanded.push_str(default),
-                    (Some(value), _) => expanded.push_str(&value),
-                    (None, Some(default)) => expanded.push_str(default),
-                    (None, None) => return Err(Unexpanded::Unset(name.to_owned())),
+                let ours = (self.environment)(name);
+                if self.is_of_start && own.is_some() && own != ours {
+                    // No client replaces it: the program does, such as mcp-remote or a shell. Everybody can see
+                    // the arguments of a process, and only its user the variables.
+                    expanded.extend(["${", name, "}"]);
+                    return Ok(());
+                }
+                let value = own.or(ours);
+                let is_empty = value.as_ref().is_some_and(String::is_empty);
+                match (value.filter(|_| default.is_none() || !is_empty), default, kept) {
+                    (Some(value), ..) => expanded.push_str(&value),
+                    (None, _, Some(kept)) => expanded.push_str(&self.look_up(kept)?),
+                    (None, Some(default), None) => expanded.push_str(default),
+                    (None, None, None) => return Err(Unexpanded::Unset(name.to_owned())),
                 }
             }
             Reference::UserHome => {
@@ -149,6 +171,12 @@ impl<'a> Expander<'a> {
                 None => return Err(Unexpanded::Editor(whole.to_owned())),
             },
             Reference::PathSeparator => expanded.push_str(MAIN_SEPARATOR_STR),
+            Reference::Stored(StoredReference::Command(line))
+                if self.is_of_start && self.commands == CommandTime::Start =>
+            {
+                self.lines.insert(line.to_owned());
+                expanded.push_str(whole);
+            }
             Reference::Stored(reference) => expanded.push_str(&self.look_up(reference)?),
             Reference::Unnamed => return Err(Unexpanded::Unnamed(whole.to_owned())),
             Reference::Editor => return Err(Unexpanded::Editor(whole.to_owned())),
@@ -168,6 +196,20 @@ impl<'a> Expander<'a> {
         self.remaining = self.remaining.checked_sub(value.len()).ok_or(Unexpanded::TooLong)?;
         Ok(value)
     }
+}
+
+/// Where a reference ends. A default may be a reference itself.
+fn end_of(reference: &str) -> Option<usize> {
+    let end = reference.find('}')?;
+    let is_whole =
+        reference[2..end].contains(":-${keychain:") && reference[end..].starts_with("}}");
+    Some(if is_whole { end + 1 } else { end })
+}
+
+/// The value in the vault that is a default: `${NAME:-${keychain:…}}`.
+fn kept_default(default: &str) -> Option<StoredReference<'_>> {
+    let inner = default.strip_prefix("${")?.strip_suffix('}')?;
+    StoredReference::read(inner).filter(|it| matches!(it, StoredReference::Keychain(_)))
 }
 
 fn classify(inner: &str) -> Reference<'_> {
@@ -312,6 +354,9 @@ mod tests {
     fn stored_values_are_replaced() {
         assert_eq!(expand("Bearer ${keychain:github/TOKEN}").unwrap(), "Bearer kept");
         assert_eq!(expand("${command:pass show x}!").unwrap(), "from a command!");
+        assert_eq!(expand("a ${NONE:-${keychain:github/TOKEN}} b").unwrap(), "a kept b");
+        assert_eq!(expand("${USER:-${keychain:none}}").unwrap(), "ada");
+        assert_eq!(expand("${NONE:-${keychain:github/TOKEN}").unwrap_err(), Unexpanded::Nested);
         assert_eq!(expand("${file:/run/key}").unwrap(), "${USER}", "not expanded again");
         for (text, hint) in [
             ("${input:api-key}", "store it: `toolgate secret set api-key`"),

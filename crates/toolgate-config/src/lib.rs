@@ -76,10 +76,10 @@ pub use problem::{ConfigError, Problem, ProblemSeverity, SourcePosition};
 pub use secret::Secret;
 pub use server::{LoginConfig, ServerConfig, ServerPlace, ServerSettings, ToolConfig};
 pub use services::{AuditConfig, RegistryConfig, TelemetryConfig};
-pub use stored::{MAX_STORED_BYTES, StoredReference, StoredValueError, StoredValues};
+pub use stored::{CommandTime, MAX_STORED_BYTES, StoredReference, StoredValueError, StoredValues};
 pub use tool_search::{ChatProviderName, EmbeddingsConfig, SubagentConfig, ToolSearchConfig};
 pub use toolgate_policy::Presence;
-pub use transport::{Transport, is_command_line};
+pub use transport::{Transport, fits_header, is_command_line};
 
 /// The largest file that is read.
 pub const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
@@ -128,6 +128,8 @@ pub struct Surroundings<'a> {
     pub env_files: EnvFiles<'a>,
     /// Reads the values of `${file:…}`, `${command:…}` and `${keychain:…}`.
     pub stored: StoredValues<'a>,
+    /// When the commands of servers run.
+    pub commands: CommandTime,
     /// What `${workspaceFolder}` means; without it, only an editor knows that.
     pub workspace_folder: Option<&'a str>,
     /// The folder that the client works in: the servers that Claude Code has for this folder alone are
@@ -142,6 +144,7 @@ impl<'a> Surroundings<'a> {
             environment,
             env_files: &|_| Err(EnvFileError::NoAccess),
             stored: &|_| Err(StoredValueError::NoAccess),
+            commands: CommandTime::default(),
             workspace_folder: None,
             working_folder: None,
         }

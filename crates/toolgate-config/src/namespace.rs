@@ -1,13 +1,12 @@
 //! The `namespaces` key: sets of servers that are served apart.
 
-use serde_json::json;
 use toolgate_catalog::{DeferredStyle, RequestedMode};
 use toolgate_policy::PolicySettings;
 
 use crate::document::Member;
 use crate::scope::Scope;
 use crate::section::{
-    Definitions, Flag, Section as _, Word, Wrong, choices, section, strings_schema,
+    Choice as _, Definitions, Flag, Section as _, Word, Wrong, choices, section, strings_schema,
 };
 use crate::{Configuration, ProblemSeverity, ToolSearchConfig, policy, tool_search};
 
@@ -35,7 +34,7 @@ section! {
         /// What a session lists: every tool (`direct`), the meta-tools with a fixed list (`stable`)
         /// or a growing list (`dynamic`), or the meta-tools without `call_tool` (`code`). The
         /// default comes from `toolSearch`.
-        "mode" => |_| json!({ "type": "string", "enum": ["auto", "direct", "stable", "dynamic", "code"] });
+        "mode" => |_| ExposureMode::schema();
     } {
         /// Whether toolgate leaves its servers out at `/mcp`.
         "exclusive" => exclusive: bool = false, Flag(Wrong::Becomes(true));
@@ -60,13 +59,11 @@ pub enum ExposureMode {
 }
 
 choices! {
-    ExposureMode: "auto" => Auto, "direct" => Direct, "deferred" => Deferred, "stable" => Stable,
-        "dynamic" => Dynamic, "code" => Code;
+    ExposureMode: "auto" => Auto, "direct" => Direct, "stable" => Stable, "dynamic" => Dynamic,
+        "code" => Code | "deferred" => Deferred;
 }
 
 impl ExposureMode {
-    /// The words, for a message.
-    pub(crate) const NAMES: &'static str = "`auto`, `direct`, `stable`, `dynamic` or `code`";
     /// What to write instead of `deferred`, an older word.
     pub const INSTEAD_OF_DEFERRED: &'static str =
         "write `stable`, or `dynamic` for a list that grows";

@@ -325,6 +325,14 @@ impl<'r, 'c> Scope<'r, 'c> {
         self.expanded(at, expanded, ", or write `${NAME:-default}`")
     }
 
+    /// Reads values that a server needs only when it starts.
+    pub(crate) fn of_start<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
+        self.file.expander.is_of_start = true;
+        let read = read(self);
+        self.file.expander.is_of_start = false;
+        read
+    }
+
     /// The value of a variable that a setting names; records an error if it is unset.
     pub(crate) fn variable(&mut self, at: &Location, name: &str) -> Option<String> {
         let value = self.file.expander.variable(name);

@@ -64,14 +64,18 @@ pub(crate) enum Wrong<T> {
 pub(crate) trait Choice: Copy + PartialEq + 'static {
     /// The words and their meaning.
     const CHOICES: &'static [(&'static str, Self)];
+    /// Older words, which are read and not offered.
+    const OLD: &'static [(&'static str, Self)] = &[];
 
     fn from_value(value: &Value<'_>) -> Option<Self> {
         let Value::String(word) = value else { return None };
-        Self::CHOICES.iter().find(|(known, _)| known == word).map(|(_, value)| *value)
+        let mut all = Self::CHOICES.iter().chain(Self::OLD);
+        all.find(|(known, _)| known == word).map(|(_, value)| *value)
     }
 
     fn word(self) -> &'static str {
-        Self::CHOICES.iter().find(|(_, value)| *value == self).map_or("", |(word, _)| word)
+        let mut all = Self::CHOICES.iter().chain(Self::OLD);
+        all.find(|(_, value)| *value == self).map_or("", |(word, _)| word)
     }
 
     /// The words for a message: `` `a`, `b` or `c` ``.
@@ -98,9 +102,10 @@ pub(crate) trait Choice: Copy + PartialEq + 'static {
 
 /// Gives types their words.
 macro_rules! choices {
-    ($($type:ident: $($word:literal => $value:ident),+;)+) => {$(
+    ($($type:ident: $($word:literal => $value:ident),+ $(| $($old:literal => $older:ident),+)?;)+) => {$(
         impl crate::section::Choice for $type {
             const CHOICES: &'static [(&'static str, Self)] = &[$(($word, Self::$value)),+];
+            $(const OLD: &'static [(&'static str, Self)] = &[$(($old, Self::$older)),+];)?
         }
     )+};
 }

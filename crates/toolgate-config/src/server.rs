@@ -32,6 +32,9 @@ pub struct ServerConfig {
     /// How to reach it, or the first problem that prevents it. That problem is in
     /// [`Configuration::problems`](crate::Configuration::problems) too, unless there are too many.
     pub transport: Result<Transport, Problem>,
+    /// The lines of `${command:LINE}` whose references are still in the transport: they run when the server
+    /// starts ([`CommandTime::Start`](crate::CommandTime::Start)).
+    pub commands: BTreeSet<String>,
     /// Everything else.
     pub settings: ServerSettings,
     /// Where it is in the file, for problems that are found later.
@@ -84,8 +87,9 @@ section! {
     /// A server: a `command` that starts it, or the `url` where it runs.
     ///
     /// `${NAME}` and `${NAME:-default}` in `command`, `args`, `env`, `envFile`, `cwd`, `url` and
-    /// `headers` stand for environment variables, and `${keychain:NAME}`, `${file:PATH}` and
-    /// `${command:LINE}` for values that are stored elsewhere.
+    /// `headers` stand for environment variables. `${keychain:NAME}`, `${file:PATH}` and
+    /// `${command:LINE}` stand for values that are stored elsewhere; `command` takes no
+    /// `${keychain:NAME}`, because everybody sees the name of a program.
     pub struct ServerSettings as "Server" keys {
         /// The transport. The default is `stdio` with a `command`, and `http` with a `url`. With
         /// `http`, toolgate also tries the older `sse` if the server does not accept the newer
@@ -335,7 +339,8 @@ pub(crate) fn read(
         let predicate = format!("must be an object with a `command` or a `url`, but is {kind}");
         let problem = scope.file.problem(ProblemSeverity::Error, &at, &predicate, "");
         scope.file.push(problem.clone());
-        return ServerConfig { name, transport: Err(problem), settings, place };
+        let commands = BTreeSet::new();
+        return ServerConfig { name, transport: Err(problem), commands, settings, place };
     };
     let mut scope = Scope::new(object, at, scope.file);
     scope.report_replaced();
@@ -343,6 +348,7 @@ pub(crate) fn read(
     let at = Location { offset: member.key_offset, ..scope.at.clone() };
     let env_file = settings.env_file.as_deref().and_then(Path::to_str);
     let transport = transport::read(&mut scope, &at, is_gemini, env_file);
+    let commands = std::mem::take(&mut scope.file.expander.lines);
     report_unknown(&mut scope);
     let transport = match (transport, scope.first_error) {
         (Some(transport), None) => Ok(transport),
@@ -351,7 +357,7 @@ pub(crate) fn read(
         // work.
         (None, None) => Err(scope.file.problem(ProblemSeverity::Error, &at, "cannot be read", "")),
     };
-    ServerConfig { name, transport, settings, place }
+    ServerConfig { name, transport, commands, settings, place }
 }
 
 /// Reads the settings of toolgate and those of other clients that mean the same. A setting that only

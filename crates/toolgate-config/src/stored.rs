@@ -9,6 +9,17 @@ pub const MAX_STORED_BYTES: usize = 64 * 1024;
 /// Reads a stored value. It gets the reference as it is written.
 pub type StoredValues<'a> = &'a dyn Fn(StoredReference<'_>) -> Result<String, StoredValueError>;
 
+/// When the commands of `${command:LINE}` run that are written in the `args`, `env` and `headers` of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CommandTime {
+    /// When the file is read.
+    #[default]
+    Reading,
+    /// When the server starts. Until then the reference stays as it is written, and
+    /// [`ServerConfig::commands`](crate::ServerConfig::commands) has the line.
+    Start,
+}
+
 /// A reference to a value that is stored elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StoredReference<'t> {
@@ -67,7 +78,7 @@ impl<'t> StoredReference<'t> {
     }
 
     /// What to do if the value is not there.
-    pub(crate) fn hint(&self, error: &StoredValueError) -> String {
+    pub fn hint(&self, error: &StoredValueError) -> String {
         match (self, error) {
             (_, StoredValueError::NotTrusted) => "`toolgate trust` shows it, and asks".to_owned(),
             (_, StoredValueError::TooLarge) => "a value may have at most 65,536 bytes".to_owned(),

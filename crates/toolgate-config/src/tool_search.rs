@@ -172,7 +172,7 @@ impl Setting for Enabled {
             Value::Boolean(false) => Some(RequestedMode::Direct),
             value => {
                 let Some(mode) = ExposureMode::from_value(value) else {
-                    let expected = format!("{}, true or false", ExposureMode::NAMES);
+                    let expected = format!("{}, true or false", ExposureMode::names());
                     scope.unfit(ProblemSeverity::Warning, &scope.at.value(member), &expected, "");
                     return None;
                 };

@@ -194,10 +194,10 @@ fn read_stdio(
     member: &Member<'_>,
     env_file: Option<&str>,
 ) -> Option<Transport> {
-    let mut env = match &member.node.value {
+    let mut env = scope.of_start(|scope| match &member.node.value {
         Value::Object(inner) => scope.within(inner, scope.at.value(member), variables),
         _ => variables(scope),
-    };
+    });
     if let Some(path) = env_file {
         add_env_file(scope, path, &mut env);
     }
@@ -263,8 +263,14 @@ fn read_program(
 /// The program and its arguments in one list.
 fn command_list(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<(String, Vec<String>)> {
     let words = scope.strings(member)?;
-    let mut words: Vec<String> =
-        words.into_iter().map(|(text, at)| scope.expand(&at, text)).collect::<Option<_>>()?;
+    let mut words: Vec<String> = words
+        .into_iter()
+        .enumerate()
+        .map(|(index, (text, at))| match index {
+            0 => scope.expand(&at, text),
+            _ => scope.of_start(|scope| scope.expand(&at, text)),
+        })
+        .collect::<Option<_>>()?;
     words.extend(arguments(scope));
     if words.first().is_none_or(|program| program.trim().is_empty()) {
         scope.error(member, "is empty", "write the program first, then its arguments");
@@ -286,7 +292,8 @@ fn variables(scope: &mut Scope<'_, '_>) -> BTreeMap<String, Secret> {
 
 fn arguments(scope: &mut Scope<'_, '_>) -> Vec<String> {
     let strings = scope.object.get("args").and_then(|member| scope.strings(member));
-    strings.into_iter().flatten().filter_map(|(text, at)| scope.expand(&at, text)).collect()
+    let strings = strings.into_iter().flatten();
+    scope.of_start(|scope| strings.filter_map(|(text, at)| scope.expand(&at, text)).collect())
 }
 
 /// Warns of variables that a shell command uses and that the server does not get.
@@ -405,7 +412,7 @@ fn read_http(
         let hint = "remove it; `headers` may use `${NAME}` of toolgate's own variables";
         scope.warn(member, "is only for servers with a `command`; it is ignored", hint);
     }
-    let headers = all_headers(scope);
+    let headers = scope.of_start(all_headers);
     let url = web_url(scope, member, "write the whole URL, such as `https://example.com/mcp`")?;
     Some(Transport::Http { url, headers, dialect })
 }
@@ -497,13 +504,23 @@ fn value(scope: &mut Scope<'_, '_>, member: &Member<'_>, kind: ValueKind) -> Opt
 
 /// Whether a header can carry a value; if not, records an error.
 fn is_header_value(scope: &mut Scope<'_, '_>, at: &Location, value: &str) -> bool {
-    let is_fit = !value.chars().any(|character| character.is_control() && character != '\t');
+    // What a command prints is checked when it is there.
+    let lines = scope.file.expander.lines.iter();
+    let known = lines.fold(value.to_owned(), |known, line| {
+        known.replace(&StoredReference::Command(line).to_string(), "")
+    });
+    let is_fit = fits_header(&known);
     if !is_fit {
         let predicate = "has a line break or another control character in its value";
         let hint = "look at the variables that it uses";
         scope.complain(ProblemSeverity::Error, at, predicate, hint);
     }
     is_fit
+}
+
+/// Whether a header can carry a text.
+pub fn fits_header(text: &str) -> bool {
+    !text.chars().any(|character| character.is_control() && character != '\t')
 }
 
 fn is_name(scope: &mut Scope<'_, '_>, member: &Member<'_>, kind: ValueKind) -> bool {

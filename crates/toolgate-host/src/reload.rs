@@ -50,7 +50,7 @@ impl ToolHost {
             self.inner.endpoints.remove(server);
         }
         let validation = settings.servers.iter().map(|it| (name(it), it.validation.clone()));
-        let redactors = settings.servers.iter().map(|it| it.spec.endpoint.redactor());
+        let redactors = settings.servers.iter().map(|it| it.spec.redactor());
         let policy = settings.policy.clone();
         self.inner.broker.reload(policy, validation.collect(), redactors.collect());
         self.inner.live_catalog.set_filter(ToolFilter::of(&settings));

@@ -186,7 +186,7 @@ impl HostSettings {
             log: self.store.as_ref().map(|store| store.audit().with_limits(audit.limits)),
             arguments: audit.arguments,
             required: audit.required,
-            redactors: self.servers.iter().map(|setup| setup.spec.endpoint.redactor()).collect(),
+            redactors: self.servers.iter().map(|setup| setup.spec.redactor()).collect(),
         });
         let validation =
             self.servers.iter().map(|setup| (setup.spec.name.clone(), setup.validation.clone()));

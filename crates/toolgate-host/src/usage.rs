@@ -20,14 +20,14 @@ pub(crate) struct Usage {
 
 impl Usage {
     pub(crate) fn new(log: UsageLog, servers: &[ServerSetup]) -> Self {
-        let redactors = servers.iter().map(|setup| setup.spec.endpoint.redactor()).collect();
+        let redactors = servers.iter().map(|setup| setup.spec.redactor()).collect();
         let redactors = RwLock::new(redactors);
         Self { log, memory: RwLock::default(), place: Mutex::default(), redactors }
     }
 
     /// Keeps the secrets of one more server out of the file.
     pub(crate) fn guard(&self, server: &ServerSetup) {
-        self.redactors.write().push(server.spec.endpoint.redactor());
+        self.redactors.write().push(server.spec.redactor());
     }
 
     /// Reads what was written since the last time; the whole file the first time.

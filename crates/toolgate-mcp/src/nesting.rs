@@ -2,7 +2,9 @@
 //!
 //! A file may contain the toolgate that reads it, and a URL may be that of the gateway that connects to
 //! it. Both would go on without end. So every process that toolgate starts gets a variable with the
-//! configurations above it, and every request over HTTP a header with the gateways before it.
+//! configurations above it, and every request over HTTP a header with the gateways before it. A request to
+//! this machine also has the configurations of its sender: a gateway with the same one is that entry of the
+//! file which means itself.
 
 use std::{
     collections::{BTreeSet, VecDeque, hash_map::RandomState},
@@ -14,6 +16,9 @@ use std::{
 pub const ABOVE: &str = "TOOLGATE_ABOVE";
 /// The header with the gateways that a request has passed.
 pub const VIA: &str = "toolgate-via";
+
+/// The header with the configurations of the sender.
+pub const CONFIGURATIONS: &str = "toolgate-configurations";
 
 /// How many gateways before this one are remembered.
 const MOST_BEFORE: usize = 64;
@@ -46,6 +51,18 @@ pub fn above() -> String {
         inherited.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
     names.extend(locked(&OWN).iter().cloned());
     names.into_iter().collect::<Vec<_>>().join(",")
+}
+
+/// The value of [`CONFIGURATIONS`] for a request to this machine. Others have nothing to do with it.
+pub fn configurations() -> Option<String> {
+    let own = locked(&OWN);
+    (!own.is_empty()).then(|| own.iter().cloned().collect::<Vec<_>>().join(","))
+}
+
+/// Whether a request comes from a process with a configuration that this gateway serves.
+pub fn is_of_same_configuration(names: &str) -> bool {
+    let own = locked(&OWN);
+    GATEWAY.get().is_some() && names.split(',').any(|name| own.contains(name.trim()))
 }
 
 /// Makes this process a gateway that recognises its own requests.
@@ -118,5 +135,8 @@ mod tests {
         note_configuration("a,b");
         assert_eq!(above(), "a_b,one");
         assert!(!is_above("one"), "it is not above itself");
+        assert_eq!(configurations().as_deref(), Some("a_b,one"));
+        be_gateway();
+        assert!(is_of_same_configuration("two, one") && !is_of_same_configuration("two"));
     }
 }

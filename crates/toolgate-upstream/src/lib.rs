@@ -31,7 +31,7 @@ pub use handshake::Handshake;
 pub use input_handler::{ClientId, InputHandler, can_answer};
 pub use listing::{Listing, ListingProblem};
 pub use server::{ServerState, StateKind};
-pub use spec::{ServerSpec, StartMode};
+pub use spec::{LateValues, ServerSpec, StartMode};
 pub use toolgate_mcp::{
     HttpDialect, InstanceMode,
     client::{

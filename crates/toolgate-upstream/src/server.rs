@@ -131,7 +131,7 @@ impl Server {
             current.state.kind = StateKind::Idle;
         }
         Self {
-            redactor: spec.endpoint.redactor(),
+            redactor: spec.redactor(),
             asking: Arc::new(Asking::new(spec.asks)),
             spec,
             observer,

@@ -1,13 +1,15 @@
 //! The description of a server: its endpoint, its limits, and when it connects.
 
-use std::{sync::Arc, time::Duration};
+use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
+
+use futures::future::BoxFuture;
 
 use toolgate_catalog::{Fingerprint, ServerName};
 use toolgate_mcp::{
     Era, InstanceMode,
     client::{
         ConnectFailure, ConnectionClient, ConnectionHandler, ConnectionSettings, Endpoint,
-        RawConnection, ServerLimits, SpareProcesses,
+        RawConnection, Redactor, ServerLimits, SpareProcesses,
     },
 };
 
@@ -18,6 +20,8 @@ pub struct ServerSpec {
     pub name: ServerName,
     /// Where it is.
     pub endpoint: Endpoint,
+    /// Reads the values of the endpoint that are known only when the server starts.
+    pub late_values: Option<Arc<dyn LateValues>>,
     /// Limits of time and size.
     pub limits: ServerLimits,
     /// The era of an earlier connection, which is tried first.
@@ -33,6 +37,16 @@ pub struct ServerSpec {
     pub asks: bool,
     /// Processes that were started ahead, for [`open_connection`](Self::open_connection).
     pub spares: Option<Arc<SpareProcesses>>,
+}
+
+/// Values of an endpoint that are read when the server starts, such as what a command prints.
+pub trait LateValues: fmt::Debug + Send + Sync {
+    /// The endpoint with the values.
+    fn complete(&self, endpoint: &Endpoint)
+    -> BoxFuture<'static, Result<Endpoint, ConnectFailure>>;
+
+    /// Hides the secrets of the endpoint, and the values once they are read.
+    fn redactor(&self, endpoint: &Endpoint) -> Redactor;
 }
 
 /// When a server is connected.
@@ -51,6 +65,7 @@ impl ServerSpec {
         Self {
             name: name.into(),
             endpoint,
+            late_values: None,
             limits: ServerLimits::default(),
             remembered_era: None,
             start: StartMode::Now,
@@ -66,13 +81,31 @@ impl ServerSpec {
         Fingerprint::of(&self.endpoint.identity())
     }
 
+    /// Hides the secrets of the endpoint, also those that are read when the server starts.
+    pub fn redactor(&self) -> Redactor {
+        match &self.late_values {
+            Some(late) => late.redactor(&self.endpoint),
+            None => self.endpoint.redactor(),
+        }
+    }
+
+    /// The endpoint with all of its values.
+    pub(crate) async fn complete_endpoint(&self) -> Result<Cow<'_, Endpoint>, ConnectFailure> {
+        match &self.late_values {
+            Some(late) => late.complete(&self.endpoint).await.map(Cow::Owned),
+            None => Ok(Cow::Borrowed(&self.endpoint)),
+        }
+    }
+
     /// Opens a connection for one client, without a supervisor.
     pub async fn open_connection(
         &self,
         client: &ConnectionClient,
         handler: Arc<dyn ConnectionHandler>,
     ) -> Result<RawConnection, ConnectFailure> {
+        let endpoint = self.complete_endpoint().await?;
         let settings = ConnectionSettings {
+            endpoint: &endpoint,
             spares: self.spares.as_ref(),
             ..self.settings("check that it is an MCP server")
         };

@@ -7,8 +7,8 @@ use std::{
 };
 
 use toolgate_config::{
-    ConfigError, Configuration, EnvFileError, Format, MAX_ENV_FILE_BYTES, StoredReference,
-    StoredValueError, Surroundings, parse_within,
+    CommandTime, ConfigError, Configuration, EnvFileError, Format, MAX_ENV_FILE_BYTES,
+    StoredReference, StoredValueError, Surroundings, parse_within,
 };
 
 use crate::host_config::resolve;
@@ -23,6 +23,8 @@ pub struct FileAccess<'a> {
     pub env_file: &'a dyn Fn(&Path) -> Result<String, EnvFileError>,
     /// Reads a stored value, such as `${keychain:NAME}`.
     pub stored: &'a dyn Fn(StoredReference<'_>) -> Result<String, StoredValueError>,
+    /// When the commands of servers run.
+    pub commands: CommandTime,
     /// What `${workspaceFolder}` means, if that is not the folder of the file.
     pub workspace_folder: Option<&'a Path>,
     /// The folder that the client works in.
@@ -53,6 +55,7 @@ pub fn parse_file(
         environment: access.variables,
         env_files: &|written| (access.env_file)(&env_file_path(path, Path::new(written))),
         stored: &stored,
+        commands: access.commands,
         workspace_folder: workspace_folder.as_deref(),
         working_folder: access.working_folder.and_then(Path::to_str),
     };

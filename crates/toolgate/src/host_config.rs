@@ -10,8 +10,9 @@ use std::{
 use toolgate_broker::CallerReads;
 use toolgate_catalog::{ExposureSettings, Fingerprint};
 use toolgate_config::{
-    AuditConfig, ChatProviderName, CodeModeConfig, ConfigError, Configuration, EmbeddingsConfig,
-    ExposureMode, ExtractConfig, Format, Secret, SubagentConfig, TelemetryConfig, ToolSearchConfig,
+    AuditConfig, ChatProviderName, CodeModeConfig, CommandTime, ConfigError, Configuration,
+    EmbeddingsConfig, ExposureMode, ExtractConfig, Format, Secret, SubagentConfig, TelemetryConfig,
+    ToolSearchConfig,
 };
 use toolgate_host::{
     AuditSettings, CallLimiter, CodeSettings, EncodeTools, EncoderSetup, ExtractModel,
@@ -161,6 +162,7 @@ impl HostConfig {
             variables: &*environment.variables,
             env_file: &read_env_file,
             stored: &|reference| read_stored(reference, store, key),
+            commands: CommandTime::Start,
             workspace_folder: None,
             working_folder: None,
         };

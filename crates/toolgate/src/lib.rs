@@ -175,7 +175,7 @@ pub mod setup {
     pub use crate::session_tools::{SavedChat, SessionTools};
     pub use crate::stored_values::{read_stored, read_stored_file, vault_name};
     pub use toolgate_config::{
-        Configuration, EnvFileError, ExposureMode, Format, Problem, StoredReference,
+        CommandTime, Configuration, EnvFileError, ExposureMode, Format, Problem, StoredReference,
         StoredValueError,
     };
     pub use toolgate_host::HostSettings;

@@ -9,11 +9,12 @@ use toolgate_config::{Secret, ServerConfig, Transport};
 use toolgate_host::ServerSetup;
 use toolgate_store::{Vault, VaultError};
 use toolgate_upstream::{
-    AuthorizationSettings, Authorizer, CredentialLock, CredentialStore, CredentialStoreError,
-    Endpoint, HttpEndpoint, LoginError, ServerLimits, ServerSpec, StdioEndpoint,
+    AuthorizationSettings, Authorizer, ConnectFailure, CredentialLock, CredentialStore,
+    CredentialStoreError, Endpoint, HttpEndpoint, LateValues as _, LoginError, ServerLimits,
+    ServerSpec, StdioEndpoint,
 };
 
-use crate::host_config::HostConfig;
+use crate::{host_config::HostConfig, stored_values::CommandValues};
 
 /// Why nobody can log in at a server.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +47,21 @@ impl HostConfig {
         Ok(Arc::new(Authorizer::new(server.name.as_str(), url, settings, vault)?))
     }
 
+    /// The headers of a server, with the values that commands print.
+    pub async fn headers(
+        &self,
+        server: &ServerConfig,
+        headers: &BTreeMap<String, Secret>,
+    ) -> Result<BTreeMap<String, String>, ConnectFailure> {
+        let headers = exposed(headers);
+        let Some(values) = CommandValues::of(&server.commands) else { return Ok(headers) };
+        let endpoint = HttpEndpoint { headers, ..HttpEndpoint::new("") };
+        match values.complete(&Endpoint::Http(endpoint)).await? {
+            Endpoint::Http(complete) => Ok(complete.headers),
+            _ => Ok(BTreeMap::new()),
+        }
+    }
+
     /// The settings of a server; none where its transport cannot be used.
     pub(crate) fn server_setup(&self, server: &ServerConfig) -> Option<ServerSetup> {
         let endpoint = self.endpoint(server)?;
@@ -61,6 +77,7 @@ impl HostConfig {
             limits,
             rest_after: settings.idle_timeout,
             instances: settings.instances,
+            late_values: CommandValues::of(&server.commands).map(|values| values as _),
             ..ServerSpec::new(server.name.as_str(), endpoint)
         };
         let tools = &settings.tools;

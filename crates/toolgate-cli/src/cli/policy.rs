@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use std::path::PathBuf;
-
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::Output;
+use super::{ConfigFile, Output};
 
 #[derive(Debug, Args)]
 pub(crate) struct Approve {
@@ -48,6 +46,8 @@ pub(crate) struct Approve {
 pub(crate) struct Policy {
     #[command(subcommand)]
     pub(crate) command: Option<PolicyCommand>,
+    #[command(flatten)]
+    pub(crate) from: ConfigFile,
     #[command(flatten)]
     pub(crate) output: Output,
 }
@@ -115,6 +115,8 @@ pub(crate) struct Definitions {
     #[command(subcommand)]
     pub(crate) command: Option<DefinitionsCommand>,
     #[command(flatten)]
+    pub(crate) from: ConfigFile,
+    #[command(flatten)]
     pub(crate) output: Output,
 }
 
@@ -140,9 +142,8 @@ pub(crate) enum DefinitionsCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct Audit {
-    /// Read this configuration file, as with --config
-    #[arg(value_name = "FILE")]
-    pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) from: ConfigFile,
     /// Show only lines about this tool, by its exposed name
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<String>,

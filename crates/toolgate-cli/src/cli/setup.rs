@@ -6,7 +6,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use toolgate_clients::{CLIENTS, Client};
 
-use super::Output;
+use super::{ConfigFile, Output};
 use crate::access;
 
 #[derive(Debug, Args)]
@@ -18,9 +18,13 @@ pub(crate) struct Setup {
     /// Take over the files of the project in the working folder, into ./toolgate.json, instead of yours
     #[arg(long)]
     pub(crate) project: bool,
-    /// Ask nothing: where two servers differ the first one wins, and all files are written
+    /// Ask nothing: where two servers differ the first one wins, a server that does not start stays in its client, and
+    /// all files are written
     #[arg(long, short)]
     pub(crate) yes: bool,
+    /// Also take over servers that do not start here; without it they stay in their clients
+    #[arg(long)]
+    pub(crate) all: bool,
     /// Show what would be written, and write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -31,7 +35,7 @@ pub(crate) struct Setup {
     #[arg(long, value_name = "TRANSPORT", default_value = "stdio")]
     pub(crate) transport: ClientTransport,
     /// Restore the files that the last setup has changed
-    #[arg(long, conflicts_with_all = ["clients", "project", "no_probe", "transport"])]
+    #[arg(long, conflicts_with_all = ["clients", "project", "all", "no_probe", "transport"])]
     pub(crate) undo: bool,
     #[command(flatten)]
     pub(crate) output: Output,
@@ -82,6 +86,8 @@ pub(crate) struct Add {
 pub(crate) enum ServiceCommand {
     /// Install the service, and start it
     Install {
+        #[command(flatten)]
+        from: ConfigFile,
         /// Listen on this address
         #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8808", value_parser = access::read_address)]
         http: SocketAddr,
@@ -110,7 +116,10 @@ pub(crate) enum SecretCommand {
         name: String,
     },
     /// List the names that the configuration uses, and which of them have a value
-    List,
+    List {
+        #[command(flatten)]
+        from: ConfigFile,
+    },
     /// Remove a value
     Remove {
         /// The name in `${keychain:NAME}`

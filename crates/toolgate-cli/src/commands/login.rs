@@ -38,8 +38,8 @@ pub(crate) async fn run(globals: &Globals, arguments: &Login) -> CommandResult {
         return Err(Failure::usage(format!("`{name}` has an `Authorization` header already"))
             .hint("remove it from `headers` to log in instead"));
     }
-    let headers =
-        headers.iter().map(|(key, value)| (key.clone(), value.expose().to_owned())).collect();
+    let headers = loaded.headers(server, headers).await;
+    let headers = headers.map_err(|it| Failure::new(it.reason).hint(it.action))?;
     let authorizer = loaded.authorizer(server, url)?;
     let listener = CallbackListener::bind(server.settings.oauth.redirect_port).await?;
     let bar = print::progress(1, "asking where to log in");

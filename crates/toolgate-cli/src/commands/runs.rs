@@ -100,7 +100,7 @@ impl Cleaner {
         // Without a configuration there are no secrets that could be known.
         let servers = load::load(globals).map(|loaded| loaded.settings(None).servers);
         let servers = servers.unwrap_or_default();
-        Self(servers.iter().map(|setup| setup.spec.endpoint.redactor()).collect())
+        Self(servers.iter().map(|setup| setup.spec.redactor()).collect())
     }
 
     fn clean(&self, text: &str) -> String {

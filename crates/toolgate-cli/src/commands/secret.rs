@@ -26,7 +26,7 @@ pub(crate) fn run(globals: &Globals, command: &SecretCommand) -> CommandResult {
                 "Stored, encrypted: a configuration uses it as ${{keychain:{name}}}."
             ));
         }
-        SecretCommand::List => {
+        SecretCommand::List { .. } => {
             let path = load::load(globals)?.path;
             let text = load::read(&path)?;
             let mut names = stored_names(&text);

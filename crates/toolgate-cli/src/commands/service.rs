@@ -51,7 +51,7 @@ struct Gateway {
 
 pub(crate) fn run(globals: &Globals, command: &ServiceCommand) -> CommandResult {
     match command {
-        ServiceCommand::Install { http, dry_run } => install(globals, *http, *dry_run),
+        ServiceCommand::Install { http, dry_run, .. } => install(globals, *http, *dry_run),
         ServiceCommand::Status { output } => status(output.json),
         ServiceCommand::Remove { dry_run } => remove(*dry_run),
     }
@@ -62,7 +62,6 @@ pub(crate) fn address() -> Result<SocketAddr, Failure> {
     recorded()?.or_else(running).ok_or_else(|| {
         Failure::usage("there is no gateway that clients could share")
             .hint("install one first: `toolgate service install`; or start it: `toolgate serve --http 127.0.0.1:8808`")
-            .hint("with `gateway.requireToken`, `serve` starts after `toolgate token create --name first`")
     })
 }
 

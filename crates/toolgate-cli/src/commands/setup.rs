@@ -1,8 +1,10 @@
 //! `toolgate setup`
 
 mod clients;
+mod merge;
 mod plan;
 mod probe;
+mod source;
 mod undo;
 
 use std::{
@@ -21,8 +23,9 @@ use toolgate_store::{TokenOrder, utc};
 
 pub(crate) use self::clients::{ClientState, clients};
 use self::{
-    plan::{Plan, Source},
+    plan::Plan,
     probe::Probe,
+    source::{Source, projects, sources},
 };
 use super::service;
 use crate::{
@@ -41,6 +44,8 @@ pub(crate) const OWN_NAME: &str = "toolgate";
 const NO_TOKEN: &str = "[hidden]";
 /// The port of a gateway, unless another one is chosen.
 const DEFAULT_PORT: u16 = 8808;
+/// The address of such a gateway.
+const DEFAULT_ADDRESS: &str = "127.0.0.1:8808";
 
 pub(crate) async fn run(globals: &Globals, arguments: &Setup) -> CommandResult {
     if arguments.undo {
@@ -69,9 +74,9 @@ pub(crate) async fn run(globals: &Globals, arguments: &Setup) -> CommandResult {
             Failure::usage("your home is no project").hint("run it in the folder of the project")
         );
     }
-    let sources = plan::sources(arguments, &places);
-    if sources.is_empty()
-        && let Some(path) = plan::projects(&places, &[]).first().filter(|_| !arguments.project)
+    let found = sources(arguments, &places);
+    if found.is_empty()
+        && let Some(path) = projects(&places, &[]).first().filter(|_| !arguments.project)
     {
         let problem = format!(
             "no client of yours has a configuration file; {} belongs to this project",
@@ -79,17 +84,17 @@ pub(crate) async fn run(globals: &Globals, arguments: &Setup) -> CommandResult {
         );
         return Err(Failure::usage(problem).hint("take it over: `toolgate setup --project`"));
     }
-    if sources.is_empty() {
+    if found.is_empty() {
         return Err(Failure::usage("no client with a configuration file was found").hint(
             "name one, and its file is made: `toolgate setup --client cursor`; or add a server: `toolgate add NAME -- COMMAND`",
         ));
     }
-    let mut plan = Plan::new(&target, sources, &connection, &mut |question| match &mut terminal {
+    let mut plan = Plan::new(&target, found, &connection, &mut |question| match &mut terminal {
         Some(terminal) => terminal.answer(question),
         None => Ok(String::new()),
     })?;
     if !arguments.project {
-        for path in plan::projects(&places, &plan.sources) {
+        for path in projects(&places, &plan.sources) {
             print::note(format!(
                 "note: {} belongs to this project, and stays as it is: `toolgate setup --project` takes it over",
                 folders::shown(&path)
@@ -106,6 +111,12 @@ pub(crate) async fn run(globals: &Globals, arguments: &Setup) -> CommandResult {
     }
     let own = plan.leave_own(&probe.own, &connection)?;
     probe.rows.retain(|row| !own.contains(&row.name));
+    if !arguments.all {
+        probe.leave_failed(&mut plan, &connection, |question| match &mut terminal {
+            Some(terminal) => terminal.answer(question),
+            None => Ok(String::new()),
+        })?;
+    }
     probe.rows.retain(|row| !unusable.iter().any(|other| other.name == row.name));
     probe.rows.extend(unusable);
     let mut failed = Vec::new();
@@ -115,7 +126,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Setup) -> CommandResult {
         }
         print::json(&report(&plan, &probe, arguments, &failed))?;
     } else {
-        show(&plan, &probe, arguments);
+        show(&plan, &probe, &connection, arguments);
         if !plan.has_changes() {
             print::line("Everything is set up already: nothing to write.");
         } else if arguments.dry_run {
@@ -210,11 +221,19 @@ impl Connection {
             );
         }
         let is_http = arguments.transport == ClientTransport::Http;
-        let url = is_http
-            .then(service::address)
-            .transpose()?
-            .map(|address| format!("http://{address}/mcp"));
         let needs_token = is_http && service::needs_token(target);
+        let address = match is_http.then(service::address).transpose() {
+            // Such a gateway starts only when there is a token, which is made here.
+            Err(_) if needs_token => {
+                print::note(format!(
+                    "note: no gateway runs yet; start it after this: `toolgate serve --http {DEFAULT_ADDRESS}`, or `toolgate \
+                     service install`"
+                ));
+                Some(DEFAULT_ADDRESS.to_owned())
+            }
+            address => address?.map(|address| address.to_string()),
+        };
+        let url = address.map(|address| format!("http://{address}/mcp"));
         Ok(Self {
             command: program.display().to_string(),
             args,
@@ -230,9 +249,34 @@ impl Connection {
         let url = self.url.as_deref().and_then(|url| client.url_entry(url, token));
         url.unwrap_or_else(|| client.program_entry(&self.command, &self.args, &self.env))
     }
+
+    /// What a person has to add for Continue, which has a file for each server; none if it is not there, or has
+    /// toolgate already.
+    fn file_of_continue(&self, arguments: &Setup) -> Option<String> {
+        let home = ["HOME", "USERPROFILE"].into_iter().find_map(|name| env::var(name).ok())?;
+        let folder = Path::new(&home).join(".continue");
+        let path = folder.join("mcpServers").join("toolgate.yaml");
+        let is_wanted = arguments.clients.is_empty() && !arguments.project;
+        if !is_wanted || !folder.is_dir() || path.exists() {
+            return None;
+        }
+        // JSON is YAML.
+        let env = if self.env.is_empty() {
+            String::new()
+        } else {
+            format!("\n    env: {}", Value::Object(self.env.clone()))
+        };
+        Some(format!(
+            "Continue has a file for each server, which setup does not write. Add {} yourself:\nname: toolgate\nversion: 0.0.1\nschema: v1\n\
+             mcpServers:\n  - name: toolgate\n    command: {}\n    args: {}{env}\n",
+            folders::shown(&path),
+            json!(self.command),
+            json!(self.args),
+        ))
+    }
 }
 
-fn show(plan: &Plan, probe: &Probe, arguments: &Setup) {
+fn show(plan: &Plan, probe: &Probe, connection: &Connection, arguments: &Setup) {
     let rows = plan.sources.iter().map(|source| {
         let (now, after) = probe.tokens_of(source);
         let count = |tokens: Option<u64>| tokens.map_or_else(|| "?".to_owned(), grouped);
@@ -292,6 +336,9 @@ fn show(plan: &Plan, probe: &Probe, arguments: &Setup) {
                 folders::shown(&source.path)
             ));
         }
+    }
+    if let Some(file) = connection.file_of_continue(arguments) {
+        print::line(file);
     }
     if arguments.dry_run && !plan.secrets.is_empty() {
         print::line("Values of secrets are not shown.");

@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::json;
 use toolgate_catalog::ExposureKind;
-use toolgate_config::Configuration;
+use toolgate_config::{Configuration, Problem};
 use toolgate_host::{EncodeTools, ServerOverview, ToolHost, VectorProgress};
 use toolgate_store::AuditLog;
 
@@ -38,7 +38,10 @@ pub(crate) async fn run(globals: &Globals, arguments: &Status) -> CommandResult 
         return live::run(arguments).await;
     }
     let loaded = load::load(globals)?;
-    load::report(&loaded);
+    // A server that cannot be used has a row, which says why.
+    let rows: Vec<&Problem> =
+        unusable(&loaded.configuration).into_iter().map(|(_, problem)| problem).collect();
+    load::report_but(&loaded, |problem| !arguments.output.json && rows.contains(&problem));
     let mut settings = loaded.settings(arguments.mode);
     if let Some(encoder) = &mut settings.encoder {
         // `status` changes nothing, so it encodes no tools.
@@ -120,7 +123,7 @@ async fn show(loaded: &Loaded, host: &ToolHost, arguments: &Status) -> Result<bo
             "denied": findings.denied,
             "unusable": unusable
                 .iter()
-                .map(|(server, reason)| json!({ "server": server, "reason": reason }))
+                .map(|(server, problem)| json!({ "server": server, "reason": reason(problem) }))
                 .collect::<Vec<_>>(),
             "problems": loaded.configuration.problems,
         }))?;
@@ -183,17 +186,16 @@ async fn show(loaded: &Loaded, host: &ToolHost, arguments: &Status) -> Result<bo
 }
 
 /// Servers of the file that were not even tried, and why.
-fn unusable(configuration: &Configuration) -> Vec<(String, String)> {
-    configuration
-        .servers
-        .iter()
-        .filter(|server| server.settings.enabled)
-        .filter_map(|server| {
-            let problem = server.transport.as_ref().err()?;
-            let hint = problem.hint.as_deref().map(|hint| format!("; {hint}")).unwrap_or_default();
-            Some((server.name.clone(), format!("{}{hint}", problem.message)))
-        })
+fn unusable(configuration: &Configuration) -> Vec<(&str, &Problem)> {
+    let enabled = configuration.servers.iter().filter(|server| server.settings.enabled);
+    enabled
+        .filter_map(|server| Some((server.name.as_str(), server.transport.as_ref().err()?)))
         .collect()
+}
+
+fn reason(problem: &Problem) -> String {
+    let hint = problem.hint.as_deref().map(|hint| format!("; {hint}")).unwrap_or_default();
+    format!("{}{hint}", problem.message)
 }
 
 /// What a session lists, by the protocol of the client.
@@ -210,7 +212,7 @@ fn modes(kind: ExposureKind) -> Vec<(&'static str, String)> {
 
 fn render(
     servers: &[ServerOverview],
-    unusable: &[(String, String)],
+    unusable: &[(&str, &Problem)],
     logins: &[LoginOverview],
 ) -> String {
     let mut rows: Vec<Vec<String>> = servers
@@ -242,9 +244,10 @@ fn render(
             ]
         })
         .collect();
-    rows.extend(unusable.iter().map(|(name, why)| {
+    rows.extend(unusable.iter().map(|(name, problem)| {
         let none = String::new;
-        vec![name.clone(), "unusable".to_owned(), none(), none(), none(), none(), why.clone()]
+        let why = format!("{}:{}: {}", problem.source, problem.position, reason(problem));
+        vec![(*name).to_owned(), "unusable".to_owned(), none(), none(), none(), none(), why]
     }));
     let columns = ["server", "state", ">tools", ">loaded", ">deferred", "protocol", "remarks"];
     table(&columns, rows)

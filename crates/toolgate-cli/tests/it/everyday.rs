@@ -56,6 +56,35 @@ async fn no_command_waits_for_a_server_that_it_does_not_need() {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "function\n"), "{ran:?}");
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn the_command_of_a_value_runs_when_its_server_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    let (runs, got) = (folder.path().join("runs"), folder.path().join("got"));
+    let entry = notes().entry().unwrap();
+    let script = format!("echo \"$KEY\" > '{}'; exec \"$0\" \"$@\"", got.display());
+    let mut args = vec!["-c".to_owned(), script, entry.command];
+    args.extend(entry.args);
+    let line = format!("echo run >> '{}'; echo hunter2", runs.display());
+    let env = json!({ "KEY": format!("${{command:{line}}}") });
+    let server = json!({ "command": "sh", "args": args, "env": env });
+    let broken = json!({ "command": "true", "env": { "KEY": "${command:exit 3}" } });
+    let place = Workplace::new(&json!({ "mcpServers": { "notes": server, "broken": broken } }));
+    let found = place.run(&["search", "find a note", "--server", "notes"]).await;
+    assert!(found.stdout.contains("notes_find_notes"), "{found:?}");
+    assert_eq!(fs::read_to_string(&got).unwrap(), "hunter2\n");
+    assert_eq!(fs::read_to_string(&runs).unwrap(), "run\n", "{found:?}");
+
+    for arguments in [&["search", "find a note", "--server", "notes"][..], &["config", "check"]] {
+        let outcome = place.run(arguments).await;
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        assert_eq!(fs::read_to_string(&runs).unwrap(), "run\n", "{arguments:?}");
+    }
+    let status = place.run(&["status", "--json"]).await;
+    assert!(status.stdout.contains("${command:exit 3} failed with exit code 3"), "{status:?}");
+    assert_eq!(fs::read_to_string(&runs).unwrap(), "run\nrun\n", "it was started again");
+}
+
 #[tokio::test]
 async fn a_server_that_does_not_exist_is_an_error() {
     let place = Workplace::new(&json!({ "mcpServers": { "notes": entry(&notes()) } }));
@@ -89,6 +118,25 @@ async fn a_file_needs_no_option() {
         let names = outcome.stdout.contains("weather") || outcome.stdout.contains("other.json");
         assert!(names, "{command:?}: {outcome:?}");
     }
+    for command in [
+        &["policy"][..],
+        &["definitions"],
+        &["skills"],
+        &["engines"],
+        &["secret", "list"],
+        &["runs", "--namespace", "team"],
+    ] {
+        let outcome = place.run(&[command, &["missing.json"]].concat()).await;
+        assert_eq!(outcome.code, Some(2), "{command:?}: {outcome:?}");
+        assert!(outcome.stderr.contains("cannot read missing.json"), "{command:?}: {outcome:?}");
+    }
+    let usage = place.run(&["usage", "other.json", "--server", "weather"]).await;
+    assert_eq!(usage.code, Some(0), "{usage:?}");
+    let service = place.run(&["service", "install", "other.json", "--dry-run"]).await;
+    assert!(service.stdout.contains("other.json"), "{service:?}");
+    let misspelt = place.run(&["usage", "erse"]).await;
+    assert_eq!(misspelt.code, Some(2), "{misspelt:?}");
+    assert!(misspelt.stderr.contains("neither such a file nor such a command"), "{misspelt:?}");
 }
 
 #[tokio::test]

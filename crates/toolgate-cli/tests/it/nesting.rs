@@ -133,6 +133,23 @@ async fn a_gateway_does_not_connect_to_itself_and_may_connect_to_another() {
 }
 
 #[tokio::test]
+async fn another_process_with_the_file_of_a_gateway_does_not_list_everything_twice() {
+    let workplace = Workplace::new(&json!({ "mcpServers": { "notes": entry(&notes()) } }));
+    let mut gateway = workplace.serve_http(&[]).await;
+    let servers = json!({ "notes": entry(&notes()), "myself": { "url": gateway.url() } });
+    workplace.rewrite(&json!({ "mcpServers": servers }).to_string());
+    gateway.says("configuration").await;
+    let status = workplace.run(&["status", "--json"]).await.json();
+    let row = &status["servers"][1];
+    assert_eq!(row["reason"], "it is toolgate itself, and is left out", "{row}");
+    let mut client = workplace.connect(&[]).await;
+    let listed = served(&mut client).await;
+    assert!(!listed.is_empty());
+    assert!(names(&listed).iter().all(|name| name.starts_with("notes_")), "{listed:?}");
+    gateway.stop().await;
+}
+
+#[tokio::test]
 async fn a_gateway_is_never_listed_from_the_cache() {
     let workplace = Workplace::deferred(&json!({ "notes": entry(&notes()) }));
     let mut gateway = workplace.serve_http(&[]).await;

@@ -1,5 +1,9 @@
 //! `toolgate setup` in a home with the files of many clients: what it writes works, and undo restores every byte.
 
+mod people;
+mod safety;
+mod servers;
+
 use std::{
     collections::{BTreeMap, HashMap},
     fs,
@@ -325,13 +329,24 @@ async fn what_fails_is_a_row_and_stops_nothing() {
     let rows = report["servers"].as_array().unwrap();
     let row = |name: &str| rows.iter().find(|row| row["name"] == name).unwrap();
     assert_eq!(row("notes")["state"], "ready");
-    assert!(row("broken")["reason"].is_string() && row("broken")["action"].is_string(), "{report}");
+    let action = row("broken")["action"].as_str().unwrap();
+    assert!(row("broken")["reason"].is_string(), "{report}");
+    // It may work in the client, with what is not known here.
+    assert!(action.starts_with("it stays in Cursor as it is; install it"), "{report}");
+    assert!(action.ends_with("and run setup again, or add --all"), "{report}");
     // What toolgate cannot use stays where it works.
     assert_eq!(
         row("unset")["action"],
         "it stays in Cursor as it is; store it: `toolgate secret set my-key`, and run setup again"
     );
-    assert_eq!(servers(&cursor, "mcpServers").keys().collect::<Vec<_>>(), ["unset", "toolgate"]);
+    assert_eq!(
+        servers(&cursor, "mcpServers").keys().collect::<Vec<_>>(),
+        ["broken", "unset", "toolgate"]
+    );
+    let imported = servers(&place.path().join(".config/toolgate/toolgate.json"), "mcpServers");
+    assert_eq!(imported.keys().collect::<Vec<_>>(), ["notes"]);
+    let all = place.run(&["setup", "--dry-run", "--all", "--json"]).await.json();
+    assert_eq!(all["clients"][0]["servers"], json!(["broken"]), "{all}");
     let kiro_row =
         report["clients"].as_array().unwrap().iter().find(|it| it["client"] == "kiro").unwrap();
     let problem = kiro_row["problem"].as_str().unwrap();
@@ -375,44 +390,7 @@ async fn what_fails_is_a_row_and_stops_nothing() {
     assert_eq!(undone.code, Some(0), "{undone:?}");
     assert!(!own.exists(), "{undone:?}");
     let back = servers(&cursor, "mcpServers");
-    assert_eq!(back.keys().collect::<Vec<_>>(), ["notes", "broken"], "{undone:?}");
-}
-
-#[cfg(unix)]
-#[tokio::test]
-async fn a_person_is_asked_where_two_differ_and_before_anything_is_written() {
-    let place = Workplace::empty();
-    let mut one = entry(&kit());
-    one["env"] = json!({ "REGION": "north" });
-    let mut two = one.clone();
-    two["env"] = json!({ "REGION": "south" });
-    for (file, server) in [(".cursor/mcp.json", &one), (".kiro/settings/mcp.json", &two)] {
-        let path = place.path().join(file);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, json!({ "mcpServers": { "kit": server } }).to_string()).unwrap();
-    }
-    let before = all_files(place.path());
-    let mut typist = Typist::start(&place, &["setup", "--no-probe"]);
-    typist.sees("Use the [F]irst, the [s]econd, or [b]oth? ").await.types("s\r");
-    typist.sees("Write these files? [y/N] ").await.types("n\r");
-    let refused = typist.end().await;
-    assert_eq!(refused.code, Some(1), "{refused:?}");
-    assert!(all_files(place.path()) == before);
-
-    let mut typist = Typist::start(&place, &["setup", "--no-probe"]);
-    typist.sees("[b]oth? ").await.types("b\r");
-    typist.sees("Write these files? [y/N] ").await.types("y\r");
-    let done = typist.end().await;
-    assert_eq!(done.code, Some(0), "{done:?}");
-    let own = servers(&place.path().join(".config/toolgate/toolgate.json"), "mcpServers");
-    assert_eq!(
-        (&own["kit"]["env"]["REGION"], &own["kit-2"]["env"]["REGION"]),
-        (&json!("north"), &json!("south"))
-    );
-    assert!(done.stdout.contains("`kit` of Kiro is called `kit-2`"), "{done:?}");
-    // Without a terminal and --yes nothing is done.
-    let alone = place.run(&["setup"]).await;
-    assert_eq!(alone.code, Some(2), "{alone:?}");
+    assert_eq!(back.keys().collect::<Vec<_>>(), ["notes"], "what the first one took: {undone:?}");
 }
 
 #[tokio::test]
@@ -450,236 +428,12 @@ async fn a_client_is_set_up_by_name_and_a_project_by_itself() {
     assert_eq!(claude["projects"]["/other"], local["projects"]["/other"]);
 }
 
-#[tokio::test]
-async fn servers_are_added_listed_and_removed_in_place() {
-    let place = Workplace::empty();
-    let own = place.path().join(".config/toolgate/toolgate.json");
-    let FixtureEntry { command, args } = kit().entry().unwrap();
-    let mut words =
-        vec!["add", "kit", "--env", "API_KEY=hunter2", "--env", "REGION=north", "--", &command];
-    words.extend(args.iter().map(String::as_str));
-    let added = place.run(&words).await;
-    assert_eq!(added.code, Some(0), "{added:?}");
-    assert_eq!(
-        added.stdout,
-        "Added kit to ~/.config/toolgate/toolgate.json.\nIts secret is in the vault: ${keychain:kit/API_KEY}.\n"
-    );
-    let commented = fs::read_to_string(&own).unwrap().replacen('{', "{ // mine", 1);
-    fs::write(&own, &commented).unwrap();
-    let added = place
-        .run(&["add", "https://mcp.linear.app/mcp", "--header", "Authorization: Bearer hunter2"])
-        .await;
-    assert_eq!(added.code, Some(0), "{added:?}");
-    let twice = place.run(&["add", "linear", "https://mcp.linear.app/mcp"]).await;
-    assert_eq!(twice.code, Some(2), "{twice:?}");
-    let text = fs::read_to_string(&own).unwrap();
-    assert!(text.starts_with("{ // mine") && !text.contains("hunter2"), "{text}");
-    let said = place
-        .run(&["call", "kit_environment", "--arg", "names=[\"API_KEY\",\"REGION\"]", "--json"])
-        .await
-        .json();
-    assert_eq!(
-        said["structuredContent"]["variables"],
-        json!({ "API_KEY": "hunter2", "REGION": "north" }),
-        "{said}"
-    );
-    let listed = place.run(&["list"]).await;
-    assert!(
-        listed.stdout.contains("linear") && listed.stdout.contains("https://mcp.linear.app/mcp\n"),
-        "{listed:?}"
-    );
-    let removed = place.run(&["remove", "linear"]).await;
-    assert_eq!(
-        removed.stdout,
-        "Removed linear from ~/.config/toolgate/toolgate.json.\nIts secret is no longer in the vault: linear/Authorization.\n"
-    );
-    assert_eq!(fs::read_to_string(&own).unwrap(), commented, "everything else is as it was");
-    let unknown = place.run(&["remove", "kitt"]).await;
-    assert!(unknown.stderr.contains("did you mean kit?"), "{unknown:?}");
-    let nothing = place.run(&["add", "nothing"]).await;
-    assert_eq!(nothing.code, Some(2), "{nothing:?}");
-}
-
-#[cfg(target_os = "linux")]
-#[tokio::test]
-async fn the_service_is_installed_shared_and_removed() {
-    use std::os::unix::fs::PermissionsExt as _;
-
-    let place = Workplace::empty();
-    let bin = place.path().join("bin");
-    fs::create_dir(&bin).unwrap();
-    fs::write(bin.join("systemctl"), "#!/bin/sh\necho \"$@\" >> \"$HOME/systemctl.log\"\n")
-        .unwrap();
-    fs::set_permissions(bin.join("systemctl"), fs::Permissions::from_mode(0o755)).unwrap();
-    let unit = place.path().join(".config/systemd/user/toolgate.service");
-    let early = place.run(&["service", "install"]).await;
-    assert!(early.stderr.contains("there is no configuration for the service"), "{early:?}");
-    let cursor = place.path().join(".cursor/mcp.json");
-    fs::create_dir_all(cursor.parent().unwrap()).unwrap();
-    fs::write(&cursor, json!({ "mcpServers": { "notes": entry(&notes()) } }).to_string()).unwrap();
-    let refused = place.run(&["setup", "--yes", "--transport", "http"]).await;
-    assert!(refused.stderr.contains("toolgate service install"), "{refused:?}");
-    assert_eq!(place.run(&["setup", "--yes", "--no-probe"]).await.code, Some(0));
-
-    let dry = place.run(&["service", "install", "--dry-run"]).await;
-    assert!(dry.stdout.contains("ExecStart=") && !unit.exists(), "{dry:?}");
-    let public = place.run(&["service", "install", "--http", "0.0.0.0:1"]).await;
-    assert_eq!(public.code, Some(2), "{public:?}");
-    let port =
-        std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    let installed = place.run(&["service", "install", "--http", &port]).await;
-    assert_eq!(installed.code, Some(0), "{installed:?}");
-    let text = fs::read_to_string(&unit).unwrap();
-    assert!(text.contains(&format!("\"serve\" \"--http\" \"{port}\" \"--config\"")), "{text}");
-    let ran = fs::read_to_string(place.path().join("systemctl.log")).unwrap();
-    assert_eq!(ran, "--user daemon-reload\n--user enable --now toolgate.service\n");
-    let status = place.run(&["service", "status", "--json"]).await;
-    assert_eq!(status.json()["installed"], true);
-    assert_eq!(status.json()["answers"], false);
-
-    let shared = place.run(&["setup", "--yes", "--no-probe", "--transport", "http"]).await;
-    assert_eq!(shared.code, Some(0), "{shared:?}");
-    assert_eq!(
-        servers(&cursor, "mcpServers")["toolgate"],
-        json!({ "url": format!("http://{port}/mcp") })
-    );
-    let removed = place.run(&["service", "remove"]).await;
-    assert_eq!(removed.code, Some(0), "{removed:?}");
-    assert!(!unit.exists());
-    assert_eq!(place.run(&["service", "status"]).await.code, Some(1));
-}
-
-#[cfg(unix)]
-#[tokio::test]
-async fn values_of_a_folder_are_not_run_or_read_before_it_is_trusted() {
-    use crate::trust::Visit;
-
-    let mut server = entry(&kit());
-    server["env"] = json!({ "A": "${command:touch RAN; echo from-a-command}", "B": "${file:key}", "C": "${keychain:mine}" });
-    let visit = Visit::new().with("toolgate.json", &json!({ "mcpServers": { "kit": server } }));
-    fs::write(visit.folder().join("key"), "from-a-file\n").unwrap();
-    visit.user.run_with_input(&["secret", "set", "mine"], "from-the-vault").await;
-    for command in [&["status"][..], &["config", "check"], &["tokens"], &["trust"]] {
-        let _ = visit.run(command).await;
-    }
-    assert!(!visit.folder().join("RAN").exists(), "nothing is run before the trust");
-    let trusted = visit.trust("y\r").await;
-    for line in [
-        "It runs, with your rights, for a value: touch RAN; echo from-a-command",
-        "It reads a value from the file",
-        "It uses these of your stored values: mine",
-    ] {
-        assert!(format!("{trusted:?}").contains(line), "{trusted:?}");
-    }
-    let mut client = visit.serve().await;
-    let said = call(&mut client, "kit_environment", json!({ "names": ["A", "B", "C"] })).await;
-    assert_eq!(
-        said["structuredContent"]["variables"],
-        json!({ "A": "from-a-command", "B": "from-a-file", "C": "from-the-vault" }),
-        "{said}"
-    );
-    assert!(!text(&said).is_empty());
-    // Another content of the file is not what was trusted.
-    fs::write(visit.folder().join("key"), "other\n").unwrap();
-    let status = visit.run(&["status"]).await;
-    assert!(status.stderr.contains("is not trusted"), "{status:?}");
-}
-
 /// Writes a file of the home.
 pub(crate) fn put(place: &Workplace, path: &str, content: &Value) -> PathBuf {
     let path = place.path().join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, content.to_string()).unwrap();
     path
-}
-
-#[cfg(unix)]
-#[tokio::test]
-async fn nothing_of_a_folder_is_run_before_it_is_trusted_and_no_command_while_planning() {
-    let place = Workplace::empty();
-    let touch = |name: &str| format!("touch {}", place.path().join(name).display());
-    let server = json!({ "command": "sh", "args": ["-c", format!("{}; cat", touch("RAN1"))] });
-    put(&place, "app/.mcp.json", &json!({ "mcpServers": { "x": server } }));
-    let value = format!("$({}; echo v)", touch("RAN2"));
-    let crush =
-        json!({ "mcp": { "y": { "type": "stdio", "command": "cat", "env": { "B": value } } } });
-    put(&place, "app/crush.json", &crush);
-    let ran = || ["RAN1", "RAN2"].iter().any(|name| place.path().join(name).exists());
-    let folder = place.path().join("app");
-    let command = |arguments: &[&str]| {
-        let mut command = place.command(arguments);
-        command.current_dir(&folder);
-        command
-    };
-    let dry = command(&["setup", "--project", "--dry-run"]).output().await.unwrap();
-    assert!(dry.status.success() && !ran(), "{dry:?}");
-    let mut typist = Typist::run_command(command(&["setup", "--project"]));
-    typist.sees("Write these files? [y/N] ").await.types("n\r");
-    let refused = typist.end().await;
-    assert!(refused.code == Some(1) && !ran(), "{refused:?}");
-    let done = command(&["setup", "--project", "--yes"]).output().await.unwrap();
-    assert!(done.status.success() && !ran(), "{done:?}");
-    assert!(String::from_utf8_lossy(&done.stderr).contains("before you trust it"), "{done:?}");
-
-    // A person's own server is started, but no command is run for a value.
-    put(&place, ".config/crush/crush.json", &crush);
-    let dry = place.run(&["setup", "--dry-run", "--json"]).await;
-    assert_eq!(dry.code, Some(0), "{dry:?}");
-    assert_eq!(dry.json()["servers"][0]["state"], "not started", "{dry:?}");
-    assert!(!ran(), "{dry:?}");
-}
-
-#[tokio::test]
-async fn secrets_of_all_kinds_go_into_the_vault_and_are_never_shown() {
-    let place = Workplace::empty();
-    let servers_there = json!({
-        "a": { "url": "http://127.0.0.1:9/mcp?api_key=hunter2a" },
-        "b": { "url": "https://bob:hunter2b@x.example/mcp" },
-        "c": { "command": "npx", "args": ["mcp-remote", "https://x.example", "--header", "Authorization: Bearer hunter2c"] },
-        "d": { "command": "d", "args": ["X-Api-Key:hunter2d", "-k", "hunter2e", "postgresql://bob:hunter2f@db/x"] },
-        "e": { "command": "e", "args": ["--connection-string", "Server=x;Password=hunter2g;"] },
-        "f": { "command": "f", "env": { "DATABASE_URL": "hunter2h", "MY_AUTH": "hunter2i", "DB_PASS": "hunter2j",
-            "OPENAPI_MCP_HEADERS": "{\"Authorization\":\"Bearer hunter2k\"}" } },
-    });
-    let cursor = put(&place, ".cursor/mcp.json", &json!({ "mcpServers": servers_there }));
-    // A secret in a comment is one too.
-    let text = fs::read_to_string(&cursor).unwrap();
-    fs::write(&cursor, format!("// \"apiKey\": \"hunter2z\"\n{text}")).unwrap();
-    let before = fs::read_to_string(&cursor).unwrap();
-    let dry = place.run(&["setup", "--dry-run", "--no-probe"]).await;
-    let done = place.run(&["setup", "--yes", "--no-probe"]).await;
-    for outcome in [&dry, &done] {
-        assert_eq!(outcome.code, Some(0), "{outcome:?}");
-        quiet(outcome);
-    }
-    let own = place.path().join(".config/toolgate/toolgate.json");
-    let text = fs::read_to_string(&own).unwrap();
-    assert!(!text.contains("hunter2"), "{text}");
-    assert!(text.contains("?api_key=${keychain:a/api_key}"), "{text}");
-    for arguments in [
-        &["add", "g", "https://g.example/mcp?token=hunter2l"][..],
-        &[
-            "add",
-            "h",
-            "--",
-            "npx",
-            "mcp-remote",
-            "https://x.example",
-            "--header",
-            "Authorization: Bearer hunter2m",
-        ],
-    ] {
-        let added = place.run(arguments).await;
-        assert_eq!(added.code, Some(0), "{added:?}");
-        quiet(&added);
-    }
-    let text = fs::read_to_string(&own).unwrap();
-    assert!(!text.contains("hunter2"), "{text}");
-    // With the stored values it is the same server again, so that there is nothing new.
-    fs::write(&cursor, before).unwrap();
-    let again = place.run(&["setup", "--dry-run", "--no-probe", "--json"]).await.json();
-    assert_eq!(again["secrets"], json!([]), "{again}");
-    assert_eq!(again["clients"][0]["servers"], json!(["a", "b", "c", "d", "e", "f"]), "{again}");
 }
 
 #[tokio::test]
@@ -698,84 +452,6 @@ async fn two_setups_at_once_are_undone_one_after_the_other() {
         assert_eq!(undone.code, Some(0), "{undone:?}");
         assert_eq!(fs::read_to_string(file).unwrap(), "{}", "{undone:?}");
     }
-    assert!(all_files(place.path()) == before);
-}
-
-#[cfg(unix)]
-#[tokio::test]
-async fn toolgate_is_not_imported_into_itself() {
-    use std::os::unix::fs::PermissionsExt as _;
-
-    let place = Workplace::empty();
-    let path = |name: &str| place.path().join(name);
-    std::os::unix::fs::symlink(crate::support::program(), path("tg")).unwrap();
-    let script = |name: &str, text: &str| {
-        fs::write(path(name), text).unwrap();
-        fs::set_permissions(path(name), fs::Permissions::from_mode(0o755)).unwrap();
-    };
-    script("wrap.sh", "#!/bin/sh\nexec toolgate serve --stdio\n");
-    // Nothing in this one tells what it starts.
-    script(
-        "hidden.sh",
-        "#!/bin/sh\nexec \"$HOME/tg\" \"$VERB\" --stdio --config \"$HOME/other.json\"\n",
-    );
-    put(&place, "other.json", &json!({ "mcpServers": {} }));
-    let home = place.path().to_str().unwrap();
-    let servers_there = json!({
-        "notes": entry(&notes()),
-        "link": { "command": path("tg"), "args": ["serve", "--stdio"] },
-        "wrap": { "command": path("wrap.sh") },
-        "npx": { "command": "npx", "args": ["-y", "toolgate", "serve", "--stdio"] },
-        "http": { "url": "http://127.0.0.1:8808/mcp" },
-        "hidden": { "command": path("hidden.sh"), "env": { "VERB": "serve", "HOME": home } },
-    });
-    let cursor = put(&place, ".cursor/mcp.json", &json!({ "mcpServers": servers_there }));
-    let done = place.run(&["setup", "--yes"]).await;
-    assert_eq!(done.code, Some(0), "{done:?}");
-    let own = servers(&path(".config/toolgate/toolgate.json"), "mcpServers");
-    assert_eq!(own.keys().collect::<Vec<_>>(), ["notes"], "{done:?}");
-    let left = servers(&cursor, "mcpServers");
-    for name in ["link", "wrap", "npx", "http", "hidden"] {
-        let line = format!("note: `{name}` of Cursor is toolgate itself: it is left out");
-        assert_eq!(done.stdout.matches(&line).count(), 1, "{line}: {}", done.stdout);
-        assert_eq!(left[name], servers_there[name]);
-    }
-}
-
-#[cfg(unix)]
-#[tokio::test]
-async fn differences_of_tools_are_named_and_costs_are_honest() {
-    let place = Workplace::empty();
-    let mut less = entry(&kit());
-    less["disabled_tools"] = json!(["echo"]);
-    let mut approved = entry(&kit());
-    approved["alwaysAllow"] = json!(["echo"]);
-    put(&place, ".cursor/mcp.json", &json!({ "mcpServers": { "kit": entry(&kit()) } }));
-    put(&place, ".config/crush/crush.json", &json!({ "mcp": { "c1": less } }));
-    put(&place, ".roo/unused.json", &json!({}));
-    put(&place, ".kiro/settings/mcp.json", &json!({ "mcpServers": { "kit": approved } }));
-    put(&place, ".codeium/windsurf/mcp_config.json", &json!({ "mcpServers": {} }));
-    let dry = place.run(&["setup", "--dry-run"]).await;
-    assert_eq!(dry.code, Some(0), "{dry:?}");
-    for line in [
-        "`c1` of Crush is the same server as `kit` of Cursor, but has another disabled_tools: the first one is used",
-        "`alwaysAllow` of `kit` of Kiro is not taken over",
-        "Windsurf: a session starts with ",
-    ] {
-        assert!(dry.stdout.contains(line), "{line}: {}", dry.stdout);
-    }
-    let report = place.run(&["setup", "--dry-run", "--json"]).await.json();
-    let tokens = place.run(&["tokens", "--json", "--config", ".cursor/mcp.json"]).await.json();
-    assert_eq!(report["tokensBefore"], tokens["modes"]["without"]["together"], "{tokens}");
-    let cursor = report["clients"].as_array().unwrap().iter().find(|it| it["client"] == "cursor");
-    assert_eq!(cursor.unwrap()["tokensNow"], report["tokensBefore"], "{report}");
-
-    // No answer but the three is taken for one of them.
-    let before = all_files(place.path());
-    let mut typist = Typist::start(&place, &["setup", "--no-probe"]);
-    typist.sees("[b]oth? ").await.types("n\r");
-    let refused = typist.end().await;
-    assert_eq!(refused.code, Some(1), "{refused:?}");
     assert!(all_files(place.path()) == before);
 }
 
@@ -869,36 +545,4 @@ async fn real_clients_use_what_was_written_and_it_is_taken_back_after_they_ran()
             assert_eq!(of(path), *text, "{undone:?}");
         }
     }
-}
-
-#[tokio::test]
-async fn a_server_of_a_registry_is_added_after_a_person_has_seen_it() {
-    let place = Workplace::empty();
-    let own = place.path().join(".config/toolgate/toolgate.json");
-    fs::create_dir_all(own.parent().unwrap()).unwrap();
-    fs::write(&own, "{\n  // mine\n  \"registry\": { \"sources\": [\"./servers\"] }\n}\n").unwrap();
-    let folder = own.parent().unwrap().join("servers");
-    fs::create_dir(&folder).unwrap();
-    let server = json!({
-        "name": "io.github.acme/sums", "version": "1.0.0", "description": "Adds numbers up",
-        "packages": [{ "registryType": "npm", "identifier": "@acme/sums", "version": "1.0.0",
-            "environmentVariables": [{ "name": "SUMS_KEY", "isSecret": true }] }],
-    });
-    fs::write(folder.join("sums.json"), server.to_string()).unwrap();
-    let arguments = ["add", "io.github.acme/sums", "--from-registry"];
-    let before = fs::read_to_string(&own).unwrap();
-    let alone = place.run(&arguments).await;
-    assert_eq!(alone.code, Some(2), "{alone:?}");
-    assert_eq!(fs::read_to_string(&own).unwrap(), before, "nobody has agreed");
-    let added = agree(&place, &arguments).await;
-    assert_eq!(added.code, Some(0), "{added:?}");
-    assert!(
-        added.stderr.contains("It runs, with your rights: npx -y @acme/sums@1.0.0"),
-        "{added:?}"
-    );
-    let text = fs::read_to_string(&own).unwrap();
-    assert!(text.starts_with("{\n  // mine\n"), "{text}");
-    let entry = &servers(&own, "mcpServers")["sums"];
-    assert_eq!(entry["args"], json!(["-y", "@acme/sums@1.0.0"]), "{text}");
-    assert_eq!(entry["inheritEnv"], json!(["SUMS_KEY"]), "{text}");
 }

@@ -103,11 +103,19 @@ async fn a_token_is_in_the_diff_and_ends_with_undo() {
         json!({ "gateway": { "requireToken": true }, "mcpServers": { "kit": entry(&kit()) } });
     put(&place, OWN, &config);
     let cursor = put(&place, ".cursor/mcp.json", &json!({}));
-    // Neither of the two needs the other first.
+    // A gateway needs a token to start, and setup makes one before it runs.
     let refused = place.run(&["serve", "--http", "127.0.0.1:0"]).await;
     assert!(refused.stderr.contains("toolgate token create"), "{refused:?}");
-    let refused = place.run(&["setup", "--yes", "--no-probe", "--transport", "http"]).await;
-    assert!(refused.stderr.contains("toolgate token create"), "{refused:?}");
+    let before = fs::read_to_string(&cursor).unwrap();
+    let first = place.run(&["setup", "--yes", "--no-probe", "--transport", "http"]).await;
+    assert_eq!(first.code, Some(0), "{first:?}");
+    assert!(first.stderr.contains("start it after this: `toolgate serve --http"), "{first:?}");
+    let url = &servers(&cursor, "mcpServers")["toolgate"]["url"];
+    assert_eq!(*url, json!("http://127.0.0.1:8808/mcp"));
+    let made = place.run(&["token", "list"]).await;
+    assert!(made.stdout.contains("setup-cursor"), "so the gateway starts: {made:?}");
+    assert_eq!(place.run(&["setup", "--undo"]).await.code, Some(0));
+    assert_eq!(fs::read_to_string(&cursor).unwrap(), before);
     assert_eq!(place.run(&["service", "install"]).await.code, Some(0));
     let done = place.run(&["setup", "--yes", "--no-probe", "--transport", "http"]).await;
     assert_eq!(done.code, Some(0), "{done:?}");

@@ -297,6 +297,7 @@ fn toolgate_itself() {
                 cwd: None,
             },
         ),
+        commands: {},
         settings: ServerSettings {
             env_file: None,
             enabled: true,
@@ -367,7 +368,7 @@ fn the_variables_of_a_server_are_meant_before_those_of_the_environment() {
         } }"#,
     );
     let [a, b] = &configuration.servers[..] else { panic!("two servers") };
-    insta::assert_snapshot!(transport(a), @r#"server ["Authorization:Bearer abc", "its own"] ["AUTH_HEADER=Bearer abc", "PROGRAM=server", "TOKEN=its own"]"#);
+    insta::assert_snapshot!(transport(a), @r#"server ["Authorization:${AUTH_HEADER}", "${TOKEN}"] ["AUTH_HEADER=Bearer abc", "PROGRAM=server", "TOKEN=its own"]"#);
     insta::assert_snapshot!(transport(b), @r#"server ["s3cr3t-t0ken"] []"#);
     assert!(configuration.problems.is_empty());
 }

@@ -102,7 +102,7 @@ fn an_invalid_namespace_is_left_out() {
     error: toolgate.json:4:17: `namespaces.text` must be an object, but is a string
     warning: toolgate.json:5:35: `namespaces.odd.servers[1]` names no server of this file; it is ignored
     error: toolgate.json:5:56: `namespaces.odd.exclusive` must be true or false, but is a string
-    warning: toolgate.json:5:71: `namespaces.odd.mode` must be `auto`, `direct`, `deferred`, `stable`, `dynamic` or `code`; it is ignored
+    warning: toolgate.json:5:71: `namespaces.odd.mode` must be `auto`, `direct`, `stable`, `dynamic` or `code`; it is ignored
     warning: toolgate.json:5:79: `namespaces.odd.server` is not a known key; it is ignored
       hint: did you mean `servers`?
     "#);

@@ -1,7 +1,8 @@
 //! The files of clients that keep their servers under another key, in another shape or in YAML.
 
 use toolgate_config::{
-    Configuration, Format, StoredReference, StoredValueError, Surroundings, parse_within,
+    CommandTime, Configuration, Format, StoredReference, StoredValueError, Surroundings,
+    parse_within,
 };
 
 use crate::{environment, shown, transport};
@@ -214,4 +215,33 @@ fn stored_values() {
     error: settings.json:5:94: `servers.d.env.M` uses `${file:none}`, which is not there
       hint: correct the path; a relative one starts at the folder of this file
     "#);
+}
+
+#[test]
+fn commands_of_a_server_can_wait_for_its_start() {
+    let text = r#"{ "mcpServers": {
+      "a": { "command": "a", "args": ["-k", "${TOKEN}"], "env": { "TOKEN": "${command:slow}", "F": "${file:secrets/key}" } },
+      "b": { "url": "https://b.example", "headers": { "X": "Bearer ${command:broken}" } },
+      "c": { "command": "c", "cwd": "/${command:pass show crm}" },
+      "d": { "command": "d" }
+    } }"#;
+    let surroundings = Surroundings {
+        stored: &stored,
+        commands: CommandTime::Start,
+        ..Surroundings::of(&environment)
+    };
+    let read = parse_within(text, Format::Jsonc, "toolgate.json", &surroundings).unwrap();
+    assert!(read.problems.is_empty(), "{:?}", read.problems);
+    insta::assert_snapshot!(servers(&read), @r#"
+    a: a ["-k", "${TOKEN}"] ["F=s3cr3t-file", "TOKEN=${command:slow}"]
+    b: https://b.example/ ["X: Bearer ${command:broken}"]
+    c: c [] [] in /s3cr3t-command
+    d: d [] []
+    "#);
+    let lines: Vec<Vec<&str>> = read
+        .servers
+        .iter()
+        .map(|server| server.commands.iter().map(String::as_str).collect())
+        .collect();
+    assert_eq!(lines, [vec!["slow"], vec!["broken"], vec![], vec![]]);
 }

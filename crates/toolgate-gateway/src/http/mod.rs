@@ -270,10 +270,12 @@ async fn handle(
         let peer = connection.address().ip();
         let access = server.access.authenticate(headers, &endpoint.path, peer).await?;
         connection.acceptance.accept();
-        let via = headers.get(nesting::VIA).and_then(|value| value.to_str().ok());
-        if via.is_some_and(nesting::is_own_request) {
-            let message = "this request comes from this gateway itself: one of its servers has its URL, or \
-                           that of a gateway in front of it";
+        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        if text(nesting::VIA).is_some_and(nesting::is_own_request)
+            || text(nesting::CONFIGURATIONS).is_some_and(nesting::is_of_same_configuration)
+        {
+            let message = "this request comes from this gateway itself, or from a toolgate with the same \
+                           configuration: one of its servers has its URL, or that of a gateway in front of it";
             let error = ErrorObject::new(codes::NESTED, message, None);
             return Err(HttpError::with(StatusCode::LOOP_DETECTED, error));
         }

@@ -66,6 +66,8 @@ pub(super) struct HttpClient {
     authorizer: Option<Arc<dyn TokenProvider>>,
     /// The configured headers.
     headers: HeaderMap,
+    /// Whether the server is on this machine.
+    is_here: bool,
 }
 
 impl HttpClient {
@@ -79,22 +81,32 @@ impl HttpClient {
             // A redirect could carry credentials to another host.
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")));
-        if toolgate_http::is_loopback(&url) {
+        let is_here = toolgate_http::is_loopback(&url);
+        if is_here {
             builder = builder.no_proxy();
         }
         let client = builder.build().map_err(|error| {
             let reason = format!("no HTTP client: {}", HttpError::from(error));
             ConnectFailure::new(reason, "check `url` of the server")
         })?;
-        Ok(Self { client, authorizer: endpoint.authorizer().cloned(), headers })
+        Ok(Self { client, authorizer: endpoint.authorizer().cloned(), headers, is_here })
+    }
+
+    /// Adds what a gateway needs to recognise itself.
+    fn via(&self, request: RequestBuilder) -> RequestBuilder {
+        let passed = nesting::via().map(|ids| (nesting::VIA, ids));
+        let names = self.is_here.then(nesting::configurations).flatten();
+        let names = names.map(|names| (nesting::CONFIGURATIONS, names));
+        let added = passed.into_iter().chain(names);
+        added.fold(request, |request, (name, value)| request.header(name, value))
     }
 
     pub(super) fn get(&self, url: &str) -> RequestBuilder {
-        via(self.client.get(url)).headers(self.headers.clone())
+        self.via(self.client.get(url)).headers(self.headers.clone())
     }
 
     pub(super) fn post(&self, url: &str) -> RequestBuilder {
-        via(self.client.post(url)).headers(self.headers.clone())
+        self.via(self.client.post(url)).headers(self.headers.clone())
     }
 
     pub(super) fn delete(&self, url: &str) -> RequestBuilder {
@@ -132,14 +144,6 @@ impl HttpClient {
             Some(TokenVerdict::Retry(_)) => Err(authorizer.login_needed().into()),
             Some(TokenVerdict::Unrelated) | None => Ok(response),
         }
-    }
-}
-
-/// Adds the gateways that a request has passed.
-fn via(request: RequestBuilder) -> RequestBuilder {
-    match nesting::via() {
-        Some(ids) => request.header(nesting::VIA, ids),
-        None => request,
     }
 }
 

@@ -11,6 +11,8 @@ pub struct Redactor {
     secrets: Vec<String>,
     /// Secrets that became known later. All clones share them.
     later: Arc<RwLock<VecDeque<String>>>,
+    /// Those of other redactors.
+    others: Vec<Arc<RwLock<VecDeque<String>>>>,
 }
 
 /// Replaces a secret.
@@ -43,7 +45,7 @@ impl Redactor {
         // The longest first, so that a secret that contains another is hidden whole.
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         secrets.dedup();
-        Self { secrets, later: Arc::default() }
+        Self { secrets, later: Arc::default(), others: Vec::new() }
     }
 
     /// Also hides what `other` hides, now and later.
@@ -51,7 +53,8 @@ impl Redactor {
     pub fn with(mut self, other: &Self) -> Self {
         self.secrets.extend(other.secrets.iter().cloned());
         self.secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        Self { later: Arc::clone(&other.later), ..self }
+        self.others.extend([&other.later].into_iter().chain(&other.others).cloned());
+        self
     }
 
     /// Hides `values` from now on, in all clones.
@@ -69,11 +72,10 @@ impl Redactor {
 
     /// `text` without the secrets.
     pub fn clean(&self, text: &str) -> String {
-        let later = self.later.read();
-        self.secrets
-            .iter()
-            .chain(later.iter())
-            .fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), HIDDEN))
+        let hide = |text: String, secret: &String| text.replace(secret.as_str(), HIDDEN);
+        let clean = self.secrets.iter().fold(text.to_owned(), hide);
+        let later = std::iter::once(&self.later).chain(&self.others);
+        later.fold(clean, |text, later| later.read().iter().fold(text, hide))
     }
 
     /// `text` for one line of output: without secrets and control characters, and then cut, so that
@@ -131,7 +133,11 @@ mod tests {
         let clone = both.clone();
         tokens.hide((0..100).map(|number| format!("token-{number:04}")));
         assert_eq!(clone.clean("token-0099 headersecret"), "[hidden] [hidden]");
-        assert_eq!(both.later.read().len(), LATER);
+        assert_eq!(tokens.later.read().len(), LATER);
+        let third = Redactor::default();
+        let all = both.with(&third);
+        third.hide(["value-of-a-command".into()]);
+        assert_eq!(all.clean("token-0099 value-of-a-command"), "[hidden] [hidden]");
     }
 
     #[test]

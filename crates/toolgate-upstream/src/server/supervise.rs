@@ -8,8 +8,8 @@ use std::{
 use toolgate_mcp::{
     Era,
     client::{
-        Backoff, ConnectFailure, ConnectionSettings, RawConnection, RequestError, START_OR_CORRECT,
-        TransportFailure,
+        Backoff, ConnectFailure, ConnectionSettings, Endpoint, RawConnection, RequestError,
+        START_OR_CORRECT, TransportFailure,
     },
     extensions,
 };
@@ -169,8 +169,9 @@ impl Server {
         &self,
         era: Option<Era>,
     ) -> Result<(Connection, Listing), ConnectFailure> {
+        let endpoint = self.spec.complete_endpoint().await?;
         let (began, limit) = (tokio::time::Instant::now(), self.spec.limits.connect);
-        let connection = self.connect(era).await?;
+        let connection = self.connect(&endpoint, era).await?;
         let listed = tokio::time::timeout_at(began + limit, self.list(&connection)).await;
         let listing = listed.unwrap_or_else(|_| {
             let reason = format!("no answer to tools/list within {} s", limit.as_secs_f64());
@@ -180,13 +181,17 @@ impl Server {
         Ok((connection, listing))
     }
 
-    async fn connect(&self, era: Option<Era>) -> Result<Connection, ConnectFailure> {
+    async fn connect(
+        &self,
+        endpoint: &Endpoint,
+        era: Option<Era>,
+    ) -> Result<Connection, ConnectFailure> {
         let (observer, asking) = (Arc::clone(&self.observer), Arc::clone(&self.asking));
         let mut state = ConnectionState::new(self.spec.name.clone(), observer, asking);
         state.is_shared = self.is_first;
         let state = Arc::new(state);
         let see_logs = self.see_logs();
-        let settings = ConnectionSettings { era, ..self.spec.settings(&see_logs) };
+        let settings = ConnectionSettings { endpoint, era, ..self.spec.settings(&see_logs) };
         let client = client(&self.extensions.read());
         let raw = RawConnection::open(settings, &client, state.clone()).await?;
         let about = AboutServer {

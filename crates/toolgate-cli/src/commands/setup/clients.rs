@@ -8,7 +8,7 @@ use std::{
 use serde_json::{Map, Value};
 use toolgate_clients::{CLIENTS, OwnProgram, is_toolgate};
 
-use super::{own_program, places, plan::Source};
+use super::{own_program, places, source::Source};
 use crate::commands::service;
 
 /// A client with a configuration file.

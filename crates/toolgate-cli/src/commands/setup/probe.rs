@@ -4,16 +4,13 @@ use std::env;
 
 use serde::Serialize;
 use toolgate::setup::{
-    FileAccess, Format, HostConfig, StoredReference, StoredValueError, parse_file, read_env_file,
-    read_stored,
+    CommandTime, FileAccess, Format, HostConfig, StoredReference, StoredValueError, parse_file,
+    read_env_file, read_stored,
 };
 use toolgate_config::{Configuration, StoredValues, Transport};
 use toolgate_host::ToolHost;
 
-use super::{
-    Connection, OWN_NAME,
-    plan::{Plan, Source},
-};
+use super::{Connection, OWN_NAME, plan::Plan, source::Source};
 use crate::{cli::Unit, commands, failure::Failure, folders, load};
 
 /// The reason of a server that answers as toolgate does.
@@ -101,6 +98,7 @@ fn parsed(plan: &Plan, stored: StoredValues<'_>) -> Result<Configuration, Failur
         variables: &load::variable,
         env_file: &read_env_file,
         stored,
+        commands: CommandTime::Reading,
         workspace_folder: working_folder.as_deref(),
         working_folder: working_folder.as_deref(),
     };
@@ -191,6 +189,37 @@ impl Probe {
         Ok(Self { rows, costs, own })
     }
 
+    /// Leaves the servers that did not start where they are, unless a person wants them all the same: they may
+    /// well work in their clients, with a login or a variable that is not known here.
+    pub(super) fn leave_failed(
+        &mut self,
+        plan: &mut Plan,
+        connection: &Connection,
+        mut ask: impl FnMut(&str) -> Result<String, Failure>,
+    ) -> Result<(), Failure> {
+        let mut left = Vec::new();
+        for row in &mut self.rows {
+            let clients = plan.taken_by(&row.name).join(", ");
+            let Some(reason) = row.reason.as_deref().filter(|_| !clients.is_empty()) else {
+                continue;
+            };
+            let question = format!(
+                "`{}` of {clients} does not start here: {reason}.\nTake it over all the same? [y/N] ",
+                row.name
+            );
+            if matches!(ask(&question)?.as_str(), "y" | "yes") {
+                continue;
+            }
+            let stays = format!("it stays in {clients} as it is");
+            row.action = Some(match row.action.take() {
+                Some(action) => format!("{stays}; {action}, and run setup again, or add --all"),
+                None => format!("{stays}; --all takes it over"),
+            });
+            left.push(row.name.clone());
+        }
+        plan.leave_in_clients(&left, connection)
+    }
+
     pub(super) fn failed(&self) -> impl Iterator<Item = &ProbedServer> {
         self.rows.iter().filter(|row| row.reason.is_some())
     }
@@ -200,7 +229,8 @@ impl Probe {
     pub(super) fn tokens_of(&self, source: &Source) -> (Option<u64>, Option<u64>) {
         let rows = || self.rows.iter().filter(|row| source.taken.contains(&row.name));
         // What a server that did not answer costs is not known.
-        let is_known = rows().all(|row| row.reason.is_none() && row.state != "not started");
+        let is_known = !source.keeps_failed
+            && rows().all(|row| row.reason.is_none() && row.state != "not started");
         let now = self.costs.filter(|_| is_known).map(|_| rows().map(|row| row.tokens).sum());
         (now, self.costs.map(|(_, after)| after))
     }

@@ -68,7 +68,7 @@ async fn a_command_that_is_missing() {
     --- stdout
      server  state     tools  loaded  deferred  protocol    remarks
      notes   ready         4       4         0  2025-11-25
-     other   unusable                                       `mcpServers.other` has neither a `command` nor a `url`; add the `command` that starts the server, or the `url` where it runs
+     other   unusable                                       toolgate.json:10:5: `mcpServers.other` has neither a `command` nor a `url`; add the `command` that starts the server, or the `url` where it runs
 
     A session of all clients is direct: 620 tokens fit into the 10,000 allowed.
 
@@ -86,8 +86,6 @@ async fn a_command_that_is_missing() {
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
-    error: toolgate.json:10:5: `mcpServers.other` has neither a `command` nor a `url`
-      hint: add the `command` that starts the server, or the `url` where it runs
     "#);
     let here = json!({ "command": "sh", "cwd": "/no/such/folder" });
     insta::assert_snapshot!(told(&beside_a_good_one(&here)).await, @r#"
@@ -124,7 +122,7 @@ async fn a_variable_that_is_not_set() {
     --- stdout
      server  state     tools  loaded  deferred  protocol    remarks
      notes   ready         4       4         0  2025-11-25
-     other   unusable                                       `mcpServers.other.env.TOKEN` needs the environment variable `TOOLGATE_TEST_NOT_SET`, which is not set; set `TOOLGATE_TEST_NOT_SET`, or write `${TOOLGATE_TEST_NOT_SET:-default}`
+     other   unusable                                       toolgate.json:13:18: `mcpServers.other.env.TOKEN` needs the environment variable `TOOLGATE_TEST_NOT_SET`, which is not set; set `TOOLGATE_TEST_NOT_SET`, or write `${TOOLGATE_TEST_NOT_SET:-default}`
 
     A session of all clients is direct: 620 tokens fit into the 10,000 allowed.
 
@@ -142,8 +140,6 @@ async fn a_variable_that_is_not_set() {
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
-    error: toolgate.json:13:18: `mcpServers.other.env.TOKEN` needs the environment variable `TOOLGATE_TEST_NOT_SET`, which is not set
-      hint: set `TOOLGATE_TEST_NOT_SET`, or write `${TOOLGATE_TEST_NOT_SET:-default}`
     "#);
 }
 
@@ -155,7 +151,7 @@ async fn a_wrong_url() {
     --- stdout
      server  state     tools  loaded  deferred  protocol    remarks
      notes   ready         4       4         0  2025-11-25
-     other   unusable                                       `mcpServers.other.url` is not a URL that begins with `http://` or `https://`; write the whole URL, such as `https://example.com/mcp`
+     other   unusable                                       toolgate.json:11:14: `mcpServers.other.url` is not a URL that begins with `http://` or `https://`; write the whole URL, such as `https://example.com/mcp`
 
     A session of all clients is direct: 620 tokens fit into the 10,000 allowed.
 
@@ -173,8 +169,6 @@ async fn a_wrong_url() {
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
     --- stderr
-    error: toolgate.json:11:14: `mcpServers.other.url` is not a URL that begins with `http://` or `https://`
-      hint: write the whole URL, such as `https://example.com/mcp`
     "#);
 }
 
