@@ -25,6 +25,8 @@ pub struct FoundTools {
     pub tools: Vec<FoundTool>,
     /// The queries as they were searched.
     pub(crate) queries: Vec<String>,
+    /// The queries for which no tool fits well.
+    pub(crate) weak: Vec<String>,
     /// Whether there is no server of the name that was given.
     pub(crate) is_server_unknown: bool,
     /// How many tools were loaded because they were found.
@@ -41,6 +43,8 @@ pub struct FoundTool {
     pub tool: Tool,
     /// Whether the session listed it before the search.
     pub is_loaded: bool,
+    /// Whether it ranks higher because it was useful for similar queries.
+    pub is_remembered: bool,
 }
 
 const MAX_LIMIT: usize = 50;
@@ -66,7 +70,7 @@ impl ToolSession {
         let offered = |tool: &&Tool| self.offers(tool);
         if let Some(tool) = catalog.resolve(name).filter(offered) {
             let is_loaded = self.is_loaded(tool, &catalog);
-            return Ok(FoundTool { tool: tool.clone(), is_loaded });
+            return Ok(FoundTool { tool: tool.clone(), is_loaded, is_remembered: false });
         }
         let known = catalog.tools().filter(offered).map(|tool| tool.name.as_str());
         let nearest = nearest(name, known, SUGGESTIONS);
@@ -126,14 +130,19 @@ impl ToolSession {
                 query
             })
             .collect();
-        let found = ranking::rank(host, &asked, ranked).await?;
+        let found = ranking::rank(host, &asked, ranked, self.remembered_as()).await?;
         self.searches.searched(found.searched);
         let catalog = host.catalog().read();
-        let tools = found.hits.iter().filter_map(|hit| catalog.resolve(hit.key.as_str()));
-        let tools = tools.filter(|tool| self.offers(tool)).take(limit);
+        let tools =
+            found.hits.iter().filter_map(|hit| Some((hit, catalog.resolve(hit.key.as_str())?)));
+        let tools = tools.filter(|(_, tool)| self.offers(tool)).take(limit);
         // Taken before the tools are loaded, so that new ones are not marked.
         let tools: Vec<FoundTool> = tools
-            .map(|tool| FoundTool { tool: tool.clone(), is_loaded: self.is_loaded(tool, &catalog) })
+            .map(|(hit, tool)| FoundTool {
+                tool: tool.clone(),
+                is_loaded: self.is_loaded(tool, &catalog),
+                is_remembered: hit.is_remembered,
+            })
             .collect();
         self.live(|live| live.found(tools.iter().map(|found| found.tool.name.to_string())));
         let direct = tools.iter().filter(|found| self.opens(&found.tool, CallPath::Direct));
@@ -141,6 +150,7 @@ impl ToolSession {
         Ok(FoundTools {
             tools,
             queries,
+            weak: found.weak,
             is_server_unknown,
             added,
             ranking_note: found.note,

@@ -10,10 +10,10 @@ use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 use tokio::{sync::watch, task::JoinSet};
 use toolgate_broker::SharedCatalog;
-use toolgate_catalog::{Catalog, Definition, Fingerprint, ServerName, Tool, ToolId};
+use toolgate_catalog::{Catalog, Definition, Fingerprint, ServerName, Tool};
 use toolgate_mcp::{JsonObject, extensions};
 use toolgate_search::{
-    Hit, PreparedTools, Query, SearchError, SearchIndex, ServerText, ToolKey,
+    Hit, PreparedTools, Query, Recall, SearchError, SearchIndex, ServerText, ToolKey,
     encoder::{ServerVectors, server_document, tool_document},
 };
 use toolgate_store::{LogSource, LogWriter, PastUse, ServerKey, ServerMemory, Store};
@@ -21,6 +21,7 @@ use toolgate_upstream::{Handshake, Listing, OutputSource, ServerObserver};
 
 use crate::{
     encoding::EncodingQueue,
+    recent_searches::Lesson,
     settings::ServerSetup,
     tool_filter::{HiddenTool, ToolFilter},
     tool_text::{DefinitionText, prepared_version},
@@ -211,12 +212,14 @@ impl LiveCatalog {
     }
 
     /// The best tools for a query. Tools that were useful before rank higher.
-    pub(crate) fn search(&self, query: &Query<'_>) -> Result<Vec<Hit>, SearchError> {
+    pub(crate) fn search(&self, query: &Query<'_>, caller: &str) -> Result<Vec<Hit>, SearchError> {
         let index = self.index.read();
         let Some(usage) = &self.usage else { return index.search(query) };
         let catalog = self.catalog.read();
         let present = CatalogTools { catalog: &catalog, servers: query.servers };
-        usage.with_memory(|memory| index.search_remembering(query, memory, &present))
+        usage.with_memory(|memory| {
+            index.search_remembering(query, &Recall { memory, tools: &present, caller })
+        })
     }
 
     /// Reads which calls other sessions and processes found useful since the last time.
@@ -227,10 +230,10 @@ impl LiveCatalog {
         }
     }
 
-    /// Remembers in the background that `tool` was called for these queries.
-    pub(crate) fn remember_use(&self, queries: Vec<String>, tool: &ToolId) {
-        let Some(usage) = self.usage.clone().filter(|_| !queries.is_empty()) else { return };
-        let uses: Vec<PastUse> = usage.keepable(queries, tool);
+    /// Remembers in the background what calls of this caller teach.
+    pub(crate) fn remember_use(&self, lessons: &[Lesson], caller: &str) {
+        let Some(usage) = self.usage.clone().filter(|_| !lessons.is_empty()) else { return };
+        let uses: Vec<PastUse> = usage.keepable(lessons, caller);
         self.write_aside(move || usage.write(&uses));
     }
 

@@ -5,7 +5,8 @@ use std::{sync::Arc, time::Duration};
 use thiserror::Error;
 use toolgate_catalog::Tool;
 use toolgate_search::{
-    ChoiceCandidate, ChoiceRequest, Hit, MAX_QUERIES, Query, SearchError, StrategyName, round_robin,
+    ChoiceCandidate, ChoiceRequest, Hit, MAX_QUERIES, Query, SearchError, StrategyName, is_weak,
+    round_robin,
 };
 
 use crate::{
@@ -19,6 +20,8 @@ pub(crate) struct RankedTools {
     pub(crate) hits: Vec<Hit>,
     /// Which query found which of them.
     pub(crate) searched: Vec<SearchedQuery>,
+    /// The queries for which no tool fits well.
+    pub(crate) weak: Vec<String>,
     /// A note for the model if the ranking is degraded.
     pub(crate) note: Option<String>,
 }
@@ -28,14 +31,15 @@ pub(crate) async fn rank(
     host: &ToolHost,
     queries: &[Query<'_>],
     limit: usize,
+    caller: &str,
 ) -> Result<RankedTools, SearchError> {
     let catalog = &host.inner.live_catalog;
     catalog.read_usage().await;
     let settings = host.settings();
     if settings.strategy != StrategyName::Subagent {
-        return find(catalog, queries, limit);
+        return find(catalog, queries, limit, caller);
     }
-    choose(catalog, queries, limit, settings.subagent.as_ref()).await
+    choose(catalog, queries, limit, caller, settings.subagent.as_ref()).await
 }
 
 /// Merges the results of all queries fairly. Tools that were useful before come first.
@@ -43,13 +47,14 @@ fn find(
     live_catalog: &LiveCatalog,
     queries: &[Query<'_>],
     limit: usize,
+    caller: &str,
 ) -> Result<RankedTools, SearchError> {
     let queries = &queries[..queries.len().min(MAX_QUERIES)];
     let lists: Vec<Vec<Hit>> =
-        queries.iter().map(|query| live_catalog.search(query)).collect::<Result<_, _>>()?;
+        queries.iter().map(|query| live_catalog.search(query, caller)).collect::<Result<_, _>>()?;
     let hits = round_robin(lists.clone(), limit);
     let searched = searched(live_catalog, queries, &lists, &hits);
-    Ok(RankedTools { hits, searched, note: None })
+    Ok(RankedTools { hits, searched, weak: weak(queries, &lists), note: None })
 }
 
 /// The same with a model that chooses from more candidates. If it fails, the order stays, and the
@@ -58,17 +63,18 @@ async fn choose(
     live_catalog: &LiveCatalog,
     queries: &[Query<'_>],
     limit: usize,
+    caller: &str,
     subagent: Option<&SubagentSettings>,
 ) -> Result<RankedTools, SearchError> {
     let Some(subagent) = subagent else {
         let note = Some("No model is set up to rank tools: ranked by hybrid.".to_owned());
-        return Ok(RankedTools { note, ..find(live_catalog, queries, limit)? });
+        return Ok(RankedTools { note, ..find(live_catalog, queries, limit, caller)? });
     };
     let queries = &queries[..queries.len().min(MAX_QUERIES)];
     let many = subagent.candidates.max(limit);
     let lists: Vec<Vec<Hit>> = queries
         .iter()
-        .map(|query| live_catalog.search(&Query { limit: many, ..*query }))
+        .map(|query| live_catalog.search(&Query { limit: many, ..*query }, caller))
         .collect::<Result<_, _>>()?;
     let mut hits = round_robin(lists.clone(), many);
     let mut note = None;
@@ -84,7 +90,12 @@ async fn choose(
     }
     hits.truncate(limit);
     let searched = searched(live_catalog, queries, &lists, &hits);
-    Ok(RankedTools { hits, searched, note })
+    Ok(RankedTools { hits, searched, weak: weak(queries, &lists), note })
+}
+
+fn weak(queries: &[Query<'_>], lists: &[Vec<Hit>]) -> Vec<String> {
+    let weak = queries.iter().zip(lists).filter(|(_, hits)| is_weak(hits));
+    weak.map(|(query, _)| query.text.to_owned()).collect()
 }
 
 /// Why the model that ranks gave no order.

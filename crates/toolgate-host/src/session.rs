@@ -11,7 +11,7 @@ use std::{
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::{OnceCell, watch};
-use toolgate_broker::{BrokerError, CallContext, SessionContext};
+use toolgate_broker::{BrokerError, CallContext, CallerLocation, SessionContext};
 use toolgate_catalog::{
     Catalog, ExposedName, Exposure, ExposureKind, Reason, ServerName, TokenCounter, Tool, nearest,
 };
@@ -387,7 +387,7 @@ impl ToolSession {
     }
 
     /// Calls a tool, and returns it with its result. `tool` is the tool of this name if the caller
-    /// has found it already. A successful call is remembered for the searches that led to it.
+    /// has found it already. Remembers the call for the searches that led to it.
     pub(crate) async fn call_tool(
         &self,
         name: &str,
@@ -434,14 +434,21 @@ impl ToolSession {
         }
         resources::to_client_uris(&tool.id.server, &mut result);
         let failed = result.get("isError").and_then(Value::as_bool).unwrap_or_default();
-        if !failed {
-            let queries = self.searches.called(&tool.id);
-            // A regular expression is no description that another query could be similar to.
-            if self.host.settings().strategy != StrategyName::Regex {
-                self.host.inner.live_catalog.remember_use(queries, &tool.id);
-            }
+        let lessons = self.searches.called(&tool.id, failed);
+        // A regular expression is no description that another query could be similar to.
+        if self.host.settings().strategy != StrategyName::Regex {
+            self.host.inner.live_catalog.remember_use(&lessons, self.remembered_as());
         }
         Ok((tool, result))
+    }
+
+    /// The name of the caller in the usage memory. Those at this machine are one person.
+    pub(crate) fn remembered_as(&self) -> &str {
+        let caller = self.context.caller();
+        match caller.location {
+            CallerLocation::Local => "",
+            CallerLocation::Remote => &caller.identity,
+        }
     }
 
     /// Calls a tool by its exposed name, for a program that wants to know why a call has no result.

@@ -2,11 +2,11 @@
 
 use parking_lot::{Mutex, RwLock};
 use toolgate_catalog::{Catalog, ToolId};
-use toolgate_search::{KnownTools, ToolKey, UsageMemory};
+use toolgate_search::{KnownTools, PastCalls, ToolKey, UsageMemory};
 use toolgate_store::{PastUse, UsageChange, UsageLog, UsagePosition};
 use toolgate_upstream::Redactor;
 
-use crate::settings::ServerSetup;
+use crate::{recent_searches::Lesson, settings::ServerSetup};
 
 /// The memory, and the file that it is read from. Uses are only written to the file and come back
 /// from there, like those of other processes.
@@ -50,11 +50,16 @@ impl Usage {
     }
 
     /// The uses without those whose queries contain a secret.
-    pub(crate) fn keepable(&self, queries: Vec<String>, tool: &ToolId) -> Vec<PastUse> {
-        queries
-            .into_iter()
-            .filter(|query| !self.holds_secret(query))
-            .map(|query| PastUse::now(tool.server.as_str(), &tool.tool, &query))
+    pub(crate) fn keepable(&self, lessons: &[Lesson], caller: &str) -> Vec<PastUse> {
+        lessons
+            .iter()
+            .filter(|lesson| !self.holds_secret(&lesson.query))
+            .map(|lesson| PastUse {
+                count: lesson.good,
+                against: lesson.against,
+                caller: caller.to_owned(),
+                ..PastUse::now(lesson.tool.server.as_str(), &lesson.tool.tool, &lesson.query)
+            })
             .collect()
     }
 
@@ -112,7 +117,9 @@ fn key(server: &str, tool: &str) -> ToolKey {
 
 fn record(memory: &mut UsageMemory, uses: &[PastUse]) {
     for past in uses {
-        memory.record(&past.query, &key(&past.server, &past.tool));
+        let PastUse { query, caller, count: good, against, .. } = past;
+        let calls = PastCalls { query, caller, good: *good, against: *against };
+        memory.record_calls(&calls, &key(&past.server, &past.tool));
     }
 }
 

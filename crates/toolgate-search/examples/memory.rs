@@ -15,7 +15,7 @@ use std::{
 };
 
 use toolgate_search::{
-    KnownTools, Query, SearchIndex, ToolKey, UsageMemory,
+    KnownTools, Query, Recall, SearchIndex, ToolKey, UsageMemory,
     evaluation::{
         DEPTH, LabelledQuery, LabelledSet, QueryFigures, Summary, figures, paired_bootstrap,
     },
@@ -101,7 +101,8 @@ fn report(
     for labelled in asked {
         let query = Query::new(&labelled.q, DEPTH);
         without.push(figures(labelled, &index.search(&query)?));
-        with.push(figures(labelled, &index.search_remembering(&query, memory, tools)?));
+        let recall = Recall { memory, tools, caller: "" };
+        with.push(figures(labelled, &index.search_remembering(&query, &recall)?));
     }
     println!("{title}");
     for (name, part) in [("without", &without), ("with", &with)] {

@@ -1,4 +1,4 @@
-//! Finds paths of files in a request, which need an additional tool that reads or writes files.
+//! Finds paths of files and URLs in a request, which need a tool that reads, writes or fetches them.
 //!
 //! "Compare the three papers and save the report to notes/papers.md" is about papers, but it also
 //! needs a tool that writes files. The words of the path do not show that, and match unrelated
@@ -21,7 +21,8 @@ pub(crate) struct SplitRequest {
 
 /// How many kinds of files of one request are looked for.
 const MAX_ASIDES: usize = 2;
-/// A request with fewer words beside the path is only about the file.
+/// A request with fewer words beside the path is only about the file, and what it needs is added to
+/// its words.
 const FEWEST_WORDS: usize = 3;
 /// The lowest rank of the first hit for a file: within the first five, but below the main hits.
 const PLACE: usize = 3;
@@ -49,8 +50,12 @@ impl SplitRequest {
             let quotes: &[char] = &['"', '\'', '`', '(', ')', '[', ']', '<', '>', ',', ';', ':'];
             let word = raw.trim_matches(quotes).trim_end_matches(['.', '?', '!']);
             let word = word.trim_matches(quotes);
-            if let Some(extension) = extension_of_path(word) {
-                let aside = aside(direction, &extension);
+            let found = if is_url(word) {
+                Some(FETCH)
+            } else {
+                extension_of_path(word).map(|extension| aside(direction, &extension))
+            };
+            if let Some(aside) = found {
                 if !asides.contains(&aside) && asides.len() < MAX_ASIDES {
                     asides.push(aside);
                 }
@@ -63,7 +68,16 @@ impl SplitRequest {
             matter.push_str(raw);
             words += 1;
         }
-        (!asides.is_empty() && words >= FEWEST_WORDS).then_some(Self { matter, asides })
+        if asides.is_empty() {
+            return None;
+        }
+        if words < FEWEST_WORDS {
+            for aside in asides.drain(..) {
+                matter.push(' ');
+                matter.push_str(aside);
+            }
+        }
+        Some(Self { matter, asides })
     }
 }
 
@@ -81,6 +95,14 @@ pub(crate) fn join(mut hits: Vec<Hit>, asides: Vec<Hit>, limit: usize) -> Vec<Hi
     }
     hits.truncate(limit);
     hits
+}
+
+/// What a URL needs.
+const FETCH: &str = "fetch url web page";
+
+fn is_url(word: &str) -> bool {
+    let rest = word.strip_prefix("https://").or_else(|| word.strip_prefix("http://"));
+    rest.is_some_and(|rest| !rest.is_empty())
 }
 
 /// The extension of a path to a file, in lower case: `notes/papers.md`, `~/x.csv`, `C:\x.docx`.
@@ -184,17 +206,34 @@ mod tests {
     }
 
     #[test]
-    fn a_query_without_a_path_or_with_only_a_path_is_unchanged() {
+    fn a_query_without_a_path_is_unchanged() {
         for text in [
             "who owns example.com and when did it expire",
             "write a Next.js page that sends people to /login first",
-            "fetch https://example.com/a/b.md and count the words",
-            "read /srv/x.md",
             "version 1.2.3 of the package please",
             "send_message",
             "",
         ] {
             assert_eq!(SplitRequest::read(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_url_becomes_a_query_for_what_fetches_it() {
+        let request = "summarise https://example.com/a/b.md and count the words";
+        assert_eq!(asides(request), [FETCH]);
+        assert_eq!(asides("explain the scheme of http:// to me"), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn a_short_query_is_about_its_path() {
+        for (text, expected) in [
+            ("read /srv/x.md", "read read file"),
+            ("save notes/today.txt", "save write file"),
+            ("https://example.com", " fetch url web page"),
+        ] {
+            let request = SplitRequest::read(text).unwrap();
+            assert_eq!((request.matter.as_str(), request.asides.len()), (expected, 0), "{text}");
         }
     }
 
@@ -207,7 +246,7 @@ mod tests {
     #[test]
     fn hits_for_a_path_rank_near_the_top_but_not_first() {
         let list = |keys: &[&str]| -> Vec<Hit> {
-            keys.iter().map(|key| Hit { key: ToolKey::from(*key), score: 1.0 }).collect()
+            keys.iter().map(|key| Hit::new(ToolKey::from(*key), 1.0)).collect()
         };
         let joined = |hits: &[&str], asides: &[&str]| -> Vec<String> {
             let joined = join(list(hits), list(asides), 5);

@@ -34,7 +34,7 @@ mod tests {
     use crate::text::ToolKey;
 
     fn list(keys: &[&str]) -> Vec<Hit> {
-        keys.iter().map(|key| Hit { key: ToolKey::from(*key), score: 1.0 }).collect()
+        keys.iter().map(|key| Hit::new(ToolKey::from(*key), 1.0)).collect()
     }
 
     fn merged(lists: &[&[&str]], limit: usize) -> Vec<String> {

@@ -39,11 +39,14 @@ pub struct HybridParameters {
     /// is a full score: 0 to 1. With more of it, words that only few tools share with a long query
     /// count for less.
     pub coverage: f32,
+    /// From how many words on a query's meaning loses weight, in proportion to their number: the
+    /// mean of many words says little. It does not concern vectors of an encoder.
+    pub long: f32,
 }
 
 impl Default for HybridParameters {
     fn default() -> Self {
-        Self { meaning: 0.5, coverage: 0.25 }
+        Self { meaning: 0.5, coverage: 0.25, long: 14.0 }
     }
 }
 
@@ -66,10 +69,32 @@ impl HybridIndex {
     /// An empty index with other parameters than the defaults.
     pub fn with_parameters(words: Bm25Parameters, hybrid: HybridParameters) -> Self {
         let share = |number: f32| if number.is_finite() { number.clamp(0.0, 1.0) } else { 0.0 };
-        let parameters =
-            HybridParameters { meaning: share(hybrid.meaning), coverage: share(hybrid.coverage) };
+        let parameters = HybridParameters {
+            meaning: share(hybrid.meaning),
+            coverage: share(hybrid.coverage),
+            long: if hybrid.long.is_finite() { hybrid.long.max(0.0) } else { 0.0 },
+        };
         Self { parameters, words: Bm25Index::with_parameters(words), vectors: Vectors::default() }
     }
+
+    /// How much of the weight of meaning a query of so many words has.
+    #[expect(clippy::cast_precision_loss, reason = "a query has few words")]
+    fn meaning_share(&self, query: &Query<'_>, words: usize) -> f32 {
+        if query.vector.is_some() || words == 0 {
+            return 1.0;
+        }
+        (self.parameters.long / words as f32).min(1.0)
+    }
+}
+
+/// The impact of a word that a tool has in its name or its short description.
+const TYPICAL_IMPACT: f32 = 1.5;
+
+/// How well a tool fits a query. `covered` is the share of the query's words that it has, rare ones
+/// counting more.
+fn fit(covered: f32, nearness: f32) -> f32 {
+    let covered = covered.clamp(0.0, 1.0);
+    (0.5 * covered + 0.5 * nearness.max(0.0)).clamp(0.0, 1.0)
 }
 
 impl Strategy for HybridIndex {
@@ -135,12 +160,14 @@ impl Strategy for HybridIndex {
             let best = said.scores[places.clone()].iter().copied().fold(0.0, f32::max) + base;
             highest = highest.max(if best > 0.0 { best + lift } else { *lift });
         }
-        let HybridParameters { meaning, coverage } = self.parameters;
+        let HybridParameters { meaning, coverage, .. } = self.parameters;
         let full = highest.powf(1.0 - coverage) * said.ceiling.powf(coverage);
         let words_factor = if highest > 0.0 { (1.0 - meaning) / full } else { 0.0 };
         let spread = near.highest - near.mean;
+        let meaning = meaning * self.meaning_share(query, said.words);
         let meaning_factor = if spread > 0.0 { meaning / spread } else { 0.0 };
 
+        let wanted = said.wanted.max(f32::MIN_POSITIVE) * TYPICAL_IMPACT;
         let mut top = Top::new(query.limit);
         for Joined { span, places, base, lift } in joined {
             let tools = said.scores[places.clone()]
@@ -156,11 +183,16 @@ impl Strategy for HybridIndex {
                 let score = score.max(LEAST);
                 let found = words > 0.0 || *tier > 0 || *nearness >= span.least;
                 if top.may_enter(score) && found {
-                    top.offer(Candidate { score, key, server: span.server });
+                    let fit = Some(if *tier > 0 { 1.0 } else { fit(words / wanted, *nearness) });
+                    top.offer(Candidate { score, key, server: span.server, fit });
                 }
             }
         }
         Ok(top.into_hits())
+    }
+
+    fn corrected(&self, text: &str) -> Option<String> {
+        self.words.corrected(text)
     }
 
     fn called_by_name(&self, query: &Query<'_>) -> Vec<&ToolKey> {

@@ -71,7 +71,7 @@ impl Strategy for KeywordIndex {
             needles.count(block, &mut points);
             for (key, score) in block.keys.iter().zip(&points) {
                 if *score > 0.0 && top.may_enter(*score) {
-                    top.offer(Candidate { score: *score, key, server });
+                    top.offer(Candidate { score: *score, key, server, fit: None });
                 }
             }
         }

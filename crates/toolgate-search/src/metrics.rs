@@ -21,6 +21,12 @@ pub fn recall_at<T: PartialEq>(k: usize, ranking: &[T], needs: &[Vec<T>]) -> f64
     ratio(met, needs.len())
 }
 
+/// One divided by the rank of the first labelled entry; 0 if there is none.
+pub fn reciprocal_rank<T: PartialEq>(ranking: &[T], needs: &[Vec<T>]) -> f64 {
+    let is_labelled = |entry: &T| needs.iter().any(|need| need.contains(entry));
+    ranking.iter().position(is_labelled).map_or(0.0, |place| ratio(1, place + 1))
+}
+
 /// The discounted gain of the first `k` of `ranking`, as a share of the best possible one.
 ///
 /// `gain` returns the gain of an entry. `gains` lists the gains of all labelled entries, in any
@@ -63,6 +69,13 @@ mod tests {
         assert!((recall_at(5, &["b", "x", "c"], &needs) - 1.0).abs() < 1e-12);
         assert!(recall_at(0, &["b"], &needs) < 1e-12);
         assert!(recall_at::<&str>(5, &["b"], &[]) < 1e-12);
+    }
+
+    #[test]
+    fn the_first_labelled_entry_gives_the_reciprocal_rank() {
+        let needs = [vec!["a", "b"], vec!["c"]];
+        assert!((reciprocal_rank(&["x", "c", "a"], &needs) - 0.5).abs() < 1e-12);
+        assert!(reciprocal_rank(&["x"], &needs) < 1e-12);
     }
 
     #[test]

@@ -73,10 +73,7 @@ impl Strategy for RegexIndex {
         }
         found.sort_unstable();
         found.truncate(query.limit);
-        Ok(found
-            .into_iter()
-            .map(|(place, key, _)| Hit { key: key.clone(), score: place.score() })
-            .collect())
+        Ok(found.into_iter().map(|(place, key, _)| Hit::new(key.clone(), place.score())).collect())
     }
 }
 

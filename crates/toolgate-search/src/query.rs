@@ -49,4 +49,29 @@ pub struct Hit {
     pub key: ToolKey,
     /// The score; higher is better. Scores of two queries cannot be compared.
     pub score: f32,
+    /// How well the tool fits the query, from 0 to 1, as far as the strategy can tell. Unlike scores,
+    /// this can be compared between queries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fit: Option<f32>,
+    /// Whether past use has raised it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_remembered: bool,
+}
+
+impl Hit {
+    /// A tool with its score.
+    pub fn new(key: ToolKey, score: f32) -> Self {
+        Self { key, score, fit: None, is_remembered: false }
+    }
+}
+
+/// Below this fit a tool is hardly what is wanted. At most five of a hundred right answers of any
+/// labelled set are below it; `docs/search.md` has the figures.
+const WEAK: f32 = 0.2;
+
+/// Whether no hit fits its query well. An answer says so then, because the nearest tool of a
+/// catalogue without the right one looks like the right one.
+pub fn is_weak(hits: &[Hit]) -> bool {
+    let fits = |hit: &Hit| hit.is_remembered || hit.fit.is_none_or(|fit| fit >= WEAK);
+    !hits.is_empty() && !hits.iter().any(fits)
 }

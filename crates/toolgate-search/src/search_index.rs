@@ -8,7 +8,7 @@ use crate::{
     search_error::SearchError,
     strategy::{Strategy, StrategyName},
     text::{ServerText, ToolKey, ToolText},
-    usage::{KnownTools, UsageMemory},
+    usage::Recall,
 };
 
 /// The most queries of one call. Further ones are ignored.
@@ -104,8 +104,18 @@ impl SearchIndex {
         self.strategy.tool_count()
     }
 
+    /// The text of a query as it is searched for, if words that nobody knows are corrected in it.
+    pub fn corrected(&self, text: &str) -> Option<String> {
+        if self.name.reads_requests() { self.strategy.corrected(text) } else { None }
+    }
+
     /// The best hits, best first.
     pub fn search(&self, query: &Query<'_>) -> Result<Vec<Hit>, SearchError> {
+        let corrected = self.corrected(query.text);
+        self.search_as_it_is(&Query { text: corrected.as_deref().unwrap_or(query.text), ..*query })
+    }
+
+    fn search_as_it_is(&self, query: &Query<'_>) -> Result<Vec<Hit>, SearchError> {
         if self.name.reads_requests() {
             search_with_asides(self.strategy.as_ref(), query)
         } else {
@@ -118,17 +128,19 @@ impl SearchIndex {
     pub fn search_remembering(
         &self,
         query: &Query<'_>,
-        memory: &UsageMemory,
-        tools: &dyn KnownTools,
+        recall: &Recall<'_>,
     ) -> Result<Vec<Hit>, SearchError> {
-        if self.name == StrategyName::Regex || memory.is_empty() {
+        if self.name == StrategyName::Regex || recall.memory.is_empty() {
             return self.search(query);
         }
-        let hits = self.search(&Query { limit: query.limit.max(MEMORY_POOL), ..*query })?;
+        let corrected = self.corrected(query.text);
+        let query = &Query { text: corrected.as_deref().unwrap_or(query.text), ..*query };
+        let limit = query.limit.max(MEMORY_POOL);
+        let hits = self.search_as_it_is(&Query { limit, ..*query })?;
         let called = self.strategy.called_by_name(query);
         let (mut named, rest): (Vec<Hit>, Vec<Hit>) =
             hits.into_iter().partition(|hit| called.contains(&&hit.key));
-        let lifted = memory.lift(query.text, rest, tools).into_iter();
+        let lifted = recall.lift(query.text, rest).into_iter();
         // A tool from the usage memory may be among the named ones.
         let new: Vec<Hit> =
             lifted.filter(|hit| named.iter().all(|named| named.key != hit.key)).collect();

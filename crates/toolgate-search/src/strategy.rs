@@ -71,6 +71,11 @@ pub trait Strategy: fmt::Debug + Send + Sync {
     /// The list is empty if nothing was found. An error means that the query is invalid.
     fn search(&self, query: &Query<'_>) -> Result<Vec<Hit>, SearchError>;
 
+    /// The text of a query with its unknown words corrected; `None` if it stays as it is.
+    fn corrected(&self, _text: &str) -> Option<String> {
+        None
+    }
+
     /// The tools that the query calls by name. They come before all others.
     fn called_by_name(&self, _query: &Query<'_>) -> Vec<&ToolKey> {
         Vec::new()

@@ -10,6 +10,8 @@ pub(crate) struct Candidate<'i> {
     pub(crate) score: f32,
     pub(crate) key: &'i ToolKey,
     pub(crate) server: &'i str,
+    /// How well it fits, if that is known.
+    pub(crate) fit: Option<f32>,
 }
 
 impl Eq for Candidate<'_> {}
@@ -69,7 +71,10 @@ impl<'i> Top<'i> {
 
     pub(crate) fn into_hits(self) -> Vec<Hit> {
         let sorted = self.heap.into_sorted_vec();
-        sorted.into_iter().map(|best| Hit { key: best.key.clone(), score: best.score }).collect()
+        sorted
+            .into_iter()
+            .map(|best| Hit { fit: best.fit, ..Hit::new(best.key.clone(), best.score) })
+            .collect()
     }
 }
 
@@ -84,7 +89,7 @@ mod tests {
         let mut offers: Vec<_> = keys
             .iter()
             .zip(scores)
-            .map(|(key, score)| Candidate { score, key, server: "s" })
+            .map(|(key, score)| Candidate { score, key, server: "s", fit: None })
             .collect();
         for _ in 0..offers.len() {
             offers.rotate_left(1);
@@ -104,7 +109,7 @@ mod tests {
         let key = ToolKey::from("a");
         let mut top = Top::new(0);
         assert!(!top.may_enter(1.0));
-        top.offer(Candidate { score: 1.0, key: &key, server: "s" });
+        top.offer(Candidate { score: 1.0, key: &key, server: "s", fit: None });
         assert!(top.into_hits().is_empty());
     }
 }

@@ -88,7 +88,7 @@ impl<'a> IntoFuture for Search<'a> {
     }
 }
 
-fn hit(FoundTool { tool, is_loaded }: FoundTool) -> SearchHit {
+fn hit(FoundTool { tool, is_loaded, .. }: FoundTool) -> SearchHit {
     SearchHit {
         name: tool.name.to_string(),
         server: tool.id.server.to_string(),

@@ -167,6 +167,9 @@ pub(crate) struct Eval {
     /// Give each query the hint about its server, if the labelled set has one
     #[arg(long)]
     pub(crate) hints: bool,
+    /// Show each query with the rank of its first answer and the first tools that were found
+    #[arg(long)]
+    pub(crate) queries: bool,
     #[command(flatten)]
     pub(crate) output: Output,
 }

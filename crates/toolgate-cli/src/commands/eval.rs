@@ -3,6 +3,7 @@
 mod encode;
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -12,7 +13,7 @@ use std::{
 
 use serde::Serialize;
 use toolgate_search::{
-    SearchIndex, StrategyName,
+    Hit, SearchIndex, StrategyName,
     encoder::Encoder,
     evaluation::{
         Hints, Interval, LabelledSet, QueryFigures, Summary, measure_encoded, paired_bootstrap,
@@ -46,9 +47,29 @@ struct Row {
     strategy: StrategyName,
     #[serde(flatten)]
     summary: Summary,
+    /// The averages of each style of queries, if the set has styles.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    styles: BTreeMap<String, Summary>,
+    /// Each query, if that is wanted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    each: Vec<MeasuredQuery>,
     /// Against the first strategy, query by query: what recall@5 changes by.
     #[serde(skip_serializing_if = "Option::is_none")]
     recall_at_5_change: Option<Interval>,
+}
+
+/// One query of a set.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct MeasuredQuery {
+    query: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    style: Option<String>,
+    /// The rank of the first tool that answers it, if there is one within ten.
+    rank: Option<usize>,
+    #[serde(flatten)]
+    figures: QueryFigures,
+    found: Vec<String>,
 }
 
 pub(crate) async fn run(globals: &Globals, arguments: &Eval) -> CommandResult {
@@ -99,6 +120,10 @@ pub(crate) async fn run(globals: &Globals, arguments: &Eval) -> CommandResult {
         })
         .collect();
     bar.finish_and_clear();
+    let mut measured = measured;
+    if !arguments.queries {
+        measured.iter_mut().flat_map(|set| &mut set.strategies).for_each(|row| row.each.clear());
+    }
     print::show(arguments.output.json, &measured, || render(&measured))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -133,15 +158,52 @@ fn rows(
         for (server, vectors) in &vectors.servers {
             index.set_vectors(server, vectors);
         }
-        let figures = measure_encoded(set, &index, hints, &vectors.queries, &mut clock, progress);
+        let mut found: Vec<Vec<String>> = Vec::new();
+        let mut each = |hits: &[Hit]| {
+            found.push(hits.iter().map(|hit| hit.key.to_string()).collect());
+            progress();
+        };
+        let figures = measure_encoded(set, &index, hints, &vectors.queries, &mut clock, &mut each);
         rows.push(Row {
             strategy: *strategy,
             summary: Summary::of(&figures),
+            styles: styles(set, &figures),
+            each: each_query(set, &figures, found),
             recall_at_5_change: first.as_deref().map(|first| change(first, &figures)),
         });
         first.get_or_insert(figures);
     }
     rows
+}
+
+fn styles(set: &LabelledSet, figures: &[QueryFigures]) -> BTreeMap<String, Summary> {
+    let mut styles: BTreeMap<String, Vec<QueryFigures>> = BTreeMap::new();
+    for (query, figures) in set.queries.iter().zip(figures) {
+        if let Some(style) = &query.style {
+            styles.entry(style.clone()).or_default().push(*figures);
+        }
+    }
+    styles.into_iter().map(|(style, figures)| (style, Summary::of(&figures))).collect()
+}
+
+fn each_query(
+    set: &LabelledSet,
+    figures: &[QueryFigures],
+    found: Vec<Vec<String>>,
+) -> Vec<MeasuredQuery> {
+    let queries = set.queries.iter().zip(figures).zip(found);
+    queries
+        .map(|((query, figures), found)| MeasuredQuery {
+            query: query.q.clone(),
+            style: query.style.clone(),
+            rank: found
+                .iter()
+                .position(|id| query.labels.iter().any(|need| need.contains(id)))
+                .map(|place| place + 1),
+            figures: *figures,
+            found,
+        })
+        .collect()
 }
 
 fn change(first: &[QueryFigures], other: &[QueryFigures]) -> Interval {
@@ -189,22 +251,51 @@ fn render(measured: &[Measured]) -> String {
         ">R@5",
         ">R@10",
         ">nDCG@10",
+        ">MRR",
         ">median",
         ">p99",
         "R@5 against the first",
     ];
     let rows = measured.iter().flat_map(|measured| {
-        measured.strategies.iter().map(move |row| {
+        measured.strategies.iter().flat_map(move |row| {
             let name = measured.file.file_stem().unwrap_or(measured.file.as_os_str());
-            cells(&name.to_string_lossy(), row)
+            let name = name.to_string_lossy();
+            let all = cells(&name, row.strategy, &row.summary, remark(row));
+            let styles = row.styles.iter().map(|(style, summary)| {
+                let name = format!("{name}, {}", toolgate_host::one_line(style, 40));
+                cells(&name, row.strategy, summary, String::new())
+            });
+            [all].into_iter().chain(styles.collect::<Vec<_>>())
         })
     });
-    table(&columns, rows)
+    let mut text = table(&columns, rows);
+    for row in measured.iter().flat_map(|measured| &measured.strategies) {
+        if !row.each.is_empty() {
+            text.push_str("\n\n");
+            text.push_str(&render_queries(row));
+        }
+    }
+    text
 }
 
-fn cells(name: &str, row: &Row) -> Vec<String> {
+fn render_queries(row: &Row) -> String {
+    let strategy = row.strategy.as_str();
+    let rows = row.each.iter().map(|query| {
+        let shown = |text: &str| toolgate_host::one_line(text, 80);
+        let found: Vec<String> = query.found.iter().take(3).map(|id| shown(id)).collect();
+        vec![
+            query.rank.map_or_else(|| "–".to_owned(), |rank| rank.to_string()),
+            shown(query.style.as_deref().unwrap_or_default()),
+            shown(&query.query),
+            found.join(", "),
+        ]
+    });
+    table(&[">rank", "style", "query", &format!("found by {strategy}")], rows)
+}
+
+/// What there is to say about a row.
+fn remark(row: &Row) -> String {
     let summary = &row.summary;
-    let percent = |share: f64| format!("{:.1}", share * 100.0);
     let mut remark = row.recall_at_5_change.map(|change| {
         let [mean, low, high] = [change.mean, change.low, change.high].map(|part| part * 100.0);
         format!("{mean:+.1} [{low:+.1}, {high:+.1}]")
@@ -213,17 +304,23 @@ fn cells(name: &str, row: &Row) -> Vec<String> {
         let refused = format!("{} refused", summary.refused);
         remark = Some(remark.map_or(refused.clone(), |remark| format!("{remark}, {refused}")));
     }
+    remark.unwrap_or_default()
+}
+
+fn cells(name: &str, strategy: StrategyName, summary: &Summary, remark: String) -> Vec<String> {
+    let percent = |share: f64| format!("{:.1}", share * 100.0);
     vec![
         name.to_owned(),
-        row.strategy.to_string(),
+        strategy.to_string(),
         summary.queries.to_string(),
         percent(summary.recall_at_1),
         percent(summary.recall_at_5),
         percent(summary.recall_at_10),
         percent(summary.ndcg_at_10),
+        percent(summary.mrr),
         shown(summary.median_time),
         shown(summary.p99_time),
-        remark.unwrap_or_default(),
+        remark,
     ]
 }
 

@@ -55,7 +55,9 @@ fn list(globals: &Globals, log: &UsageLog, arguments: &Usage) -> CommandResult {
     let data = uses.iter().map(|past| {
         json!({
             "server": past.server, "tool": past.tool, "query": past.query,
-            "count": past.count, "last": past.at_utc(),
+            "count": past.count, "against": past.against, "effect": effect(past),
+            "caller": Some(&past.caller).filter(|caller| !caller.is_empty()),
+            "last": past.at_utc(),
         })
     });
     let data: Vec<_> = data.collect();
@@ -75,7 +77,7 @@ fn list(globals: &Globals, log: &UsageLog, arguments: &Usage) -> CommandResult {
 }
 
 fn render(uses: &[PastUse]) -> String {
-    let columns = ["server", "tool", "query", ">times", "last"];
+    let columns = ["server", "tool", "query", ">good", ">against", "effect", "last"];
     let rows = uses.iter().map(|past| {
         let shown = |text: &str| toolgate_host::one_line(text, 120);
         vec![
@@ -83,10 +85,21 @@ fn render(uses: &[PastUse]) -> String {
             shown(&past.tool),
             shown(&past.query),
             grouped(past.count),
+            grouped(past.against),
+            effect(past).to_owned(),
             past.at_utc(),
         ]
     });
     table(&columns, rows)
+}
+
+/// What an entry does to the rank of its tool for similar queries.
+fn effect(past: &PastUse) -> &'static str {
+    match past.count.saturating_sub(past.against) {
+        0 => "none",
+        1 => "higher",
+        _ => "may be first",
+    }
 }
 
 fn erase(log: &UsageLog, which: &Which, all: bool) -> Result<Vec<PastUse>, Failure> {

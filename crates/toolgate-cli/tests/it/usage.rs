@@ -54,11 +54,15 @@ async fn remembered(workplace: &Workplace) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_called_tool_ranks_first_in_the_next_session() {
+async fn a_tool_that_was_called_twice_ranks_first_in_the_next_session() {
     let workplace = Workplace::deferred(&servers());
+    use_jot(&workplace).await;
+    // Once may have been by mistake, so the second one begins as the first one did.
     use_jot(&workplace).await;
     let mut client = workplace.connect(&[]).await;
     assert_eq!(first(&mut client, PARAPHRASE).await, "thoughts_jot");
+    let result = call(&mut client, "search_tools", json!({ "query": PARAPHRASE })).await;
+    assert!(text(&result).contains("thoughts_jot [used before]"), "{result}");
     assert_eq!(first(&mut client, "weather of tomorrow").await, "weather_forecast");
     assert_eq!(first(&mut client, "keep_idea").await, "thoughts_keep_idea", "called by name");
     let told = workplace.run(&["search", PARAPHRASE, "--limit", "1", "--json"]).await.json();
@@ -74,6 +78,7 @@ async fn a_called_tool_ranks_first_in_the_next_session() {
 #[tokio::test]
 async fn a_tool_is_remembered_by_its_identity() {
     let workplace = Workplace::deferred(&servers());
+    use_jot(&workplace).await;
     use_jot(&workplace).await;
     let renamed = entry_with(&thoughts(), json!({ "prefix": "mind" }));
     let config = json!({
@@ -107,9 +112,9 @@ async fn usage_is_shown_and_erased() {
     let shown: Vec<&str> =
         outcome.stdout.lines().map(|line| line.split("20").next().unwrap().trim_end()).collect();
     insta::assert_snapshot!(shown.join("\n"), @r"
-    server    tool        query                                           times  last
-    notes     find_notes  look for notes                                      1
-    thoughts  jot         keep the idea that came to me under the shower      2
+    server    tool        query                                           good  against  effect        last
+    notes     find_notes  look for notes                                     1        0  higher
+    thoughts  jot         keep the idea that came to me under the shower     2        0  may be first
     ");
     let rows = remembered(&workplace).await;
     assert_eq!(rows[1]["count"], 2, "{rows:?}");
@@ -207,7 +212,7 @@ async fn usage_memory_can_be_off() {
 }
 
 #[tokio::test]
-async fn failed_unsearched_and_secret_queries_are_not_stored() {
+async fn failed_calls_count_against_and_unsearched_and_secret_queries_are_not_stored() {
     let kit = Fixture::new("kit").with_builtins([Builtin::Echo, Builtin::Fail]);
     let env = json!({ "env": { "TOKEN": "correct horse" } });
     let workplace = Workplace::deferred(&json!({ "kit": entry_with(&kit, env) }));
@@ -221,7 +226,15 @@ async fn failed_unsearched_and_secret_queries_are_not_stored() {
     close(client).await;
     workplace.run(&["search", "echo a message"]).await;
     workplace.run(&["call", "kit_echo", "-a", "message=x"]).await;
-    assert!(remembered(&workplace).await.is_empty());
+    let rows = remembered(&workplace).await;
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    let [tool, good, against, effect] =
+        ["tool", "count", "against", "effect"].map(|key| &rows[0][key]);
+    assert_eq!(
+        (tool, good, against, effect),
+        (&json!("fail"), &json!(0), &json!(1), &json!("none")),
+        "{rows:?}"
+    );
 }
 
 #[tokio::test]

@@ -101,8 +101,11 @@ pub(super) async fn search(session: &ToolSession, request: &SearchRequest) -> Va
     let (groups, known) = if tools.is_empty() {
         (Vec::new(), report.nothing_found(queries))
     } else {
-        (report.found(queries, tools), Vec::new())
+        (report.found(queries, tools, found.weak.len() == queries.len()), Vec::new())
     };
+    if !found.weak.is_empty() && found.weak.len() < queries.len() {
+        report.notes.push(format!("Nothing matches {} well.", quoted(&found.weak)));
+    }
     report.notes.extend(found.ranking_note);
     report.closing_notes(exposure, tools.is_empty(), found.added);
     report.notes.extend(found.encoding_note);
@@ -116,6 +119,9 @@ pub(super) async fn search(session: &ToolSession, request: &SearchRequest) -> Va
     }
     // Scripts rely on one shape: each server has `tools`, and none is there without a hit.
     let mut data = json!({ "found": tools.len(), "servers": groups, "notes": notes });
+    if !found.weak.is_empty() {
+        data["weak"] = json!(found.weak);
+    }
     if !known.is_empty() {
         data["knownServers"] = json!(known);
     }
@@ -127,14 +133,16 @@ pub(super) async fn search(session: &ToolSession, request: &SearchRequest) -> Va
 
 impl SearchReport<'_> {
     /// Groups by server. The server of the best tool comes first.
-    fn found(&mut self, queries: &[String], tools: &[FoundTool]) -> Vec<Value> {
-        let _ = writeln!(
-            self.text,
-            "{} of {} tools for {}:",
-            tools.len(),
-            self.total(),
-            quoted(queries)
-        );
+    fn found(&mut self, queries: &[String], tools: &[FoundTool], weak: bool) -> Vec<Value> {
+        let (count, total, quoted) = (tools.len(), self.total(), quoted(queries));
+        let _ = if weak {
+            writeln!(
+                self.text,
+                "Nothing matches {quoted} well. The nearest {count} of {total} tools:"
+            )
+        } else {
+            writeln!(self.text, "{count} of {total} tools for {quoted}:")
+        };
         let mut servers: Vec<&str> = Vec::new();
         for FoundTool { tool, .. } in tools {
             if !servers.contains(&tool.id.server.as_str()) {
@@ -146,9 +154,9 @@ impl SearchReport<'_> {
         for server in servers {
             let _ = writeln!(self.text, "\n{}", self.server_line(server));
             let mut rows = Vec::new();
-            for FoundTool { tool, is_loaded } in tools {
-                if tool.id.server.as_str() == server {
-                    rows.push(self.tool_row(tool, *is_loaded, &mut left));
+            for found in tools {
+                if found.tool.id.server.as_str() == server {
+                    rows.push(self.tool_row(found, &mut left));
                 }
             }
             let mut group = json!({ "server": server, "tools": rows });
@@ -160,12 +168,18 @@ impl SearchReport<'_> {
         groups
     }
 
-    fn tool_row(&mut self, tool: &Tool, loaded: bool, left: &mut usize) -> Value {
+    fn tool_row(&mut self, found: &FoundTool, left: &mut usize) -> Value {
+        let FoundTool { tool, is_loaded: loaded, is_remembered } = found;
+        let loaded = *loaded;
         let mut row = json!({ "name": tool.name });
         let mark = if loaded { " [loaded]" } else { "" };
         let _ = write!(self.text, "- {}{mark}", tool.name);
         if loaded {
             row["loaded"] = json!(true);
+        }
+        if *is_remembered {
+            self.text.push_str(" [used before]");
+            row["usedBefore"] = json!(true);
         }
         if let Some((word, way)) = self.only_way(tool) {
             let _ = write!(self.text, " [{word}]");

@@ -99,11 +99,32 @@ impl Inverted {
         (list.live > 0).then_some(list)
     }
 
+    /// How many live documents have a term.
+    pub(super) fn live_with(&self, term: &str) -> usize {
+        self.list(term).map_or(0, |list| list.live)
+    }
+
+    /// Calls `sink` with each term of live documents, and how many of them have it, in no order.
+    pub(super) fn for_each_term(&self, sink: &mut dyn FnMut(&str, usize)) {
+        for (term, id) in &self.dictionary {
+            let live = self.lists[*id as usize].live;
+            if live > 0 {
+                sink(term, live);
+            }
+        }
+    }
+
     /// The weight of a term: high for a rare term, nearly zero for a term that all documents have.
     pub(super) fn rarity(&self, list: &PostingList) -> f32 {
         let having = count(list.live);
         let lacking = count(self.live) - having;
         ((lacking + 0.5) / (having + 0.5)).ln_1p()
+    }
+
+    /// The weight of a term, whether or not a document has it.
+    pub(super) fn rarity_of(&self, term: &str) -> f32 {
+        let nobody = || self.rarity(&PostingList::default());
+        self.list(term).map_or_else(nobody, |list| self.rarity(list))
     }
 
     /// The number of live documents.

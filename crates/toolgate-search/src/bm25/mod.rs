@@ -26,9 +26,12 @@ use self::{
     query_terms::NameTerms,
 };
 use crate::{
+    analysis::{self, TermKind},
+    dense::{for_each_table_word_near, is_table_word},
     prepared::{PreparedTools, PreparedWords},
     query::{Hit, Query},
     search_error::SearchError,
+    spelling::{self, KnownWords, Letters, Misspelled},
     strategy::Strategy,
     text::{ServerText, ToolKey, ToolText},
     top::{Candidate, Top},
@@ -61,6 +64,10 @@ pub(crate) struct WordScores {
     pub(crate) ceiling: f32,
     /// The names that the query may be.
     pub(crate) names: NameTerms,
+    /// How many different words the query has.
+    pub(crate) words: usize,
+    /// The score of a tool that has every word of the query once, those included that no tool has.
+    pub(crate) wanted: f32,
 }
 
 /// The contributions of servers, by position.
@@ -114,11 +121,15 @@ impl Bm25Index {
         let words = query_terms::words(query.text);
         let names = query_terms::name_terms(query.text);
         let mut scores = vec![0.0; self.tools.places()];
-        let bound = add_scores(&self.tools, &words, 1.0, &mut scores);
+        let meant = query_terms::paraphrased(query.text, &words);
+        let share = self.parameters.paraphrase_share;
+        let bound = add_scores(&self.tools, &words, 1.0, &mut scores)
+            + add_scores(&self.tools, &meant, share, &mut scores);
+        let wanted = words.iter().map(|word| self.tools.rarity_of(word)).sum();
         let servers = self.server_scores(query, &words);
         let highest_impact = self.parameters.saturation + 1.0;
         let ceiling = (bound + servers.bound) * highest_impact + 1.0;
-        WordScores { scores, servers, ceiling, names }
+        WordScores { scores, servers, ceiling, names, words: words.len(), wanted }
     }
 
     /// Calls `sink` with the places of the tools that the query calls by name: in tier 1 where a
@@ -257,7 +268,7 @@ impl Strategy for Bm25Index {
     }
 
     fn search(&self, query: &Query<'_>) -> Result<Vec<Hit>, SearchError> {
-        let WordScores { mut scores, servers, ceiling, names } = self.word_scores(query);
+        let WordScores { mut scores, servers, ceiling, names, .. } = self.word_scores(query);
         self.for_each_named(&names, &mut |place, tier| {
             let score = &mut scores[place];
             let lift = ceiling * f32::from(tier);
@@ -272,10 +283,14 @@ impl Strategy for Bm25Index {
             let score = found + servers.lift[owner.index()];
             if found > 0.0 && top.may_enter(score) {
                 let server = &self.identities[owner.index()];
-                top.offer(Candidate { score, key: &self.keys[place], server });
+                top.offer(Candidate { score, key: &self.keys[place], server, fit: None });
             }
         }
         Ok(top.into_hits())
+    }
+
+    fn corrected(&self, text: &str) -> Option<String> {
+        spelling::corrected(text, self)
     }
 
     fn called_by_name(&self, query: &Query<'_>) -> Vec<&ToolKey> {
@@ -284,6 +299,45 @@ impl Strategy for Bm25Index {
             called.extend(self.keys.get(place));
         });
         called
+    }
+}
+
+impl KnownWords for Bm25Index {
+    fn knows(&self, word: &str) -> bool {
+        let is_name = || {
+            let name = document::name_term(word);
+            self.tools.list(&name).or_else(|| self.servers.list(&name)).is_some()
+        };
+        is_table_word(word) || self.mentions(word) > 0 || is_name()
+    }
+
+    fn for_each_near(&self, word: &Misspelled<'_>, sink: &mut dyn FnMut(&str, usize)) {
+        for_each_table_word_near(word, &mut |near| {
+            let tools = self.mentions(near);
+            if tools > 0 {
+                sink(near, tools);
+            }
+        });
+        // Names and other words that the table does not have, as they are indexed.
+        self.tools.for_each_term(&mut |term, tools| {
+            if Letters::of(term).is_some_and(|letters| word.may_be(letters)) {
+                sink(term, tools);
+            }
+        });
+    }
+}
+
+impl Bm25Index {
+    /// How many tools or servers have a word. A stop word is in all of them.
+    fn mentions(&self, word: &str) -> usize {
+        let mut mentions = 0;
+        analysis::for_each_term(word, 1, &mut |term, kind| {
+            mentions = match kind {
+                TermKind::StopWord => usize::MAX,
+                _ => self.tools.live_with(term) + self.servers.live_with(term),
+            };
+        });
+        mentions
     }
 }
 

@@ -22,6 +22,8 @@ pub struct Bm25Parameters {
     pub hint_share: f32,
     /// The addition for tools of a server that the query names, times the rarity of the name.
     pub server_name_lift: f32,
+    /// The weight of a word that a phrase of the query stands for, relative to the query's own.
+    pub paraphrase_share: f32,
 }
 
 impl Default for Bm25Parameters {
@@ -33,6 +35,7 @@ impl Default for Bm25Parameters {
             server_share: 0.3,
             hint_share: 1.0,
             server_name_lift: 1.0,
+            paraphrase_share: 0.4,
         }
     }
 }
@@ -94,6 +97,7 @@ impl Bm25Parameters {
             server_share: sound(self.server_share),
             hint_share: sound(self.hint_share),
             server_name_lift: sound(self.server_name_lift),
+            paraphrase_share: sound(self.paraphrase_share),
         }
     }
 }

@@ -4,6 +4,7 @@ use super::document::name_term;
 use crate::{
     analysis::{TermKind, canonical_name, for_each_term},
     limits::{MAX_NAME_BYTES, MAX_QUERY_BYTES, MAX_QUERY_TERMS, cut},
+    paraphrases::meant,
 };
 
 /// The distinct words of a query, in order. Repetitions do not count: measurements showed no gain.
@@ -22,6 +23,16 @@ pub(crate) fn words(text: &str) -> Vec<String> {
     if words.is_empty() { small } else { words }
 }
 
+/// The words that phrases of a query stand for, without its own.
+pub(super) fn paraphrased(text: &str, own: &[String]) -> Vec<String> {
+    if own.len() > MAX_PARAPHRASED {
+        return Vec::new();
+    }
+    let mut added = words(&meant(text).join(" "));
+    added.retain(|word| !own.contains(word));
+    added
+}
+
 /// The tool names that a query may contain.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct NameTerms {
@@ -30,6 +41,9 @@ pub(crate) struct NameTerms {
     /// One word of the query is this name, and looks like one.
     pub(super) words: Vec<String>,
 }
+
+/// A longer query says enough in its own words.
+pub(crate) const MAX_PARAPHRASED: usize = 12;
 
 /// How many words of one query are tried as names of tools.
 const MAX_NAMES: usize = 16;

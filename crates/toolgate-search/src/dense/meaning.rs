@@ -13,11 +13,10 @@ pub(crate) struct Meaning {
     numbers: Vec<i16>,
 }
 
-/// The sum of the vectors of several texts. It consists of whole numbers, so that a text can be
-/// removed exactly.
+/// The weighted sum of the vectors of several texts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct CommonMeaning {
-    sum: Vec<i32>,
+    sum: Vec<f32>,
 }
 
 impl Meaning {
@@ -28,33 +27,31 @@ impl Meaning {
         };
         Self { numbers: query_numbers(&embed(table, text).vector).collect() }
     }
+
+    /// The cosine of the two; 0 if the table knows no word of one of them.
+    pub(crate) fn nearness(&self, other: &Self) -> f32 {
+        let mut alone = CommonMeaning::default();
+        alone.add(self, 1.0);
+        alone.nearness(other)
+    }
 }
 
 impl CommonMeaning {
-    pub(crate) fn add(&mut self, text: &Meaning) {
-        self.sum.resize(self.sum.len().max(text.numbers.len()), 0);
+    pub(crate) fn add(&mut self, text: &Meaning, weight: f32) {
+        self.sum.resize(self.sum.len().max(text.numbers.len()), 0.0);
         for (sum, number) in self.sum.iter_mut().zip(&text.numbers) {
-            *sum += i32::from(*number);
-        }
-    }
-
-    /// Removes a text that was added before.
-    pub(crate) fn remove(&mut self, text: &Meaning) {
-        for (sum, number) in self.sum.iter_mut().zip(&text.numbers) {
-            *sum -= i32::from(*number);
+            *sum += weight * f32::from(*number);
         }
     }
 
     /// The cosine of the two; 0 if the table knows no word of one of them.
-    #[expect(clippy::cast_precision_loss, reason = "a nearness does not need the last digits")]
     pub(crate) fn nearness(&self, text: &Meaning) -> f32 {
-        let length = self.sum.iter().map(|sum| (*sum as f32).powi(2)).sum::<f32>().sqrt();
+        let length = self.sum.iter().map(|sum| sum * sum).sum::<f32>().sqrt();
         if length <= 0.0 {
             return 0.0;
         }
         let pairs = self.sum.iter().zip(&text.numbers);
-        pairs.map(|(sum, number)| *sum as f32 * f32::from(*number)).sum::<f32>()
-            / (length * QUERY_SCALE)
+        pairs.map(|(sum, number)| sum * f32::from(*number)).sum::<f32>() / (length * QUERY_SCALE)
     }
 }
 
@@ -67,15 +64,12 @@ mod tests {
         let mut common = CommonMeaning::default();
         let [file, document, rain] =
             ["delete a file", "remove the document", "will it rain tomorrow"].map(Meaning::of);
-        common.add(&file);
+        common.add(&file, 1.0);
         assert!((common.nearness(&file) - 1.0).abs() < 1e-3);
-        common.add(&document);
+        assert!((file.nearness(&file) - 1.0).abs() < 1e-3);
+        common.add(&document, 0.5);
         assert!(common.nearness(&Meaning::of("erase documents")) > 0.5);
         assert!(common.nearness(&rain) < 0.3);
-        common.remove(&document);
-        assert!((common.nearness(&file) - 1.0).abs() < 1e-3, "as if it had never been there");
-        common.remove(&file);
-        assert!(common.nearness(&file).abs() < 1e-6);
         assert!(CommonMeaning::default().nearness(&Meaning::of("the of")).abs() < 1e-6);
     }
 }

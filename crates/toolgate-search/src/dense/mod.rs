@@ -4,6 +4,7 @@
 //! no model runs. A text's vector is a weighted sum of its words' rows. Vectors of an encoder
 //! replace them, if the caller has some.
 
+mod clauses;
 mod embedding;
 mod external;
 mod meaning;
@@ -11,6 +12,7 @@ mod table;
 mod vectors;
 
 pub(crate) use self::meaning::{CommonMeaning, Meaning};
+pub(crate) use self::table::{for_each_table_word_near, is_table_word};
 pub(crate) use self::vectors::{Span, Vectors, table_dimensions, tool_codes};
 use crate::{
     bm25::apart,
@@ -75,7 +77,7 @@ impl Strategy for EmbeddingIndex {
         for span in &nearness.spans {
             for (key, score) in span.keys.iter().zip(&nearness.scores[span.range.clone()]) {
                 if *score >= span.least && top.may_enter(*score) {
-                    top.offer(Candidate { score: *score, key, server: span.server });
+                    top.offer(Candidate { score: *score, key, server: span.server, fit: None });
                 }
             }
         }

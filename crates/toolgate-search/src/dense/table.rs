@@ -16,12 +16,35 @@ use std::{ops::Range, sync::LazyLock};
 
 use thiserror::Error;
 
+use crate::spelling::{Letters, Misspelled};
+
 /// The table in the binary. It is `None` only if the compiled file is damaged, which a test rules
 /// out. Then only words count.
 pub(super) fn built_in() -> Option<&'static Table<'static>> {
     static TABLE: LazyLock<Option<Table<'static>>> =
         LazyLock::new(|| Table::parse(include_bytes!("../../data/table.bin")).ok());
     TABLE.as_ref()
+}
+
+/// Whether the table has a word in lower case.
+pub(crate) fn is_table_word(word: &str) -> bool {
+    built_in().is_some_and(|table| table.token(word).is_some())
+}
+
+/// Calls `sink` with the words of the table that may be near to a misspelled one.
+pub(crate) fn for_each_table_word_near(word: &Misspelled<'_>, sink: &mut dyn FnMut(&str)) {
+    /// By their places. Counted once, because a word is compared with all of them.
+    static LETTERS: LazyLock<Vec<Option<Letters>>> = LazyLock::new(|| {
+        built_in().map_or_else(Vec::new, |table| {
+            (0..table.len()).map(|place| Letters::of(table.text(place))).collect()
+        })
+    });
+    let Some(table) = built_in() else { return };
+    for (place, letters) in LETTERS.iter().enumerate() {
+        if letters.is_some_and(|letters| word.may_be(letters)) {
+            sink(table.text(place));
+        }
+    }
 }
 
 /// A table of word vectors, read in place.

@@ -10,14 +10,17 @@ use std::{
 };
 
 use super::{
+    clauses,
     embedding::{Embedding, embed, normalise},
     external::{self, External},
     table::{Table, built_in},
 };
 use crate::{
     analysis::{TermKind, for_each_term},
+    bm25::query_terms::{MAX_PARAPHRASED, words},
     encoder::ServerVectors,
     limits::{MAX_NAME_BYTES, MAX_QUERY_BYTES, MAX_QUERY_TERMS, MAX_TEXT_BYTES, cut},
+    paraphrases::meant,
     prepared::PreparedVectors,
     query::Query,
     text::{ServerText, ToolKey, ToolText},
@@ -73,6 +76,16 @@ const NAME_SHARE: f32 = 0.5;
 pub(super) const SERVER_SHARE: f32 = 0.4;
 /// The share of the server's similarity to the hint that is added to its tools.
 pub(super) const HINT_SHARE: f32 = 0.4;
+
+/// The weight of the words that phrases of a query stand for.
+const PARAPHRASE_SHARE: f32 = 0.3;
+
+/// The weight of a request as a whole, if it has several sentences or clauses. The most similar one
+/// of them has the rest.
+const WHOLE_SHARE: f32 = 0.3;
+
+/// Scores are summed as whole numbers of this scale, so that the sum does not depend on the order.
+const FIXED: f64 = 4_294_967_296.0;
 
 /// Below this similarity a tool is unrelated to the query.
 const UNRELATED: f32 = 0.2;
@@ -166,40 +179,80 @@ impl<'v> Span<'v> {
 
 impl Nearness<'_> {
     fn hold_against_table(&mut self, table: &Table<'_>, query: &Query<'_>) {
-        let embedding = embed(table, cut(query.text, MAX_QUERY_BYTES));
+        let text = cut(query.text, MAX_QUERY_BYTES);
+        let mut embedding = embed(table, text);
         self.known = embedding.known;
-        if !embedding.is_blind() {
-            let hint = query.hint.map(|hint| embed(table, cut(hint, MAX_QUERY_BYTES)));
-            let hint = hint.filter(|hint| !hint.is_blind());
-            let numbers: Vec<i16> = query_numbers(&embedding.vector).collect();
-            let hint: Option<Vec<i16>> = hint.map(|hint| query_numbers(&hint.vector).collect());
-            self.fill(&numbers, hint.as_deref());
+        if embedding.is_blind() {
+            return;
         }
+        let own = words(text);
+        let meant = if own.len() > MAX_PARAPHRASED { Vec::new() } else { meant(text) };
+        let meant = embed(table, &meant.join(" "));
+        for (number, meant) in embedding.vector.iter_mut().zip(&meant.vector) {
+            *number += PARAPHRASE_SHARE * meant;
+        }
+        normalise(&mut embedding.vector);
+        let hint = query.hint.map(|hint| embed(table, cut(hint, MAX_QUERY_BYTES)));
+        let hint = hint.filter(|hint| !hint.is_blind());
+        let hint: Option<Vec<i16>> = hint.map(|hint| query_numbers(&hint.vector).collect());
+        let parts = clauses::parts(text).into_iter().map(|part| embed(table, part));
+        let parts = parts.filter(|part| !part.is_blind());
+        let probe = TableProbe {
+            whole: query_numbers(&embedding.vector).collect(),
+            parts: parts.map(|part| query_numbers(&part.vector).collect()).collect(),
+        };
+        self.fill(&probe, hint.as_deref());
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a mean does not need the last digits")]
-    fn fill(&mut self, query: &[i16], hint: Option<&[i16]>) {
-        let (mut sum, mut highest) = (0.0_f32, f32::NEG_INFINITY);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        reason = "a mean does not need the last digits, and a score is between −2 and 2"
+    )]
+    fn fill(&mut self, query: &TableProbe, hint: Option<&[i16]>) {
+        let (mut sum, mut highest) = (0_i64, f32::NEG_INFINITY);
         // Pieces of unknown words can rank tools, but not add one.
         let least = if self.known > 0.0 { UNRELATED } else { f32::INFINITY };
         for Span { block, range, least: span_least, .. } in &mut self.spans {
             let lift = hint.map_or(0.0, |hint| HINT_SHARE * cosine(hint, &block.server));
-            let base = SERVER_SHARE * cosine(query, &block.server) + lift;
             *span_least = least + lift;
-            // A sum of whole numbers does not depend on the order of the tools.
-            let mut block_sum = 0_i64;
-            let tools = block.codes.chunks_exact(query.len());
+            let bases = query.bases(&block.server);
+            let tools = block.codes.chunks_exact(query.whole.len());
             for (score, tool) in self.scores[range.clone()].iter_mut().zip(tools) {
-                let product = dot(query, tool);
-                *score = base + product as f32 * UNIT;
-                block_sum += i64::from(product);
+                *score = lift + query.similarity(&bases, tool);
+                sum += (f64::from(*score) * FIXED) as i64;
                 highest = highest.max(*score);
             }
-            sum += base * block.keys.len() as f32 + block_sum as f32 * UNIT;
         }
         if !self.scores.is_empty() {
             self.highest = highest;
-            self.mean = sum / self.scores.len() as f32;
+            self.mean = (sum as f64 / FIXED) as f32 / self.scores.len() as f32;
+        }
+    }
+}
+
+/// The vectors of a query, of the table.
+struct TableProbe {
+    whole: Vec<i16>,
+    /// Of its sentences and clauses, if there are several.
+    parts: Vec<Vec<i16>>,
+}
+
+impl TableProbe {
+    /// What the server's vector adds to each similarity of a tool: that of the whole, then those of
+    /// the parts.
+    fn bases(&self, server: &[i8]) -> Vec<f32> {
+        let probes = [&self.whole].into_iter().chain(&self.parts);
+        probes.map(|probe| SERVER_SHARE * cosine(probe, server)).collect()
+    }
+
+    fn similarity(&self, bases: &[f32], tool: &[i8]) -> f32 {
+        let own = |(probe, base): (&Vec<i16>, &f32)| base + cosine(probe, tool);
+        let mut bases = bases.iter();
+        let whole = bases.next().map_or(0.0, |base| own((&self.whole, base)));
+        match self.parts.iter().zip(bases).map(own).reduce(f32::max) {
+            Some(best) => WHOLE_SHARE * whole + (1.0 - WHOLE_SHARE) * best,
+            None => whole,
         }
     }
 }

@@ -26,7 +26,7 @@ pub fn paired_bootstrap(differences: &[f64]) -> Interval {
     if differences.is_empty() {
         return Interval::default();
     }
-    let mut random = Random(differences.len() as u64);
+    let mut random = Random::new(differences.len() as u64);
     let mut means: Vec<f64> = (0..ROUNDS)
         .map(|_| mean((0..differences.len()).map(|_| differences[random.below(differences.len())])))
         .collect();
@@ -40,10 +40,15 @@ pub fn paired_bootstrap(differences: &[f64]) -> Interval {
 }
 
 /// The generator of Steele, Lea and Flood.
-struct Random(u64);
+pub(super) struct Random(u64);
 
 impl Random {
-    fn below(&mut self, end: usize) -> usize {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// A number below the end, and 0 if that is 0.
+    pub(super) fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -47,6 +47,9 @@ pub struct LabelledQuery {
     /// Words about the kind of server wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// How the query is written, such as `terse` or `typos`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub style: Option<String>,
     /// The needs of the query. Any one of its tools meets a need.
     pub labels: Vec<Vec<String>>,
     /// The gain of each tool. Without it, each labelled tool has the gain 1.

@@ -6,6 +6,7 @@
 
 mod bootstrap;
 mod labelled;
+mod typing_errors;
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -14,10 +15,11 @@ use serde::Serialize;
 pub use self::{
     bootstrap::{Interval, paired_bootstrap},
     labelled::{LabelledQuery, LabelledSet, LabelledTool},
+    typing_errors::with_typing_errors,
 };
 use crate::{
     encoder::QueryVector,
-    metrics::{ndcg_at, recall_at},
+    metrics::{ndcg_at, recall_at, reciprocal_rank},
     query::{Hit, Query},
     search_index::SearchIndex,
 };
@@ -47,6 +49,8 @@ pub struct QueryFigures {
     pub recall_at_10: f64,
     /// The discounted gain of the first ten, of the best possible.
     pub ndcg_at_10: f64,
+    /// One divided by the rank of the first labelled hit within ten; 0 without one.
+    pub reciprocal_rank: f64,
     /// The time of the search.
     pub time: Duration,
     /// Whether the strategy refused the query. That counts as no hits.
@@ -67,6 +71,8 @@ pub struct Summary {
     pub recall_at_10: f64,
     /// The mean discounted gain of the first ten.
     pub ndcg_at_10: f64,
+    /// The mean reciprocal rank of the first labelled hit within ten.
+    pub mrr: f64,
     /// The time that half of the answers stayed under.
     pub median_time: Duration,
     /// The time that 99 of 100 answers stayed under.
@@ -76,15 +82,15 @@ pub struct Summary {
 }
 
 /// Runs every query of the set, in its order. `clock` returns the time since a fixed moment.
-/// `progress` is called after each query.
+/// `each` gets the hits of each query.
 pub fn measure(
     set: &LabelledSet,
     index: &SearchIndex,
     hints: Hints,
     clock: &mut dyn FnMut() -> Duration,
-    progress: &mut dyn FnMut(),
+    each: &mut dyn FnMut(&[Hit]),
 ) -> Vec<QueryFigures> {
-    measure_encoded(set, index, hints, &[], clock, progress)
+    measure_encoded(set, index, hints, &[], clock, each)
 }
 
 /// [`measure`] with the vectors of the queries, in their order. Queries past the end of `vectors`
@@ -95,7 +101,7 @@ pub fn measure_encoded(
     hints: Hints,
     vectors: &[QueryVector],
     clock: &mut dyn FnMut() -> Duration,
-    progress: &mut dyn FnMut(),
+    each: &mut dyn FnMut(&[Hit]),
 ) -> Vec<QueryFigures> {
     let ask = |(place, labelled): (usize, &LabelledQuery)| {
         let mut query = Query::new(&labelled.q, DEPTH);
@@ -107,8 +113,9 @@ pub fn measure_encoded(
         let answer = index.search(&query);
         let time = clock().saturating_sub(start);
         let refused = answer.is_err();
-        let figures = figures(labelled, &answer.unwrap_or_default());
-        progress();
+        let found = answer.unwrap_or_default();
+        let figures = figures(labelled, &found);
+        each(&found);
         QueryFigures { time, refused, ..figures }
     };
     set.queries.iter().enumerate().map(ask).collect()
@@ -129,6 +136,7 @@ pub fn figures(labelled: &LabelledQuery, hits: &[Hit]) -> QueryFigures {
         recall_at_5: recall_at(5, &ranking, &needs),
         recall_at_10: recall_at(10, &ranking, &needs),
         ndcg_at_10: ndcg_at(10, &ranking, &worth, |id| gains.get(id).copied().unwrap_or(0.0)),
+        reciprocal_rank: reciprocal_rank(&ranking[..ranking.len().min(DEPTH)], &needs),
         ..QueryFigures::default()
     }
 }
@@ -145,6 +153,7 @@ impl Summary {
             recall_at_5: mean(|figures| figures.recall_at_5),
             recall_at_10: mean(|figures| figures.recall_at_10),
             ndcg_at_10: mean(|figures| figures.ndcg_at_10),
+            mrr: mean(|figures| figures.reciprocal_rank),
             median_time: percentile(&times, 50),
             p99_time: percentile(&times, 99),
             refused: figures.iter().filter(|figures| figures.refused).count(),
@@ -195,7 +204,7 @@ mod tests {
             now += 1;
             Duration::from_millis(now * now)
         };
-        let figures = measure(&set, &index, Hints::Given, &mut clock, &mut || asked += 1);
+        let figures = measure(&set, &index, Hints::Given, &mut clock, &mut |_| asked += 1);
         assert_eq!(asked, 3);
         figures
     }

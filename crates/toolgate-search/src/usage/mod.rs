@@ -7,8 +7,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use self::past_queries::PastQueries;
-pub use self::{lift::KnownTools, past_queries::PastQuery};
+pub use self::{
+    lift::{KnownTools, Recall},
+    past_queries::{PastCalls, PastQuery},
+};
 use crate::{
     limits::{MAX_KEY_BYTES, MAX_PAST_QUERY_BYTES, cut},
     text::ToolKey,
@@ -24,24 +26,27 @@ use crate::{
 /// [`KnownTools`] says which is which.
 ///
 /// ```
-/// use toolgate_search::{Hit, ToolKey, UsageMemory};
+/// use toolgate_search::{Hit, Recall, ToolKey, UsageMemory};
 ///
 /// let mut memory = UsageMemory::default();
 /// memory.record("tell the team about the outage", &ToolKey::from("chat_post"));
-/// let hit = |key, score| Hit { key: ToolKey::from(key), score };
+/// memory.record("tell the whole team about an outage", &ToolKey::from("chat_post"));
+/// let hit = |key, score| Hit::new(ToolKey::from(key), score);
 /// let hits = vec![hit("mail_send", 0.7), hit("chat_post", 0.6)];
-/// let lifted = memory.lift("tell everybody in the team about an outage", hits, &());
+/// let recall = Recall { memory: &memory, tools: &(), caller: "" };
+/// let lifted = recall.lift("tell everybody in the team about an outage", hits);
 /// assert_eq!(lifted[0].key.as_str(), "chat_post");
+/// assert!(lifted[0].is_remembered);
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "StoredMemory", into = "StoredMemory")]
 pub struct UsageMemory {
-    tools: BTreeMap<ToolKey, PastQueries>,
-    /// How many queries of which tools have each word.
-    words: HashMap<String, BTreeMap<ToolKey, usize>>,
+    tools: BTreeMap<ToolKey, Vec<PastQuery>>,
     /// The number of the next use.
     next: u64,
     total: usize,
+    /// How many queries of each caller there are.
+    callers: HashMap<String, usize>,
 }
 
 /// The stored form of a memory.
@@ -57,27 +62,43 @@ impl UsageMemory {
     /// The largest number of queries.
     pub const MAX_TOTAL: usize = 4_096;
 
-    /// Remembers that `tool` was called for `query`. A query without a word is not remembered.
+    /// Remembers one call of `tool` for `query` that was of use.
     pub fn record(&mut self, query: &str, tool: &ToolKey) {
-        let text = cut(query.trim(), MAX_PAST_QUERY_BYTES);
+        self.record_calls(&PastCalls::good(query), tool);
+    }
+
+    /// Remembers calls of `tool`. A query without a word is not remembered.
+    ///
+    /// If there are too many queries, the oldest one goes of the caller who has the most of them. So
+    /// no caller can push out what others did.
+    pub fn record_calls(&mut self, calls: &PastCalls<'_>, tool: &ToolKey) {
+        let text = cut(calls.query.trim(), MAX_PAST_QUERY_BYTES);
+        let caller = cut(calls.caller, MAX_KEY_BYTES);
         if tool.as_str().len() > MAX_KEY_BYTES {
             return;
         }
-        let Some(query) = PastQuery::new(text, self.next) else { return };
-        self.next += 1;
-        let past = self.tools.entry(tool.clone()).or_default();
-        if past.use_again(&query) {
+        let now = self.next;
+        let queries = self.tools.get_mut(tool);
+        let mut known = queries.into_iter().flatten();
+        if let Some(known) = known.find(|past| past.text() == text && past.caller() == caller) {
+            self.next += 1;
+            known.add(calls.good, calls.against, now);
             return;
         }
-        for word in query.words() {
-            let having = self.words.entry(word.clone()).or_default();
-            *having.entry(tool.clone()).or_default() += 1;
-        }
-        past.add(query);
+        let Some(mut query) = PastQuery::new(text, caller) else { return };
+        self.next += 1;
+        query.add(calls.good, calls.against, now);
+        *self.callers.entry(caller.to_owned()).or_default() += 1;
         self.total += 1;
-        if past.queries().len() > Self::MAX_FOR_TOOL {
-            let gone = past.remove_oldest();
-            self.uncount(tool, gone.as_slice());
+        let queries = self.tools.entry(tool.clone()).or_default();
+        queries.push(query);
+        if queries.len() > Self::MAX_FOR_TOOL {
+            let mut of_callers: HashMap<&str, usize> = HashMap::new();
+            for query in queries.iter() {
+                *of_callers.entry(query.caller()).or_default() += 1;
+            }
+            let place = oldest(queries.iter().enumerate(), |query| of_callers[query.caller()]);
+            self.remove(&tool.clone(), place);
         } else if self.total > Self::MAX_TOTAL {
             self.forget_oldest();
         }
@@ -85,7 +106,7 @@ impl UsageMemory {
 
     /// What is remembered: each tool with the queries it was called for.
     pub fn tools(&self) -> impl Iterator<Item = (&ToolKey, &[PastQuery])> {
-        self.tools.iter().map(|(key, past)| (key, past.queries()))
+        self.tools.iter().map(|(key, queries)| (key, queries.as_slice()))
     }
 
     /// How many queries are remembered.
@@ -100,44 +121,58 @@ impl UsageMemory {
 
     /// Removes the queries of a tool. Returns whether there were any.
     pub fn forget(&mut self, tool: &str) -> bool {
-        let Some((key, gone)) = self.tools.remove_entry(tool) else { return false };
-        self.uncount(&key, gone.queries());
+        let Some(gone) = self.tools.remove(tool) else { return false };
+        for query in &gone {
+            self.uncount(query);
+        }
         true
     }
 
     fn forget_oldest(&mut self) {
-        let oldest = self.tools.iter().min_by_key(|(_, past)| past.oldest_use());
-        let Some(key) = oldest.map(|(key, _)| key.clone()) else { return };
-        let Some(past) = self.tools.get_mut(&key) else { return };
-        let gone = past.remove_oldest();
-        if past.queries().is_empty() {
-            self.tools.remove(&key);
+        let all = self.tools.iter().flat_map(|(key, queries)| {
+            queries.iter().enumerate().map(move |(place, query)| ((key, place), query))
+        });
+        let of_caller =
+            |query: &PastQuery| self.callers.get(query.caller()).copied().unwrap_or_default();
+        if let Some((key, place)) = oldest(all, of_caller).map(|(key, place)| (key.clone(), place))
+        {
+            self.remove(&key, Some(place));
         }
-        self.uncount(&key, gone.as_slice());
     }
 
-    /// Removes deleted queries from the counts.
-    fn uncount(&mut self, tool: &ToolKey, gone: &[PastQuery]) {
-        self.total -= gone.len();
-        for word in gone.iter().flat_map(PastQuery::words) {
-            let Some(having) = self.words.get_mut(word) else { continue };
-            if let Some(count) = having.get_mut(tool) {
-                *count -= 1;
-                if *count == 0 {
-                    having.remove(tool);
-                }
-            }
-            if having.is_empty() {
-                self.words.remove(word);
+    fn remove(&mut self, tool: &ToolKey, place: Option<usize>) {
+        let Some((queries, place)) = self.tools.get_mut(tool).zip(place) else { return };
+        let gone = queries.remove(place);
+        if queries.is_empty() {
+            self.tools.remove(tool);
+        }
+        self.uncount(&gone);
+    }
+
+    /// Removes a deleted query from the counts.
+    fn uncount(&mut self, gone: &PastQuery) {
+        self.total -= 1;
+        if let Some(count) = self.callers.get_mut(gone.caller()) {
+            *count -= 1;
+            if *count == 0 {
+                self.callers.remove(gone.caller());
             }
         }
     }
 }
 
+/// The place of the query that was of no use for longest, of the caller who has the most.
+fn oldest<'q, P>(
+    queries: impl Iterator<Item = (P, &'q PastQuery)>,
+    of_caller: impl Fn(&PastQuery) -> usize,
+) -> Option<P> {
+    let age = |query: &PastQuery| (std::cmp::Reverse(of_caller(query)), query.last_used());
+    queries.min_by_key(|(_, query)| age(query)).map(|(place, _)| place)
+}
+
 impl From<UsageMemory> for StoredMemory {
     fn from(memory: UsageMemory) -> Self {
-        let tools = memory.tools.into_iter();
-        Self { tools: tools.map(|(key, past)| (key, past.queries().to_vec())).collect() }
+        Self { tools: memory.tools }
     }
 }
 
@@ -150,10 +185,10 @@ impl From<StoredMemory> for UsageMemory {
         }
         uses.sort_by_key(|(_, past)| past.last_used());
         let mut memory = Self::default();
-        // The newest are at the end; older ones would only be pushed out again.
-        let skipped = uses.len().saturating_sub(Self::MAX_TOTAL);
-        for (key, past) in uses.into_iter().skip(skipped) {
-            memory.record(past.text(), &key);
+        for (key, past) in uses {
+            let (good, against) = (past.good(), past.against());
+            let calls = PastCalls { query: past.text(), caller: past.caller(), good, against };
+            memory.record_calls(&calls, &key);
         }
         memory
     }

@@ -8,7 +8,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use toolgate_search::{
     Query, SearchIndex, StrategyName,
-    evaluation::{Hints, LabelledSet, QueryFigures, Summary, measure},
+    evaluation::{
+        Hints, LabelledQuery, LabelledSet, QueryFigures, Summary, measure, with_typing_errors,
+    },
 };
 
 use crate::catalogue::keys;
@@ -34,7 +36,7 @@ fn figures(strategy: StrategyName) -> Vec<QueryFigures> {
     let set = set();
     let mut index = SearchIndex::ranked_by(strategy);
     set.put_into(&mut index);
-    measure(&set, &index, Hints::Ignored, &mut || Duration::ZERO, &mut || {})
+    measure(&set, &index, Hints::Ignored, &mut || Duration::ZERO, &mut |_| {})
 }
 
 #[test]
@@ -74,6 +76,74 @@ fn other_languages_find_tools_that_are_described_in_english() {
         .collect();
     let summary = Summary::of(&foreign);
     assert!(summary.queries >= 30 && summary.recall_at_5 >= 0.85, "{summary:?}");
+}
+
+/// Two queries of the set in one request of several sentences, as people write to an assistant.
+fn long_requests(languages: &Languages) -> LabelledSet {
+    let mut set = set();
+    let english: Vec<LabelledQuery> = std::mem::take(&mut set.queries)
+        .into_iter()
+        .zip(&languages.queries)
+        .filter(|(_, query)| query.lang == "en")
+        .map(|(query, _)| query)
+        .collect();
+    // Neighbours are about the same server, so the second one comes from far away.
+    let half = english.len() / 2;
+    set.queries = (0..half)
+        .map(|place| {
+            let (first, second) = (&english[place], &english[place + half]);
+            let q = format!(
+                "I came back from holidays yesterday and my colleagues expect an answer by \
+                 tomorrow evening. First of all, {}. It would be great if you could also {}. I am \
+                 grateful for any ideas, and I hope that this makes our customers happy!",
+                first.q, second.q
+            );
+            let labels = first.labels.iter().chain(&second.labels).cloned().collect();
+            LabelledQuery { q, labels, ..LabelledQuery::default() }
+        })
+        .collect();
+    set
+}
+
+fn recall_at_5(set: &LabelledSet, strategy: StrategyName) -> f64 {
+    let mut index = SearchIndex::ranked_by(strategy);
+    set.put_into(&mut index);
+    let figures = measure(set, &index, Hints::Ignored, &mut || Duration::ZERO, &mut |_| {});
+    Summary::of(&figures).recall_at_5
+}
+
+#[test]
+fn meaning_takes_nothing_away_from_long_requests() {
+    let set = long_requests(&serde_json::from_str(SET).unwrap());
+    assert!(set.queries.len() >= 50);
+    let [hybrid, words] =
+        [StrategyName::Hybrid, StrategyName::Bm25].map(|strategy| recall_at_5(&set, strategy));
+    assert!(hybrid >= words, "hybrid {hybrid:.3}, bm25 {words:.3}");
+}
+
+#[test]
+fn typing_errors_cost_little() {
+    let mut set = set();
+    let without = recall_at_5(&set, StrategyName::Hybrid);
+    for query in &mut set.queries {
+        query.q = with_typing_errors(&query.q, 2, 1);
+    }
+    let with = recall_at_5(&set, StrategyName::Hybrid);
+    assert!(with >= without - 0.05, "{with:.3} instead of {without:.3}");
+}
+
+#[test]
+fn other_languages_are_not_corrected() {
+    let languages: Languages = serde_json::from_str(SET).unwrap();
+    let set = set();
+    let mut index = SearchIndex::new();
+    set.put_into(&mut index);
+    for (query, language) in set.queries.iter().zip(&languages.queries) {
+        if language.lang != "en" {
+            assert_eq!(index.corrected(&query.q), None, "{}: {}", language.lang, query.q);
+        }
+    }
+    assert_eq!(index.corrected("sned a mesage").as_deref(), Some("send a message"));
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use toolgate_search::{
-    Query, SearchIndex, ServerText, StrategyName, ToolKey, ToolText, UsageMemory,
+    Query, Recall, SearchIndex, ServerText, StrategyName, ToolKey, ToolText, UsageMemory, is_weak,
 };
 
 use crate::catalogue::{Server, Tool, found, index_of, index_ranked_by, keys};
@@ -163,6 +163,18 @@ fn no_match_and_no_words_give_nothing() {
 }
 
 #[test]
+fn a_weak_match_is_told_from_a_good_one() {
+    let index = catalogue();
+    let weak = |text| is_weak(&index.search(&Query::new(text, 5)).unwrap());
+    for text in ["order a pizza with ham", "book a flight to Lisbon", "play some music"] {
+        assert!(weak(text) || search(text).is_empty(), "{text}: {:?}", search(text));
+    }
+    for text in ["open a new issue", "list_issues", "logs of a job", "whoami", "天气预报"] {
+        assert!(!weak(text), "{text}");
+    }
+}
+
+#[test]
 fn each_strategy_ranks_in_its_own_way() {
     let regex = ranked_by(StrategyName::Regex);
     let hits = regex.search(&Query::new("^list.*s$", 5)).unwrap();
@@ -180,11 +192,12 @@ fn a_tool_named_in_the_query_ranks_before_useful_tools() {
     for query in ["call list_issues", "list_issues of a repository", "list issues and logs"] {
         memory.record(query, &key);
     }
+    let recall = Recall { memory: &memory, tools: &(), caller: "" };
     for strategy in [StrategyName::Hybrid, StrategyName::Bm25] {
         let index = ranked_by(strategy);
         let ask = |text| -> Vec<ToolKey> {
             let query = Query::new(text, 5);
-            let hits = index.search_remembering(&query, &memory, &()).unwrap();
+            let hits = index.search_remembering(&query, &recall).unwrap();
             hits.into_iter().map(|hit| hit.key).collect()
         };
         assert_eq!(ask("call list_issues")[0].as_str(), "github_list_issues", "{strategy}");
@@ -192,6 +205,6 @@ fn a_tool_named_in_the_query_ranks_before_useful_tools() {
         assert_eq!(hits[0].as_str(), "github_get_job_logs", "{strategy}: {hits:?}");
     }
     let (regex, query) = (ranked_by(StrategyName::Regex), Query::new("list_issues", 5));
-    let remembering = regex.search_remembering(&query, &memory, &()).unwrap();
+    let remembering = regex.search_remembering(&query, &recall).unwrap();
     assert_eq!(remembering, regex.search(&query).unwrap(), "a pattern has no usage memory");
 }

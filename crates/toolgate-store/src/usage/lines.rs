@@ -1,7 +1,7 @@
 //! The lines of a file of past uses.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     fs,
     io::{self, Read as _, Seek as _, SeekFrom},
     sync::atomic::{AtomicU64, Ordering},
@@ -61,29 +61,46 @@ pub(super) fn header() -> String {
 
 /// Merges uses of the same tool for the same query, and keeps the newest, ordered by time.
 pub(super) fn merged(uses: Vec<PastUse>) -> Vec<PastUse> {
-    let mut merged: BTreeMap<(String, String, String), PastUse> = BTreeMap::new();
+    let mut merged: BTreeMap<[String; 4], PastUse> = BTreeMap::new();
     for past in uses {
-        let key = (past.server.clone(), past.tool.clone(), past.query.clone());
+        let key = [&past.server, &past.tool, &past.query, &past.caller].map(String::clone);
         merged
             .entry(key)
             .and_modify(|known| {
                 known.at = known.at.max(past.at);
                 known.count = known.count.saturating_add(past.count);
+                known.against = known.against.saturating_add(past.against);
             })
             .or_insert(past);
     }
     let mut uses: Vec<PastUse> = merged.into_values().collect();
     // The newest are kept, up to the limits.
     uses.sort_by_key(|past| std::cmp::Reverse(past.at));
-    let mut of_tool: HashMap<(String, String), usize> = HashMap::new();
+    let mut of_tool: HashMap<[String; 3], usize> = HashMap::new();
     uses.retain(|past| {
-        let count = of_tool.entry((past.server.clone(), past.tool.clone())).or_default();
+        let key = [&past.server, &past.tool, &past.caller].map(String::clone);
+        let count = of_tool.entry(key).or_default();
         *count += 1;
         *count <= UsageLog::MAX_FOR_TOOL
     });
+    if uses.len() > UsageLog::MAX_TOTAL {
+        keep_fairly(&mut uses);
+    }
     uses.truncate(UsageLog::MAX_TOTAL);
     uses.reverse();
     uses
+}
+
+/// Each caller keeps the same number of entries, so that nobody pushes out those of others.
+fn keep_fairly(uses: &mut Vec<PastUse>) {
+    let callers: HashSet<String> = uses.iter().map(|past| past.caller.clone()).collect();
+    let share = (UsageLog::MAX_TOTAL / callers.len().max(1)).max(1);
+    let mut of_caller: HashMap<String, usize> = HashMap::new();
+    uses.retain(|past| {
+        let count = of_caller.entry(past.caller.clone()).or_default();
+        *count += 1;
+        *count <= share
+    });
 }
 
 /// A text without control characters and within bounds.
@@ -110,5 +127,6 @@ impl PastUse {
         !self.query.is_empty()
             && self.query == one_line(&self.query)
             && self.server.len() + self.tool.len() <= UsageLog::MAX_NAME_BYTES
+            && self.caller.len() <= UsageLog::MAX_NAME_BYTES
     }
 }

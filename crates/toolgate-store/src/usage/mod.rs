@@ -22,7 +22,7 @@ pub struct UsageLog {
     path: PathBuf,
 }
 
-/// A query, and a tool that was called for it with success.
+/// A query, and a tool that was called for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PastUse {
@@ -34,8 +34,19 @@ pub struct PastUse {
     pub query: String,
     /// When it last happened, in seconds since 1970.
     pub at: u64,
-    /// How often it happened.
+    /// How many calls were of use.
     pub count: u64,
+    /// How many calls failed, or were followed by a call of another tool for the same query.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub against: u64,
+    /// The identity of a remote caller; empty for those at this machine.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub caller: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// The position of a reader in the log.
@@ -62,7 +73,7 @@ const COMPACTED_BYTES: u64 = 8 * 1024 * 1024;
 const MAX_FILE_BYTES: u64 = 4 * COMPACTED_BYTES;
 
 impl UsageLog {
-    /// How many queries are stored for one tool.
+    /// How many queries of one caller are stored for one tool.
     pub const MAX_FOR_TOOL: usize = 12;
     /// How many queries are stored in all.
     pub const MAX_TOTAL: usize = 4_096;
@@ -186,7 +197,7 @@ impl UsageLog {
 }
 
 impl PastUse {
-    /// A use at this moment.
+    /// A use at this moment, by a caller at this machine.
     pub fn now(server: &str, tool: &str, query: &str) -> Self {
         Self {
             server: server.to_owned(),
@@ -194,6 +205,8 @@ impl PastUse {
             query: lines::one_line(query),
             at: crate::since_epoch().as_secs(),
             count: 1,
+            against: 0,
+            caller: String::new(),
         }
     }
 

@@ -23,6 +23,34 @@ fn what_was_added_comes_back_merged_and_in_order() {
 }
 
 #[test]
+fn calls_of_no_use_are_counted_apart_and_callers_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = Store::new(folder.path()).usage();
+    let good = past("s", "t", "query", 1);
+    let bad = PastUse { count: 0, against: 1, ..good.clone() };
+    let other = PastUse { caller: "bob".to_owned(), ..good.clone() };
+    log.append(&[good.clone(), bad, good, other.clone()]).unwrap();
+    let read = log.read();
+    assert_eq!((read[0].count, read[0].against), (2, 1), "{read:?}");
+    assert_eq!(read[1], other);
+}
+
+#[test]
+fn no_caller_pushes_out_the_entries_of_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = Store::new(folder.path()).usage();
+    let many = (0..5_000).map(|at| PastUse {
+        caller: "mallory".to_owned(),
+        ..past("s", &format!("t{at}"), "x", 10 + at)
+    });
+    log.append(&many.collect::<Vec<_>>()).unwrap();
+    log.append(&[past("s", "mine", "y", 1)]).unwrap();
+    let read = log.read();
+    assert!(read.len() <= UsageLog::MAX_TOTAL);
+    assert_eq!(read[0].tool, "mine");
+}
+
+#[test]
 fn entries_that_cannot_be_stored_are_left_out() {
     let folder = tempfile::tempdir().unwrap();
     let log = Store::new(folder.path()).usage();

@@ -45,6 +45,27 @@ async fn strategies_side_by_side() {
 }
 
 #[tokio::test]
+async fn styles_and_single_queries_are_shown() {
+    let styled = set()
+        .replace("\"q\":\"read a file\"", "\"q\":\"read a file\",\"style\":\"terse\"")
+        .replace("\"q\":\"will it rain\"", "\"q\":\"will it rain\",\"style\":\"chatty\"");
+    let workplace = with_file(&styled);
+    let arguments = ["eval", "set.json", "--strategy", "hybrid", "--queries"];
+    let outcome = run(&workplace, &arguments).await;
+    for part in ["MRR", "set, terse", "set, chatty", "found by hybrid", "will it rain"] {
+        assert!(outcome.stdout.contains(part), "{part}: {}", outcome.stdout);
+    }
+    let told = run(&workplace, &[&arguments[..], &["--json"]].concat()).await.json();
+    let row = &told[0]["strategies"][0];
+    assert_eq!(row["styles"]["terse"]["mrr"], 1.0, "{row}");
+    assert_eq!(row["each"][0]["rank"], 1, "{row}");
+    assert_eq!(row["each"][0]["found"][0], "disk_read", "{row}");
+    let told =
+        run(&workplace, &["eval", "set.json", "--strategy", "hybrid", "--json"]).await.json();
+    assert!(told[0]["strategies"][0].get("each").is_none(), "{told}");
+}
+
+#[tokio::test]
 async fn refused_queries_are_counted_and_unknown_labels_named() {
     let workplace = with_file(&set().replace("[[\"disk_remove\"]]", "[[\"disk_gone\"]]"));
     let outcome = run(&workplace, &["eval", "set.json", "--strategy", "regex"]).await;
