@@ -1,12 +1,13 @@
 //! The open calls of one connection.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     fmt,
     sync::{
         Arc,
         atomic::{AtomicI64, AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use futures::future::BoxFuture;
@@ -20,7 +21,7 @@ use toolgate_mcp::{
         AFTER_CANCELLATION, CallHold, ConnectionHandler, InputRequest, OpenInputRequests,
         OutputSource, RelatedRequest,
     },
-    methods,
+    meta, methods,
 };
 
 use crate::{
@@ -127,13 +128,21 @@ impl PendingCall {
 /// A call, and what it keeps if it was abandoned.
 type CallEntry = (Arc<PendingCall>, Option<CallHold>);
 
+type OpenCalls = Mutex<BTreeMap<i64, CallEntry>>;
+type FollowedTasks = watch::Sender<HashMap<String, Arc<PendingCall>>>;
+
+/// How long a task may be unknown of which a server asks. Its call has been answered just before.
+const TASK_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// The state of one connection. It handles notifications and input requests of the server.
 pub(crate) struct ConnectionState {
     server: ServerName,
     observer: Arc<dyn ServerObserver>,
     next_key: AtomicI64,
     /// By their keys.
-    calls: Mutex<BTreeMap<i64, CallEntry>>,
+    calls: Arc<OpenCalls>,
+    /// The calls that wait for tasks, by the ids of the tasks.
+    tasks: Arc<FollowedTasks>,
     pub(crate) lists: AnnouncedLists,
     pub(crate) asking: Arc<Asking>,
     held: Arc<HeldInputRequests>,
@@ -227,7 +236,8 @@ impl ConnectionState {
             server,
             observer,
             next_key: AtomicI64::new(1),
-            calls: Mutex::default(),
+            calls: Arc::default(),
+            tasks: Arc::default(),
             lists: AnnouncedLists::default(),
             asking,
             held: Arc::default(),
@@ -242,13 +252,20 @@ impl ConnectionState {
         key
     }
 
+    /// Adds a call that waits for a task. The server may ask for it at any time until that is dropped.
+    pub(crate) fn add_task(self: &Arc<Self>, id: &str, call: Arc<PendingCall>) -> FollowedTask {
+        let key = self.add(Arc::clone(&call));
+        self.tasks.send_modify(|tasks| drop(tasks.insert(id.to_owned(), Arc::clone(&call))));
+        FollowedTask { state: Arc::clone(self), id: id.to_owned(), key, call }
+    }
+
     pub(crate) fn call(&self, key: i64) -> Option<Arc<PendingCall>> {
         self.calls.lock().get(&key).map(|(call, _)| call.clone())
     }
 
     /// The calls that the server may still work on, the newest first: most servers ask at once.
     pub(crate) fn calls(&self) -> Vec<Arc<PendingCall>> {
-        self.calls.lock().values().rev().map(|(call, _)| call.clone()).collect()
+        newest_first(&self.calls)
     }
 
     /// The open calls to which an input request can belong that names none. From now on the clients
@@ -359,16 +376,25 @@ impl ConnectionHandler for ConnectionState {
         let stream = about.filter(|about| about.is_certain);
         // Other requests have the key `null`. No call has the key 0.
         let stream = stream.map(|about| about.key.as_i64().unwrap_or_default());
+        let task = request.params.as_ref().and_then(|params| related_task(params));
+        let task = task.filter(|_| stream.is_none_or(|key| key == 0)).map(str::to_owned);
         let calls = match stream {
             Some(key) => self.call(key).into_iter().collect(),
             None => self.asked(),
         };
-        if request.method == methods::ROOTS_LIST && calls.is_empty() {
+        if request.method == methods::ROOTS_LIST && calls.is_empty() && task.is_none() {
             return self.observer.roots(&self.server);
         }
         let (held, request) =
             (Arc::clone(&self.held), input_handler::signed(&self.server, request));
-        Box::pin(async move { input_requests::answer(calls, &held, request).await })
+        let (open, tasks) = (Arc::clone(&self.calls), Arc::clone(&self.tasks));
+        Box::pin(async move {
+            let calls = match task {
+                Some(id) => calls_of_task(&open, &tasks, &id).await.unwrap_or(calls),
+                None => calls,
+            };
+            input_requests::answer(calls, &held, request).await
+        })
     }
 
     fn output(&self, source: OutputSource, line: &str) {
@@ -378,6 +404,48 @@ impl ConnectionHandler for ConnectionState {
     fn session_renewed(&self) {
         // The server lost the session, perhaps because it is another one now.
         self.lists.announce();
+    }
+}
+
+/// The calls that the server may still work on, the newest first.
+fn newest_first(calls: &OpenCalls) -> Vec<Arc<PendingCall>> {
+    calls.lock().values().rev().map(|(call, _)| call.clone()).collect()
+}
+
+/// The task that a message is about.
+fn related_task(params: &Value) -> Option<&str> {
+    params.get("_meta")?.get(meta::RELATED_TASK)?.get("taskId")?.as_str()
+}
+
+/// The calls of the client whose call waits for a task.
+async fn calls_of_task(
+    open: &OpenCalls,
+    tasks: &FollowedTasks,
+    id: &str,
+) -> Option<Vec<Arc<PendingCall>>> {
+    let mut known = tasks.subscribe();
+    let known = known.wait_for(|tasks| tasks.contains_key(id));
+    let known = tokio::time::timeout(TASK_TIMEOUT, known).await.ok()?.ok()?;
+    let client = known.get(id)?.client();
+    drop(known);
+    let mut calls = newest_first(open);
+    calls.retain(|call| call.client() == client);
+    Some(calls)
+}
+
+/// A call that waits for a task.
+#[derive(Debug)]
+pub(crate) struct FollowedTask {
+    state: Arc<ConnectionState>,
+    id: String,
+    key: i64,
+    pub(crate) call: Arc<PendingCall>,
+}
+
+impl Drop for FollowedTask {
+    fn drop(&mut self) {
+        self.state.tasks.send_modify(|tasks| drop(tasks.remove(&self.id)));
+        self.state.forget(self.key);
     }
 }
 

@@ -265,7 +265,7 @@ impl Connection {
                 sent => sent?,
             };
             limits.total = limits.total.saturating_sub(started.elapsed());
-            if is_task && let Some(task) = self.task_of(&result) {
+            if is_task && let Some(task) = self.task_of(about, &result)? {
                 return self.follow(about, task, options, limits, person_time).await;
             }
             let Some(required) = InputRequired::read(&result) else { return Ok(result) };
@@ -408,8 +408,8 @@ impl Connection {
                 handler.map(input_handler::input_capabilities).unwrap_or_default();
             if self.has_tasks() {
                 // The connection waits for the end of a task itself.
-                let extensions = json!({ meta::TASKS_EXTENSION: {} });
-                capabilities.insert("extensions".to_owned(), extensions);
+                let all = capabilities.entry(extensions::CAPABILITY).or_insert_with(|| json!({}));
+                all[meta::TASKS_EXTENSION] = json!({});
             }
             if handler.is_some() || !capabilities.is_empty() {
                 all.insert(meta::CLIENT_CAPABILITIES.to_owned(), Value::Object(capabilities));

@@ -80,6 +80,12 @@ impl ClientId {
     }
 }
 
+impl ClientKey {
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+}
+
 impl Drop for ClientLife {
     fn drop(&mut self) {
         self.0.gone.cancel();
@@ -118,6 +124,12 @@ impl CallClient {
 
 /// The capabilities for input requests.
 const INPUT_CAPABILITIES: [&str; 3] = ["elicitation", "roots", "sampling"];
+
+/// Whether a server can ask this client for anything.
+pub(crate) fn can_be_asked(handler: &dyn InputHandler) -> bool {
+    let declared = |name: &&str| handler.capabilities().get(*name).is_some_and(|it| !it.is_null());
+    INPUT_CAPABILITIES.iter().any(declared)
+}
 
 /// The capabilities for a legacy server: everything that any caller may be able to answer, because
 /// all callers share the connection.

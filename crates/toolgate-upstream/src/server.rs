@@ -77,6 +77,8 @@ pub(crate) struct Server {
     asking: Arc<Asking>,
     /// The instances beside the first.
     others: Mutex<Vec<OtherInstance>>,
+    /// Notified when a call ends.
+    freed: Arc<Notify>,
     is_first: bool,
     /// The supervisors of the other instances.
     running: TaskTracker,
@@ -134,6 +136,7 @@ impl Server {
             spec,
             observer,
             others: Mutex::default(),
+            freed: Arc::default(),
             is_first: true,
             running: TaskTracker::new(),
             state: watch::Sender::new(current),
@@ -240,11 +243,20 @@ impl Server {
     ) -> Result<Value, CallError> {
         let cancel = options.cancel.child_token();
         let _cancelled_when_dropped = cancel.clone().drop_guard();
-        let (mut server, mut in_use) = self.instance(method, &options);
+        let instance = self.instance(about, method, &options);
         let (first, about, method) = (Arc::clone(self), about.to_owned(), method.to_owned());
         let options = CallOptions { cancel, ..options };
         let sent = tokio::spawn(async move {
-            let until = tokio::time::Instant::now() + server.spec.limits.total.min(A_YEAR);
+            let until = tokio::time::Instant::now() + first.spec.limits.total.min(A_YEAR);
+            let (mut server, mut in_use) = match instance {
+                Some(found) => found,
+                None => tokio::select! {
+                    biased;
+                    () = options.cancel.cancelled() => return Err(CallError::Cancelled),
+                    found = first.free_instance(&about, &method, &options) => found,
+                    () = tokio::time::sleep_until(until) => return Err(first.all_in_use()),
+                },
+            };
             for _ in 0..MAX_CONNECTIONS_TRIED {
                 let connection = tokio::select! {
                     biased;
@@ -258,7 +270,9 @@ impl Server {
                     () = tokio::time::sleep_until(until) => return Err(server.connects_too_long()),
                 };
                 if Arc::ptr_eq(&server, &first) && connection.let_others_begin(&options).await {
-                    (server, in_use) = first.instance(&method, &options);
+                    if let Some(found) = first.instance(&about, &method, &options) {
+                        (server, in_use) = found;
+                    }
                     if !Arc::ptr_eq(&server, &first) {
                         continue;
                     }
@@ -355,6 +369,12 @@ impl Server {
             reason,
             format!("try again, or {}", self.see_logs()),
         ))
+    }
+
+    /// The error of a call whose time is over before an instance was free.
+    fn all_in_use(&self) -> CallError {
+        let reason = "each session has its own instance of it, and all are in use";
+        self.not_connected(ConnectFailure::new(reason, "try again when other calls have ended"))
     }
 
     fn not_connected(&self, failure: ConnectFailure) -> CallError {

@@ -8,6 +8,7 @@ use toolgate_mcp::{Era, ErrorObject, JsonObject, client::ServerLimits, meta, met
 
 use super::{ASKS_WITHOUT_END, CallFailure, CallOptions, Connection, Progress};
 use crate::{
+    calls::PendingCall,
     error::CallError,
     input_required::{InputRequired, MAX_ROUNDS},
 };
@@ -38,6 +39,11 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(10
 const MAX_ID_BYTES: usize = 4_096;
 /// How long a server may take to cancel a task.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Whether a result of a modern server stands for a task.
+fn is_task(result: &Value) -> bool {
+    result.get("resultType").is_some_and(|kind| kind == "task")
+}
 
 impl ServerTask {
     fn read(task: &Value) -> Option<Self> {
@@ -81,7 +87,8 @@ impl Connection {
     pub(super) fn add_task(&self, params: &mut JsonObject, options: &CallOptions) -> bool {
         let has_tasks = self.has_tasks();
         match self.handshake.era {
-            Era::Modern => has_tasks,
+            // It may make a task also without saying so before.
+            Era::Modern => true,
             Era::Legacy => {
                 let is_task = has_tasks && options.needs_task;
                 if is_task {
@@ -92,15 +99,23 @@ impl Connection {
         }
     }
 
-    /// The task that a result stands for.
-    pub(super) fn task_of(&self, result: &Value) -> Option<ServerTask> {
-        match self.handshake.era {
-            Era::Modern if result.get("resultType") == Some(&json!("task")) => {
-                ServerTask::read(result)
-            }
-            Era::Modern => None,
-            Era::Legacy => ServerTask::read(result.get("task")?),
-        }
+    /// The task that a result stands for. An error if it stands for one that cannot be read.
+    pub(super) fn task_of(
+        &self,
+        about: &str,
+        result: &Value,
+    ) -> Result<Option<ServerTask>, CallFailure> {
+        let task = match self.handshake.era {
+            Era::Modern => Some(result).filter(|result| is_task(result)),
+            Era::Legacy => result.get("task"),
+        };
+        let Some(task) = task else { return Ok(None) };
+        let read = ServerTask::read(task);
+        read.map(Some).ok_or_else(|| self.unusable_task(about, "its id or its status is not valid"))
+    }
+
+    fn unusable_task(&self, about: &str, why: &str) -> CallFailure {
+        self.transport(about, format!("it made a task of the call, but {why}"))
     }
 
     /// Waits for the result of a task, within the limits of the call. A call that ends before the task does
@@ -118,8 +133,11 @@ impl Connection {
         }
         let id = task.id.clone();
         let options = CallOptions { send_check: None, ..options.clone() };
+        let call = PendingCall::new(methods::TOOLS_CALL, true, &options);
+        let followed = self.state.add_task(&id, call);
+        let call = &*followed.call;
         let mut following =
-            Following { connection: self, about, options: &options, limits, person_time };
+            Following { connection: self, about, options: &options, limits, person_time, call };
         let outcome = following.result(task).await;
         let outcome = outcome.map_err(|failure| match failure {
             // The task exists, so the call must not be repeated.
@@ -160,6 +178,8 @@ struct Following<'a> {
     /// What is left of the limits of the call.
     limits: ServerLimits,
     person_time: Duration,
+    /// The call, for what a legacy server asks.
+    call: &'a PendingCall,
 }
 
 impl Following<'_> {
@@ -196,6 +216,7 @@ impl Following<'_> {
                 }
                 TaskStatus::Completed => {
                     let result = seen.get_mut("result").map(Value::take);
+                    let result = result.filter(|result| result.is_object() && !is_task(result));
                     return result
                         .ok_or_else(|| self.unusable("its task has ended without a result"));
                 }
@@ -262,8 +283,11 @@ impl Following<'_> {
         self.spend(started).map_or(Ok(()), Err)
     }
 
-    /// Counts the time since then. Returns the error if none is left.
+    /// Counts the time since then, unless the server waits for an answer. Returns the error if none is left.
     fn spend(&mut self, started: Instant) -> Option<CallFailure> {
+        if self.call.open_input_requests.is_open() {
+            return None;
+        }
         self.limits.total = self.limits.total.saturating_sub(started.elapsed());
         let limit = self.connection.about.limits.total;
         let is_over = self.limits.total.is_zero();
@@ -271,8 +295,7 @@ impl Following<'_> {
     }
 
     fn unusable(&self, why: &str) -> CallFailure {
-        let message = format!("it made a task of the call, but {why}");
-        self.connection.transport(self.about, message)
+        self.connection.unusable_task(self.about, why)
     }
 
     /// The error with which a task has ended.

@@ -3,23 +3,29 @@
 //! A server that asks by requests does not say which call it asks for. An instance that one client
 //! alone uses can ask only that client, and no client waits for another. The first instance belongs
 //! to the first client. Each further client gets an instance at its first call.
+//!
+//! Whether a server asks is not known before it has. Until then clients share the first instance,
+//! except where their calls overlap and one of the tools has never answered: then a client that is new
+//! to the server gets an instance. A client that has used the first instance stays there, because the
+//! server may hold its state.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
 use parking_lot::Mutex;
-use toolgate_mcp::{InstanceMode, methods};
+use tokio::sync::Notify;
+use toolgate_mcp::{Era, InstanceMode, client::Endpoint, methods};
 
 use super::{Server, demand::CallInProgress};
 use crate::{
     connection::CallOptions,
-    input_handler::{CallClient, ClientKey},
+    input_handler::{self, CallClient, ClientKey},
     spec::{ServerSpec, StartMode},
 };
 
@@ -30,6 +36,44 @@ pub(crate) struct Asking {
     owner: Mutex<Option<ClientKey>>,
     /// Tools that have answered a call without asking.
     quiet: Mutex<HashSet<String>>,
+    sharing: Mutex<Sharing>,
+}
+
+/// Who uses the first instance, while it is not known whether the server asks.
+#[derive(Debug, Default)]
+struct Sharing {
+    /// The open calls, by number.
+    calls: HashMap<u64, SharedCall>,
+    /// The clients that have used it.
+    clients: HashMap<u64, ClientKey>,
+    /// How many clients there may be until those that are gone are removed.
+    clients_checked_at: usize,
+}
+
+/// An open call of the first instance, as far as it matters to other clients.
+#[derive(Debug)]
+struct SharedCall {
+    client: CallClient,
+    can_be_asked: bool,
+    is_untried: bool,
+}
+
+/// What a call uses until it ends.
+#[derive(Debug)]
+pub(super) struct InUse {
+    calls: [Option<CallInProgress>; 2],
+    shared: Option<(Arc<Asking>, u64)>,
+    freed: Arc<Notify>,
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        self.calls = [None, None];
+        if let Some((asking, number)) = self.shared.take() {
+            asking.sharing.lock().calls.remove(&number);
+        }
+        self.freed.notify_waiters();
+    }
 }
 
 /// An instance beside the first, and its client.
@@ -48,6 +92,7 @@ impl OtherInstance {
 /// The most instances beside the first. If all are in use, further clients share the first.
 const MAX_OTHER_INSTANCES: usize = 15;
 const MAX_QUIET_TOOLS: usize = 10_000;
+const FEW_CLIENTS: usize = 64;
 /// How long an instance may be idle, unless the server has its own limit.
 const IDLE_TIMEOUT: Duration = Duration::from_mins(30);
 
@@ -89,45 +134,134 @@ impl Asking {
     }
 }
 
+impl Asking {
+    /// Lets a call share the first instance. Returns its number, or `None` if it needs another instance.
+    fn share(&self, call: SharedCall) -> Option<u64> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let mut sharing = self.sharing.lock();
+        if let CallClient::Named(client) = &call.client
+            && !sharing.clients.contains_key(&client.number())
+        {
+            if sharing.calls.values().any(|open| open.may_be_confused_with(&call)) {
+                return None;
+            }
+            sharing.add_client(client.clone());
+        }
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        sharing.calls.insert(number, call);
+        Some(number)
+    }
+}
+
+impl Sharing {
+    fn add_client(&mut self, client: ClientKey) {
+        self.clients.insert(client.number(), client);
+        if self.clients.len() > self.clients_checked_at.max(FEW_CLIENTS) {
+            self.clients.retain(|_, client| !client.gone.is_cancelled());
+            self.clients_checked_at = 2 * self.clients.len();
+        }
+    }
+}
+
+impl SharedCall {
+    /// Whether it would not be known for which of both the server asks.
+    fn may_be_confused_with(&self, other: &Self) -> bool {
+        self.client != other.client
+            && (self.is_untried || other.is_untried)
+            && (self.can_be_asked || other.can_be_asked)
+    }
+}
+
 fn live(client: Option<&ClientKey>) -> Option<&ClientKey> {
     client.filter(|client| !client.gone.is_cancelled())
 }
 
 impl Server {
-    /// The instance that gets a call. From now on the call counts.
+    /// The instance that gets a call. From now on the call counts. `None` if the client needs an instance,
+    /// and all are in use.
     pub(super) fn instance(
         self: &Arc<Self>,
+        about: &str,
         method: &str,
         options: &CallOptions,
-    ) -> (Arc<Self>, [Option<CallInProgress>; 2]) {
-        let first = || (Arc::clone(self), [Some(self.demand.call()), None]);
+    ) -> Option<(Arc<Self>, InUse)> {
+        let in_use = |other: Option<CallInProgress>| InUse {
+            calls: [Some(self.demand.call()), other],
+            shared: None,
+            freed: Arc::clone(&self.freed),
+        };
+        let first = || Some((Arc::clone(self), in_use(None)));
         let is_shared = match self.spec.instances {
             InstanceMode::Auto => !self.asking.asks.load(Ordering::Acquire),
-            InstanceMode::Shared => true,
+            InstanceMode::Shared => return first(),
             InstanceMode::PerSession => false,
         };
-        let client = options.input_handler.as_ref().and_then(|handler| handler.client());
-        let Some(client) = client.filter(|_| !is_shared && !is_for_all(method)) else {
+        if is_for_all(method) {
             return first();
-        };
+        }
+        let handler = options.input_handler.as_ref();
+        let client = handler.and_then(|handler| handler.client());
         // Locked until the call counts, so that its instance is not stopped before.
         let mut others = self.others.lock();
-        let known = others.iter().find(|other| other.client == *client.key());
-        let server = match known {
-            Some(other) => Arc::clone(&other.server),
-            None if self.is_first_of(client.key()) || self.demand.is_disabled() => return first(),
-            None => {
-                if others.len() >= MAX_OTHER_INSTANCES && !stop_idle(&mut others) {
-                    return first();
-                }
-                let server = self.start_instance(client.key());
-                let client = client.key().clone();
-                others.push(OtherInstance { client, server: Arc::clone(&server) });
-                server
+        let known = client
+            .as_ref()
+            .and_then(|client| others.iter().find(|other| other.client == *client.key()));
+        if let Some(other) = known {
+            let server = Arc::clone(&other.server);
+            let counted = server.demand.call();
+            return Some((server, in_use(Some(counted))));
+        }
+        if is_shared {
+            if !self.may_ask_by_requests() || self.demand.is_disabled() {
+                return first();
             }
-        };
+            let call = SharedCall {
+                client: CallClient::of(handler),
+                can_be_asked: handler.is_some_and(|it| input_handler::can_be_asked(it.as_ref())),
+                is_untried: !self.asking.is_quiet(about),
+            };
+            if let Some(number) = self.asking.share(call) {
+                let mut in_use = in_use(None);
+                in_use.shared = Some((Arc::clone(&self.asking), number));
+                return Some((Arc::clone(self), in_use));
+            }
+        }
+        let Some(client) = client else { return first() };
+        if !is_shared && (self.is_first_of(client.key()) || self.demand.is_disabled()) {
+            return first();
+        }
+        if others.len() >= MAX_OTHER_INSTANCES && !stop_idle(&mut others) {
+            return if is_shared { first() } else { None };
+        }
+        let server = self.start_instance(client.key());
+        let client = client.key().clone();
+        others.push(OtherInstance { client, server: Arc::clone(&server) });
         let counted = server.demand.call();
-        (server, [Some(self.demand.call()), Some(counted)])
+        Some((server, in_use(Some(counted))))
+    }
+
+    /// The same. Waits as long as all instances are in use.
+    pub(super) async fn free_instance(
+        self: &Arc<Self>,
+        about: &str,
+        method: &str,
+        options: &CallOptions,
+    ) -> (Arc<Self>, InUse) {
+        loop {
+            let mut freed = std::pin::pin!(self.freed.notified());
+            freed.as_mut().enable();
+            if let Some(found) = self.instance(about, method, options) {
+                return found;
+            }
+            freed.await;
+        }
+    }
+
+    /// Whether the server may ask by requests that do not name their call: over stdio in the legacy era.
+    fn may_ask_by_requests(&self) -> bool {
+        let era = self.state.borrow().state.handshake.as_ref().map(|handshake| handshake.era);
+        matches!(self.spec.endpoint, Endpoint::Stdio(_))
+            && era.or(self.spec.remembered_era) != Some(Era::Modern)
     }
 
     /// Whether the first instance is this client's. One that another client has left is free when the

@@ -2,6 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
+use futures::future::join_all;
 use serde_json::json;
 use tokio::sync::Notify;
 use toolgate_testkit::Builtin;
@@ -95,12 +96,35 @@ async fn nobody_waits_while_another_client_is_asked() {
 }
 
 #[tokio::test]
-async fn the_first_question_waits_until_it_can_be_for_one_client_only() {
+async fn the_first_question_does_not_wait_for_the_call_of_another_client() {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, file) = (folder.path().join("log"), folder.path().join("go"));
+    let gate = Gate::ready(in_order(&log, &file)).await;
+    let (ada, bob) = (Arc::new(Person::new("ada")), Arc::new(Person::new("bob")));
+    let asks = async {
+        until("the other call", || noted(&log).contains(&"wait".to_owned())).await;
+        let answer = said(&gate, "ask", &ada).await;
+        // Only now the other call can end.
+        std::fs::write(&file, "").unwrap();
+        answer
+    };
+    let (waited, answer) = tokio::join!(said(&gate, "wait", &bob), asks);
+    assert_eq!(waited, "waited");
+    assert!(answer.contains("ada"), "{answer}");
+    assert_eq!(bob.asked(), []);
+    assert_eq!(processes(&log), 2);
+}
+
+#[tokio::test]
+async fn the_first_question_waits_where_both_clients_may_have_state_in_the_process() {
     let folder = tempfile::tempdir().unwrap();
     let (log, file) = (folder.path().join("log"), folder.path().join("go"));
     let gate = Gate::ready(in_order(&log, &file)).await;
     let people = ["ada", "bob", "eve"].map(|name| Arc::new(Person::new(name)));
     let [ada, bob, eve] = &people;
+    for person in [ada, bob] {
+        assert_eq!(said(&gate, "echo", person).await, "echo");
+    }
     let asks = async {
         until("the other call", || noted(&log).contains(&"wait".to_owned())).await;
         said(&gate, "ask", ada).await
@@ -120,15 +144,58 @@ async fn the_first_question_waits_until_it_can_be_for_one_client_only() {
 }
 
 #[tokio::test]
-async fn two_clients_that_cause_the_first_questions_are_both_asked() {
+async fn clients_that_cause_the_first_questions_at_once_are_all_asked() {
     let folder = tempfile::tempdir().unwrap();
     let (log, file) = (folder.path().join("log"), folder.path().join("go"));
     let gate = Gate::ready(in_order(&log, &file)).await;
-    let (ada, bob) = (Arc::new(Person::new("ada")), Arc::new(Person::new("bob")));
-    let (to_ada, to_bob) = tokio::join!(said(&gate, "ask", &ada), said(&gate, "ask", &bob));
-    assert!(to_ada.contains("ada") && to_bob.contains("bob"), "{to_ada} {to_bob}");
-    assert_eq!((ada.asked().len(), bob.asked().len()), (1, 1));
-    assert_eq!(processes(&log), 2);
+    let people = ["ada", "bob", "eve"].map(|name| Arc::new(Person::new(name)));
+    let answers = join_all(people.iter().map(|person| said(&gate, "ask", person))).await;
+    for (answer, name) in answers.iter().zip(["ada", "bob", "eve"]) {
+        assert!(answer.contains(name), "{answers:?}");
+    }
+    assert_eq!(people.map(|person| person.asked().len()), [1; 3]);
+    assert_eq!(processes(&log), 3);
+}
+
+#[tokio::test]
+async fn clients_share_a_process_once_its_tools_have_answered_without_asking() {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, file) = (folder.path().join("log"), folder.path().join("go"));
+    std::fs::write(&file, "").unwrap();
+    let gate = Gate::ready(in_order(&log, &file)).await;
+    let people = ["ada", "bob", "eve"].map(|name| Arc::new(Person::new(name)));
+    assert_eq!(said(&gate, "wait", &people[0]).await, "waited");
+    std::fs::remove_file(&file).unwrap();
+    let calls = join_all(people.iter().map(|person| said(&gate, "wait", person)));
+    let goes_on = async {
+        let waits = || noted(&log).iter().filter(|what| *what == "wait").count();
+        until("all calls", || waits() == 4).await;
+        std::fs::write(&file, "").unwrap();
+    };
+    let (answers, ()) = tokio::join!(calls, goes_on);
+    assert_eq!(answers, ["waited"; 3]);
+    assert_eq!(processes(&log), 1);
+}
+
+#[tokio::test]
+async fn a_call_waits_for_a_process_where_all_are_in_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, file) = (folder.path().join("log"), folder.path().join("go"));
+    let gate = Gate::ready(ServerSpec { asks: true, ..in_order(&log, &file) }).await;
+    let others: Vec<_> = (0..16).map(|_| Arc::new(Person::new("other"))).collect();
+    let busy = join_all(others.iter().map(|person| said(&gate, "wait", person)));
+    let ada = Arc::new(Person::new("ada"));
+    let asks = async {
+        let waits = || noted(&log).iter().filter(|what| *what == "wait").count();
+        until("all processes are in use", || waits() == 16).await;
+        let mut answer = std::pin::pin!(said(&gate, "ask", &ada));
+        assert!(futures::poll!(&mut answer).is_pending());
+        std::fs::write(&file, "").unwrap();
+        answer.await
+    };
+    let (_, answer) = tokio::join!(busy, asks);
+    assert!(answer.contains("ada"), "{answer}");
+    assert_eq!(noted(&log).iter().filter(|what| *what == "ask").count(), 1);
 }
 
 #[tokio::test]

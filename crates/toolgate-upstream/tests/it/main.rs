@@ -26,3 +26,4 @@ mod real_servers;
 mod results;
 mod sse;
 mod support;
+mod tasks;

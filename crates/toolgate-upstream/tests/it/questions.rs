@@ -52,7 +52,7 @@ impl Person {
         }
     }
 
-    fn who_can(mut self, capabilities: &Value) -> Self {
+    pub(crate) fn who_can(mut self, capabilities: &Value) -> Self {
         self.capabilities.clone_from(capabilities.as_object().unwrap());
         self
     }
