@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::{Value as Json, json};
+
 use crate::document::{Member, Value};
 use crate::scope::Scope;
 use crate::section::{
@@ -19,7 +21,8 @@ section! {
         /// Which Python runs scripts: `auto` is the `CPython` of this machine, version 3.11 or newer, if
         /// there is one and the system can confine it, and else `monty`, the embedded interpreter of
         /// a part of the language. A path or a name is that program; a folder is a virtual environment.
-        "python" => python: String = String::from("auto"), text();
+        /// `false` means `monty`, and `true` means `auto`.
+        "python" => python: String = String::from("auto"), custom(python_schema, read_python);
         /// Packages that Python scripts may import beside the standard library, if `CPython` runs them
         /// and they are installed: `["numpy", "pandas"]`.
         "pythonPackages" => python_packages: Vec<String> = Vec::new(),
@@ -107,6 +110,20 @@ section! {
         /// How much disk space all runs may use, in megabytes.
         "megabytes" => megabytes: u64 = 1_024, whole::<u64>(1, 1_048_576);
     }
+}
+
+fn python_schema(_: &mut Definitions) -> Json {
+    json!({ "anyOf": [{ "type": "string" }, { "type": "boolean" }] })
+}
+
+/// Reads which Python runs scripts. After a mistake it is the embedded one, and not a program of the machine.
+fn read_python(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<String> {
+    Some(match &member.node.value {
+        Value::Null => return None,
+        Value::Boolean(true) => "auto".to_owned(),
+        Value::Boolean(false) => "monty".to_owned(),
+        _ => scope.text(member).unwrap_or_else(|| "monty".to_owned()),
+    })
 }
 
 /// Reads the names of packages, which scripts write after `import`.

@@ -10,6 +10,8 @@ mod engine;
 pub mod javascript;
 #[cfg(feature = "python")]
 pub mod python;
+#[cfg(any(feature = "javascript", feature = "python"))]
+mod results;
 #[cfg(feature = "wasm")]
 pub mod wasm;
 mod world;

@@ -382,3 +382,20 @@ fn code_mode() {
     assert_snapshot!(file("false"), @"");
     assert_snapshot!(file(r#"{ "enabled": false, "timeoutSeconds": 60, "maxOutputTokens": 8000 }"#), @"");
 }
+
+#[test]
+fn a_switch_for_python_means_the_embedded_one_or_that_of_the_machine() {
+    let python = |value: &str| {
+        let text = format!(
+            "{{ \"mcpServers\": {{ \"a\": {{ \"command\": \"a\" }} }}, \"codeMode\": {{ \"python\": {value} }} }}"
+        );
+        let read = crate::read(&text);
+        (read.code_mode.python, read.problems.len())
+    };
+    assert_eq!(python("false"), ("monty".to_owned(), 0));
+    assert_eq!(python("true"), ("auto".to_owned(), 0));
+    assert_eq!(python("null"), ("auto".to_owned(), 0));
+    assert_eq!(python("\"python3\""), ("python3".to_owned(), 0));
+    // Nobody knows what was meant, so no program of the machine runs.
+    assert_eq!(python("3"), ("monty".to_owned(), 1));
+}

@@ -278,7 +278,7 @@ fn finish<'js>(ctx: &Ctx<'js>, main: &Promise<'js>) -> Ending {
         Some(Err(error)) => return ending_of(ctx, &error),
         None => return Ending::Stalled,
     };
-    match json::write(ctx, value) {
+    match json::write_shown(ctx, value) {
         Ok(json) => Ending::Value(json),
         Err(Error::Exception) => Ending::Unwritable(Persistent::save(ctx, ctx.catch())),
         Err(other) => ending_of(ctx, &other),

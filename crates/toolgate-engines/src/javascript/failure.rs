@@ -6,7 +6,7 @@ use super::{
     driver::{Ending, FILE},
     globals,
     host::Host,
-    prelude, results,
+    marks, prelude, results,
 };
 use crate::engine::{
     EngineOutcome, EngineScript, FailureKind, ScriptFailure, ScriptPlace, ScriptPosition,
@@ -119,6 +119,13 @@ fn describe<'js>(
         _ => FailureKind::Exception,
     };
     let mut failure = ScriptFailure { kind, message, stack: frames(&stack, script), hint: None };
+    if sort == "thrown"
+        && let Some(text) = failure.message.strip_prefix("Uncaught ")
+        && let Some((line, column)) = marks::thrown_at(script.source, text)
+    {
+        let position = ScriptPosition { line, column };
+        failure.stack.push(StackFrame { function: String::new(), position });
+    }
     if raiser.is_empty() {
         name_callee(script, &mut failure);
     }

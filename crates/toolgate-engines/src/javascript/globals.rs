@@ -20,7 +20,17 @@ pub const GLOBALS: &[&str] = &[
 ];
 
 /// The modules of Node that a script can import, with or without `node:` before the name.
-pub const MODULES: &[&str] = &["buffer", "crypto", "timers", "timers/promises"];
+pub const MODULES: &[&str] = &[
+    "assert",
+    "assert/strict",
+    "buffer",
+    "crypto",
+    "path",
+    "path/posix",
+    "timers",
+    "timers/promises",
+    "util",
+];
 
 /// A global of other JavaScript hosts that does not exist here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -23,6 +23,24 @@ pub(super) fn write<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Result<Option<Box
     }
 }
 
+/// Converts the value of a script to JSON. JSON has no numbers such as `NaN`, and a `null` would hide that it was one:
+/// it is its text.
+pub(super) fn write_shown<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Result<Option<Box<RawValue>>> {
+    let written = write(ctx, value.clone())?;
+    // Few values have a `null`, and to look at each number takes its time.
+    if written.as_ref().is_none_or(|json| !json.get().contains("null")) {
+        return Ok(written);
+    }
+    let named: Function<'js> = ctx.eval(NAMED)?;
+    let Some(text) = ctx.json_stringify_replacer(value, named)? else { return Ok(None) };
+    let text = replace_lone_surrogates(text.to_string()?);
+    RawValue::from_string(text).map(Some).map_err(|error| not_json(ctx, &error))
+}
+
+/// Replaces numbers that JSON does not have by their names.
+const NAMED: &str =
+    "(key, value) => typeof value === 'number' && value - value !== 0 ? `${value}` : value";
+
 /// The error for an invalid JSON text, which QuickJS should never write.
 fn not_json(ctx: &Ctx<'_>, error: &serde_json::Error) -> Error {
     Exception::throw_type(ctx, &format!("the value has no JSON: {error}"))

@@ -9,7 +9,7 @@
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{
     DoWhileStatement, Expression, ForInStatement, ForOfStatement, ForStatement, IfStatement,
-    PropertyDefinition, Statement, SwitchCase, TryStatement, WhileStatement,
+    PropertyDefinition, Statement, SwitchCase, ThrowStatement, TryStatement, WhileStatement,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_parser::{ParseOptions, Parser};
@@ -70,6 +70,47 @@ impl MarkedSource {
             }
         }
         (line, original)
+    }
+}
+
+/// Where a script throws this text, or another value that is no error, as far as that is certain: such a value has no
+/// stack. The line and the column, in characters.
+pub(super) fn thrown_at(source: &str, value: &str) -> Option<(u32, u32)> {
+    let allocator = Allocator::default();
+    let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
+    let parsed = Parser::new(&allocator, source, SourceType::mjs()).with_options(options).parse();
+    let mut throws = Throws::default();
+    throws.visit_program(&parsed.program);
+    let same = throws.texts.iter().filter(|(_, text)| text == value).map(|(at, _)| *at);
+    let mut candidates: Vec<u32> = same.collect();
+    // A promise can be rejected with anything too.
+    if candidates.is_empty() && !source.contains("reject") && !source.contains("abort") {
+        candidates = throws.others;
+    }
+    let [at] = candidates[..] else { return None };
+    let before = source.get(..offset(at))?;
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    Some((number(before.matches('\n').count()) + 1, number(line.chars().count()) + 1))
+}
+
+/// The `throw` statements of a script.
+#[derive(Default)]
+struct Throws {
+    texts: Vec<(u32, String)>,
+    /// Those of values that are neither texts nor new.
+    others: Vec<u32>,
+}
+
+impl<'a> Visit<'a> for Throws {
+    fn visit_throw_statement(&mut self, it: &ThrowStatement<'a>) {
+        match it.argument.get_inner_expression() {
+            Expression::StringLiteral(text) => {
+                self.texts.push((it.span.start, text.value.to_string()));
+            }
+            Expression::NewExpression(_) => {}
+            _ => self.others.push(it.span.start),
+        }
+        walk::walk_throw_statement(self, it);
     }
 }
 

@@ -56,6 +56,7 @@ const LAZY: &[Chunk] = &[
     chunk!("encoding"),
     chunk!("bytes"),
     chunk!("modules"),
+    chunk!("modules_more"),
     chunk!("shapes"),
     chunk!("url"),
     chunk!("clone"),

@@ -6,7 +6,10 @@ use super::{
     machine::Stop,
     rewrite::{Changed, Trace},
 };
-use crate::engine::{FailureKind, Function, ScriptFailure, ScriptPosition, StackFrame};
+use crate::{
+    engine::{EngineScript, FailureKind, Function, ScriptFailure, ScriptPosition, StackFrame},
+    results::{mentions, tools_behind},
+};
 
 /// The largest number of stack frames. A recursion would have as many as its limit.
 const STACK_LIMIT: usize = 32;
@@ -67,6 +70,44 @@ fn raised(error: &MontyException, at: Option<u32>, context: &FailureContext<'_>)
         None => error_hint(error.exc_type(), &text),
     };
     ScriptFailure { kind, message, stack: stack(error, at, context), hint: hint.map(str::to_owned) }
+}
+
+/// Whether a stop may come from a wrong idea of data.
+pub(super) fn is_about_data(stop: &Stop) -> bool {
+    const KINDS: [&str; 7] = ["dict", "list", "str", "int", "float", "bool", "NoneType"];
+    let Stop::Raised(error, _) = stop else { return false };
+    let text = error.message().unwrap_or_default();
+    match error.exc_type() {
+        ExcType::KeyError | ExcType::IndexError => true,
+        ExcType::AttributeError | ExcType::TypeError => {
+            text.contains(" indices must be ")
+                || KINDS.iter().any(|kind| text.contains(&format!("'{kind}' object")))
+        }
+        _ => false,
+    }
+}
+
+/// A hint for such a failure: what the results look like that the failed line depends on.
+pub(super) fn result_hint(
+    script: &EngineScript<'_>,
+    failure: &ScriptFailure,
+    results: &[(&str, String)],
+) -> Option<String> {
+    const ENVELOPE: [&str; 6] =
+        ["content", "structuredContent", "text", "data", "result", "isError"];
+    const MAX_SHOWN: usize = 3;
+    let line = usize::try_from(failure.stack.first()?.position.line).ok()?.checked_sub(1)?;
+    let tools = tools_behind(script, line);
+    let used = results.iter().rev().filter(|(tool, _)| tools.contains(*tool)).take(MAX_SHOWN);
+    let told: Vec<String> =
+        used.map(|(tool, shape)| format!("the last result of `{tool}` is {shape}")).collect();
+    if told.is_empty() {
+        return None;
+    }
+    let text = script.source.split('\n').nth(line)?;
+    let is_envelope = ENVELOPE.iter().any(|name| mentions(text, name));
+    let data = if is_envelope { "results of tools are data already: " } else { "" };
+    Some(format!("{data}{}", told.join("; ")))
 }
 
 /// The name and text of an exception that is not Monty's own: the failure of a tool, or an

@@ -26,6 +26,9 @@ use crate::{
 /// The size of the output buffer, so that a line is one write.
 const CONSOLE_BUFFER: usize = 8 * 1024;
 
+/// The number of tools whose last results are remembered.
+const MAX_TOOLS: usize = 8;
+
 /// The number of results up to which each is searched for in the list of all waits.
 const FEW: usize = 16;
 
@@ -58,6 +61,8 @@ pub(super) struct Machine<'a> {
     next_future: u64,
     /// The number of seeds that were returned.
     seeds: u64,
+    /// What the last result of each tool looks like, the latest last.
+    pub(super) last_results: Vec<(&'a str, String)>,
     /// Whether the script notes its statements.
     pub(super) traced: bool,
 }
@@ -93,6 +98,7 @@ impl<'a> Machine<'a> {
             futures: BTreeMap::new(),
             next_future: 0,
             seeds: 0,
+            last_results: Vec::new(),
             traced: false,
         }
     }
@@ -299,12 +305,26 @@ impl<'a> Machine<'a> {
         // A completion without a call is a mistake of the host, which a script cannot handle.
         let Some(call) = self.in_flight.remove(&completion.id) else { return };
         let value = match completion.outcome {
-            Ok(text) => value::from_json(&text).unwrap_or_else(|error| {
-                failure(&ToolException::new(&*call.function.name, error.to_string()))
-            }),
+            Ok(text) => match value::from_json(&text) {
+                Ok(value) => {
+                    self.remember(&call.function.name, &value);
+                    value
+                }
+                Err(error) => failure(&ToolException::new(&*call.function.name, error.to_string())),
+            },
             Err(thrown) => failure(&thrown),
         };
         self.ready.insert(call.number, ExtFunctionResult::Return(value));
+    }
+}
+
+impl<'a> Machine<'a> {
+    fn remember(&mut self, tool: &'a str, value: &MontyObject) {
+        self.last_results.retain(|(known, _)| *known != tool);
+        if self.last_results.len() >= MAX_TOOLS {
+            self.last_results.remove(0);
+        }
+        self.last_results.push((tool, value::shape(value, 2)));
     }
 }
 

@@ -141,7 +141,16 @@ fn run(
                 Some(_) => Err(failed(Stop::Raised(error, at), &file)),
             }
         }
-        Err(stop) => Err(failed(stop, &file)),
+        Err(stop) => {
+            let is_about_data = failure::is_about_data(&stop);
+            let mut failure = failed(stop, &file);
+            if is_about_data
+                && let Some(hint) = failure::result_hint(script, &failure, &machine.last_results)
+            {
+                failure.hint = Some(hint);
+            }
+            Err(failure)
+        }
     }
 }
 

@@ -191,11 +191,51 @@ impl JsonWriter {
         if value.is_finite() {
             self.text.push_str(&FormatFloat(value).to_string());
         } else if self.strictness == Strictness::Shown {
-            self.text.push_str("null");
+            // JSON has no such number, and a `null` would hide that it was one.
+            self.string(match value {
+                value if value.is_nan() => "NaN",
+                value if value > 0.0 => "Infinity",
+                _ => "-Infinity",
+            });
         } else {
             return Err(ValueError::Float);
         }
         Ok(())
+    }
+}
+
+/// A few words about data.
+pub(super) fn shape(value: &MontyObject, depth: usize) -> String {
+    const KEYS: usize = 12;
+    let cut = |text: String, most: usize| match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    };
+    match value {
+        MontyObject::Dict(pairs) => {
+            let keys: Vec<String> =
+                pairs.into_iter().map(|(key, _)| cut(key.py_repr(), 40)).take(KEYS).collect();
+            let more = pairs.into_iter().count().saturating_sub(KEYS);
+            match (keys.is_empty(), more) {
+                (true, _) => "an empty dict".to_owned(),
+                (_, 0) => format!("a dict with the keys {}", keys.join(", ")),
+                _ => format!("a dict with the keys {} and {more} more", keys.join(", ")),
+            }
+        }
+        MontyObject::List(items) => match items.first() {
+            None => "an empty list".to_owned(),
+            Some(first) if depth > 0 => {
+                format!("a list of {}, the first is {}", items.len(), shape(first, depth - 1))
+            }
+            Some(_) => format!("a list of {}", items.len()),
+        },
+        MontyObject::String(text) => {
+            let shown = MontyObject::String(cut(text.clone(), 60)).py_repr();
+            format!("a text: {shown}")
+        }
+        MontyObject::None => "None".to_owned(),
+        MontyObject::Bool(_) => format!("the truth value {}", value.py_repr()),
+        other => format!("the number {}", other.py_repr()),
     }
 }
 

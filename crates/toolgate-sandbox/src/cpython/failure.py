@@ -190,16 +190,34 @@ def shape_hint(error, frames):
         tree = tree.func
     if not isinstance(tree, (ast.Subscript, ast.Attribute)):
         return None
+    wanted = tree.attr if isinstance(tree, ast.Attribute) else key_text(tree.slice)
+    envelope = ""
+    if wanted in ("content", "structuredContent", "text", "data", "result", "isError"):
+        envelope = "results of tools are data already: "
+    if isinstance(tree.value, ast.Await) and isinstance(tree.value.value, ast.Call):
+        name = tool_name(tree.value.value.func, frame)
+        shape = last_results.get(name)
+        return shape and f"{envelope}the last result of `{name}` is {shape}"
     value, shown = value_of(tree.value, frame)
     if value is UNKNOWN or not isinstance(value, (dict, list, str, int, float, types.NoneType)):
         return None
     if type(value) not in (dict, list, str, int, float, bool, types.NoneType):
         return None
-    wanted = tree.attr if isinstance(tree, ast.Attribute) else key_text(tree.slice)
-    envelope = ""
-    if wanted in ("content", "structuredContent", "text", "data", "result", "isError"):
-        envelope = "results of tools are data already: "
     return f"{envelope}`{shown}` is {shape_of(value)}"
+
+
+def tool_name(tree, frame):
+    """The name of a tool that is called: `name`, `tools.server.tool` or `tools["name"]`."""
+    parts = []
+    while isinstance(tree, (ast.Attribute, ast.Subscript)):
+        parts.append(tree.attr if isinstance(tree, ast.Attribute) else key_text(tree.slice))
+        tree = tree.value
+    if not isinstance(tree, ast.Name) or not all(isinstance(part, str) for part in parts):
+        return None
+    if not parts:
+        # Each place of a call has a name of its own.
+        return getattr(frame.f_globals.get(tree.id), "__name__", None)
+    return "_".join(reversed(parts)) if tree.id == "tools" else None
 
 
 UNKNOWN = object()

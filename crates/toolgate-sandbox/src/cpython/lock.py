@@ -97,7 +97,7 @@ class Lockdown:
         missing = []
         if self.end_with_parent():
             missing.append("ParentDeath")
-        if posix.getppid() != self.process:
+        if real_getppid() != self.process:
             # The zygote has ended before that was in force.
             posix_exit(LOST)
         posix.dup2(stream, 0)

@@ -49,6 +49,8 @@ async def outcome_of(call):
         await call.future
     error = call.error
     if error is None:
+        # A few words, so that no result is kept.
+        last_results[call.name] = shape_of(call.value)
         return call.value
     raise ToolError(error["tool"] or call.name, error["message"], blocks_of(error.get("content")))
 
@@ -64,6 +66,8 @@ def blocks_of(text):
 OUTCOME_CODE = outcome_of.__code__
 # The calls of the run that were made and may not have been awaited.
 made = []
+# What the last result of each tool looks like, for hints.
+last_results = {}
 
 
 def submit(name, place, arguments):

@@ -142,7 +142,8 @@ def plain(value, is_shown, depth, around):
         return value
     if isinstance(value, float):
         if is_shown and value - value != 0:
-            return None
+            # JSON has no such number, and a null would hide that it was one.
+            return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
         return float(value)
     if isinstance(value, (str, int)) and not isinstance(value, enum.Enum):
         return value

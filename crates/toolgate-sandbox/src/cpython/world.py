@@ -11,6 +11,7 @@ real_gmtime = time.gmtime
 real_localtime = time.localtime
 real_strftime = time.strftime
 real_asctime = time.asctime
+real_getppid = posix.getppid
 
 # The file name of a script and of this program, in tracebacks.
 SCRIPT = "script.py"
@@ -116,6 +117,24 @@ class World:
     def getpid(self):
         return 1
 
+    # A process alone in its namespace, of nobody.
+
+    def getppid(self):
+        return 0
+
+    def nobody(self):
+        return 65534
+
+    def getgroups(self):
+        return []
+
+    def getpgrp(self):
+        return 1
+
+    def times(self):
+        now = self.monotonic()
+        return posix.times_result((now, 0.0, 0.0, 0.0, now))
+
     # Calls and waits.
 
     def wait(self, deadline):
@@ -175,5 +194,6 @@ for name in (
     setattr(time, name, getattr(world, name))
 time.perf_counter = time.process_time = time.thread_time = world.monotonic
 time.perf_counter_ns = time.process_time_ns = time.thread_time_ns = world.monotonic_ns
-for name in ("urandom", "getrandom", "getpid"):
+for name in ("urandom", "getrandom", "getpid", "getppid", "getgroups", "getpgrp", "times"):
     setattr(posix, name, getattr(world, name))
+posix.getuid = posix.geteuid = posix.getgid = posix.getegid = world.nobody

@@ -9,7 +9,7 @@ use oxc_span::GetSpan;
 
 use super::{
     ParsedScript,
-    values::{Values, element, path},
+    values::{Values, assigned, element, path},
 };
 use crate::check::{
     CheckSeverity,
@@ -139,12 +139,30 @@ impl<'a> Reads<'_, '_, 'a> {
             self.values.conditions.is_tested(&(symbol, names))
         });
         let is_expected = is_tested
+            || self.is_kept_for_a_test(span, &parent)
             || self.values.conditions.is_tried(offset)
             || matches!(parent, AstKind::LogicalExpression(it) if it.left.span() == span)
             || matches!(parent, AstKind::StaticMemberExpression(it) if it.optional)
             || matches!(parent, AstKind::ComputedMemberExpression(it) if it.optional && it.object.span() == span)
             || matches!(parent, AstKind::CallExpression(it) if it.optional && it.callee.span() == span);
         report_lacking(&lacking, name, offset, is_expected, report);
+    }
+
+    /// Whether the value at `span` goes to a variable that is tested for being there, as the cursor of a loop over
+    /// pages. Few schemas declare that a result has nothing else, so the part may be there at times.
+    fn is_kept_for_a_test(&self, span: oxc_span::Span, parent: &AstKind<'_>) -> bool {
+        let symbol = match parent {
+            AstKind::VariableDeclarator(it)
+                if it.init.as_ref().is_some_and(|it| it.span() == span) =>
+            {
+                it.id.get_binding_identifier().and_then(|it| it.symbol_id.get())
+            }
+            AstKind::AssignmentExpression(it) if it.right.span() == span => {
+                assigned(&it.left, self.script)
+            }
+            _ => None,
+        };
+        symbol.is_some_and(|symbol| self.values.conditions.is_tested(&(symbol, String::new())))
     }
 
     /// Warns about a part of the MCP result, of which a call returns only the data.

@@ -25,7 +25,7 @@ use oxc_ast::{
 use oxc_semantic::{NodeId, SymbolId};
 use oxc_span::GetSpan;
 
-pub(super) use self::conditions::{Conditions, path};
+pub(super) use self::conditions::{Conditions, assigned, path};
 use self::{functions::Functions, usage::Usage};
 use super::{
     ParsedScript, annotations,

@@ -39,21 +39,39 @@
     return name === "" ? message : message === "" ? name : `${name}: ${message}`;
   };
 
-  /** The script's own lines of a stack as the engine writes it. */
-  const frames = (stack) => {
+  /** The names of the classes of an error that the script has declared. */
+  const classes = (error) => {
+    const names = [];
+    let prototype = shared.getPrototypeOf(error);
+    for (let depth = 0; depth < 8 && prototype !== null && prototype !== Error.prototype; depth++) {
+      const constructor = shared.getDescriptor(prototype, "constructor")?.value;
+      const name = typeof constructor === "function" ? shared.getDescriptor(constructor, "name")?.value : undefined;
+      if (typeof name === "string" && name !== "") shared.push(names, name);
+      prototype = shared.getPrototypeOf(prototype);
+    }
+    return names;
+  };
+
+  /** The script's own lines of a stack as the engine writes it. Those of `own` constructors at its top are left out. */
+  const frames = (stack, own = []) => {
     if (typeof stack !== "string") return "";
-    const line = /^ {4}at (?:(.*) \()?([^\s()]*):(\d+):(\d+)\)?$/gm;
+    let isInside = own.length > 0;
+    let skipped = "";
+    const pattern = /^ {4}at (?:(.*) \()?([^\s()]*):(\d+):(\d+)\)?$/gm;
     let lines = "";
-    for (let found; (found = exec(line, stack)) !== null; ) {
+    for (let found; (found = exec(pattern, stack)) !== null; ) {
       // The script is wrapped, which takes a line before it.
       const number = found[3] - 1;
       if (found[2] !== host.file || number < 1) continue;
       const place = `${host.file}:${host.position(number, +found[4])}`;
       const name = found[1];
-      lines +=
+      const line =
         name === undefined || name === host.main ? `\n    at ${place}` : `\n    at ${name} (${place})`;
+      isInside &&= shared.includes(own, name);
+      if (isInside) skipped += line;
+      else lines += line;
     }
-    return lines;
+    return lines === "" ? skipped : lines;
   };
 
   // The engine keeps bare lines. What reads them expects the message first, as it is now.
@@ -63,7 +81,7 @@
     __proto__: null,
     get() {
       const stack = nativeStack(this);
-      return stack === undefined ? undefined : header(this) + frames(stack);
+      return stack === undefined ? undefined : header(this) + frames(stack, classes(this));
     },
     set(value) {
       hidden(this, "stack", value);

@@ -97,6 +97,7 @@
       setImmediate: (value) => new Promise((resolve) => setImmediate(resolve, value)),
       scheduler: { wait: (milliseconds) => waiting(milliseconds), yield: () => waiting(0) },
     },
+    ...host.load("modules_more")(host, shared),
   };
   const modules = create(null);
   const advice = "scripts have the part of this module that needs no files, network or keys";

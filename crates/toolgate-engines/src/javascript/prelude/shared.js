@@ -20,6 +20,7 @@
   shared.repeat = uncurry(String.prototype.repeat);
   shared.push = uncurry(Array.prototype.push);
   shared.join = uncurry(Array.prototype.join);
+  shared.includes = uncurry(Array.prototype.includes);
   shared.mapForEach = uncurry(Map.prototype.forEach);
   shared.mapSize = uncurry(Reflect.getOwnPropertyDescriptor(Map.prototype, "size").get);
   shared.setForEach = uncurry(Set.prototype.forEach);

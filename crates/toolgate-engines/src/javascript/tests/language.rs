@@ -50,7 +50,10 @@ fn values_become_json() {
     assert_values(&[
         ("return null", "null"),
         ("return -0", "0"),
-        ("return [NaN, Infinity, -Infinity]", "[null,null,null]"),
+        (
+            "return [NaN, Infinity, -Infinity, null, { a: NaN }]",
+            r#"["NaN","Infinity","-Infinity",null,{"a":"NaN"}]"#,
+        ),
         ("return { a: undefined, b: () => 1, c: [undefined] }", r#"{"c":[null]}"#),
         ("return new Date(0)", r#""1970-01-01T00:00:00.000Z""#),
         ("return new Map([['a', 1], ['__proto__', 2]])", r#"{"a":1,"__proto__":2}"#),

@@ -86,6 +86,89 @@ fn digests_are_those_of_node() {
 }
 
 #[test]
+fn paths_are_those_of_node() {
+    assert_values(&[
+        (
+            &with(
+                "path",
+                "return [it.join('a', '..', '/b', './c/'), it.normalize('/a/../../b//c/.'), it.normalize(''), it.resolve('a', '/b', '../c')]",
+            ),
+            r#"["b/c/","/b/c",".","/c"]"#,
+        ),
+        (
+            &with(
+                "path",
+                "return [it.dirname('/a/b/'), it.dirname('a'), it.basename('/a/b.txt/', '.txt'), it.extname('.bashrc'), it.extname('a.tar.gz'), it.extname('a.')]",
+            ),
+            r#"["/a",".","b","",".gz","."]"#,
+        ),
+        (
+            &with(
+                "path",
+                "return [it.relative('/a/b/c', '/a/d'), it.relative('/a', '/a'), it.isAbsolute('/x'), it.format({ dir: '/a', name: 'b', ext: 'c' })]",
+            ),
+            r#"["../../d","",true,"/a/b.c"]"#,
+        ),
+        (
+            &with("node:path", "return it.parse('/home/u/file.txt')"),
+            r#"{"root":"/","dir":"/home/u","base":"file.txt","ext":".txt","name":"file"}"#,
+        ),
+    ]);
+    assert_failures(&[(
+        &with("path", "it.join('a', 1)"),
+        FailureKind::Exception,
+        "must be of type string",
+    )]);
+}
+
+#[test]
+fn assertions_and_utilities_are_those_of_node() {
+    assert_values(&[
+        (
+            &with(
+                "util",
+                "return [it.format('%s is %d', 'a', 3, { b: 1 }), it.inspect({ a: [1, { b: 2 }] }), it.isDeepStrictEqual({ a: [1] }, { a: [1] }), it.isDeepStrictEqual([1], ['1'])]",
+            ),
+            r#"["a is 3 { b: 1 }","{ a: [ 1, { b: 2 } ] }",true,false]"#,
+        ),
+        (
+            &with(
+                "util",
+                "const f = it.promisify((a, done) => done(null, a + 1)); return [await f(1), it.types.isPromise(f(1)), it.types.isDate(new Date(0))]",
+            ),
+            "[2,true,true]",
+        ),
+        (
+            &with(
+                "assert",
+                "it(true); it.ok(1); it.equal(1, '1'); it.strictEqual(NaN, NaN); it.deepStrictEqual(new Map([[{ a: 1 }, new Set([1])]]), new Map([[{ a: 1 }, new Set([1])]])); it.throws(() => { throw new TypeError('no') }, TypeError); it.throws(() => { throw new Error('no') }, /no/); await it.rejects(Promise.reject(new Error('x')), { message: 'x' }); return 'all'",
+            ),
+            r#""all""#,
+        ),
+        (
+            &with(
+                "assert/strict",
+                "try { it.equal(1, '1') } catch (error) { return [error.name, error.code, error instanceof it.AssertionError, error.operator] }",
+            ),
+            r#"["AssertionError","ERR_ASSERTION",true,"strictEqual"]"#,
+        ),
+    ]);
+    assert_failures(&[
+        (
+            &with("assert", "it.deepEqual({ a: 1 }, { a: 2 })"),
+            FailureKind::Exception,
+            "loosely deep-equal",
+        ),
+        (&with("assert", "it(0, 'too few')"), FailureKind::Exception, "too few"),
+        (
+            &with("util", "it.parseArgs()"),
+            FailureKind::Unsupported,
+            "util.parseArgs is not available here",
+        ),
+    ]);
+}
+
+#[test]
 fn random_bytes_come_from_the_seed_of_the_run() {
     let source = with(
         "crypto",

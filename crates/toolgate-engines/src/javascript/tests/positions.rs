@@ -231,6 +231,34 @@ fn every_operation_has_its_line() {
 }
 
 #[test]
+fn an_error_has_the_line_where_it_is_thrown() {
+    for (source, line) in [
+        (
+            "class X extends Error {\n  constructor(m) {\n    super(m);\n    this.name = 'X';\n  }\n}\nthrow new X('bad');",
+            7,
+        ),
+        (
+            "class X extends Error {}\nclass Y extends X {}\nfunction f() {\n  throw new Y('bad');\n}\nf();",
+            4,
+        ),
+        (
+            "class X extends Error {\n  constructor() {\n    super(null.x);\n  }\n}\nthrow new X();",
+            3,
+        ),
+        ("const a = 1;\nthrow 'text';", 2),
+        ("const a = 1;\nif (a) {\n  throw { code: 5 };\n}", 3),
+        ("try {\n  throw 'one';\n} catch (error) {\n  throw 'two';\n}", 4),
+    ] {
+        assert_line(source, line);
+    }
+    // It may be either.
+    let unclear = "const f = (x) => {\n  if (x) throw x;\n  throw [x];\n};\nf(5);";
+    assert!(failure(unclear).stack.is_empty(), "{unclear}");
+    let rejected = "const a = 1;\nif (!a) throw a;\nawait Promise.reject('text');";
+    assert!(failure(rejected).stack.is_empty(), "{rejected}");
+}
+
+#[test]
 fn columns_are_those_of_the_script() {
     for (source, line, column) in [
         ("const { a } = null;", 1, 1),

@@ -172,7 +172,7 @@ fn the_value_is_the_last_expression() {
         ("await echo(3)", json!({"x": 3})),
         ("return {'a': (1, 2)}", json!({"a": [1, 2]})),
         ("import asyncio\nasync def main():\n    return [1]\nasyncio.run(main())", json!([1])),
-        ("{'s': {4}, 'n': float('nan'), 'b': b'ab'}", json!({"s": [4], "n": null, "b": "ab"})),
+        ("{'s': {4}, 'n': float('nan'), 'b': b'ab'}", json!({"s": [4], "n": "NaN", "b": "ab"})),
         (
             "import datetime\n[datetime.date(2024, 1, 2), datetime.datetime(2024, 1, 2, 3, 4, 5, 6, tzinfo=datetime.timezone.utc), datetime.timedelta(minutes=1), datetime.time(1, 2)]",
             json!(["2024-01-02", "2024-01-02T03:04:05.000006+00:00", 60.0, "01:02:00"]),

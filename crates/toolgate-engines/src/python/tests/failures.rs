@@ -241,6 +241,32 @@ fn a_tool_error_has_the_content_of_the_error() {
 }
 
 #[test]
+fn a_failure_on_a_result_says_what_the_result_is() {
+    let result = "results of tools are data already: the last result of `echo` is";
+    for (script, hint) in [
+        (
+            "r = await echo(items=[1], total=2)\nprint(r['content'][0]['text'])",
+            Some(format!("{result} a dict with the keys 'items', 'total'")),
+        ),
+        (
+            "print((await echo(items=[1]))['content'])",
+            Some(format!("{result} a dict with the keys 'items'")),
+        ),
+        (
+            "rows = (await echo(x=[{'id': 1}, {'id': 2}]))['x']\nfor row in rows:\n    print(row['name'])",
+            Some("the last result of `echo` is a dict with the keys 'x'".to_owned()),
+        ),
+        (
+            "r = await echo('prose')\nr['x']['items']",
+            Some("the last result of `echo` is a dict with the keys 'x'".to_owned()),
+        ),
+        ("r = await echo(a=1)\nd = {}\nd['y']", None),
+    ] {
+        assert_eq!(run(script).failure().hint, hint, "{script}");
+    }
+}
+
+#[test]
 fn arithmetic_on_hidden_truth_values_gives_a_hint() {
     let run = run("row = {'a': True}\nrow['a'] + 1");
     let hint = run.failure().hint.as_deref();

@@ -161,6 +161,14 @@ async fn results_that_are_data_need_no_parsing_and_say_what_they_are() {
             "r = await echo(items=[1, 2])\nr['items']['x']",
             "`r['items']` is a list of 2, the first is the number 1",
         ),
+        (
+            "(await echo(items=[1], total=2))['content'][0]",
+            "results of tools are data already: the last result of `echo` is a dict with the keys 'items', 'total'",
+        ),
+        (
+            "n = 1\nx = (await tools.echo(items=[n])).rows",
+            "the last result of `echo` is a dict with the keys 'items'",
+        ),
         ("c = echo(a=1)\nx = [c]\nx[0]['a']", "the call was not awaited: write `await` before it"),
     ];
     for (code, hint) in cases {
@@ -222,6 +230,16 @@ async fn errors_have_their_place_and_a_hint() {
 }
 
 #[tokio::test]
+async fn the_process_of_a_script_is_nobodys() {
+    let pool = pool();
+    let code = "import os\nt = os.times()\n\
+                [os.getpid(), os.getppid(), os.getuid(), os.geteuid(), os.getgid(), os.getgroups(), os.getpgrp(), \
+                t.user == t.elapsed, t.system]";
+    let expected = json!([1, 0, 65534, 65534, 65534, [], 1, true, 0.0]);
+    assert_eq!(value_of(&run_python(&pool, code).await), expected);
+}
+
+#[tokio::test]
 async fn values_become_json() {
     let pool = pool();
     let code = "import datetime, decimal, uuid, dataclasses, enum, collections, fractions, pathlib\n\
@@ -233,7 +251,7 @@ async fn values_become_json() {
                 float('nan'), (1,), {datetime.date(2024, 1, 1): 1, (1, 2): 3, E.A: 4}, uuid.UUID(int=1), range(3), Plain(), 3 + 4j, \
                 ValueError('x'), 10**30, pathlib.PurePath('a/b'), fractions.Fraction(1, 3), iter([1]), {'a': 1}.keys(), '\\ud800', None]";
     let expected = json!([
-        "2024-01-02", 3600.0, 1.5, {"x": 1}, 1, {"q": 1, "w": 2}, [3], "ab", null, [1],
+        "2024-01-02", 3600.0, 1.5, {"x": 1}, 1, {"q": 1, "w": 2}, [3], "ab", "NaN", [1],
         {"2024-01-01": 1, "(1, 2)": 3, "1": 4}, "00000000-0000-0000-0000-000000000001", [0, 1, 2],
         {"a": 1, "_b": [2]}, "(3+4j)", "ValueError('x')", 1e30, "a/b", "1/3", [1], ["a"], "\u{fffd}", null
     ]);

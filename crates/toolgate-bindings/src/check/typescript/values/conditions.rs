@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use oxc_ast::{
     AstKind,
-    ast::{Argument, Expression},
+    ast::{Argument, AssignmentTarget, Expression},
 };
 use oxc_semantic::SymbolId;
 use oxc_span::Span;
@@ -174,7 +174,7 @@ impl Conditions {
     }
 
     fn condition(&mut self, test: &Expression<'_>, script: &ParsedScript<'_, '_>) {
-        self.of_value.extend(path(test, script));
+        self.of_value.extend(tested(test, script));
         // A function of the script may be a type guard.
         if let Expression::CallExpression(call) = test.get_inner_expression() {
             self.guard(&call.arguments, script);
@@ -195,7 +195,7 @@ impl Conditions {
         script: &ParsedScript<'_, '_>,
     ) {
         let is_presence = is_absent(left) || is_absent(right);
-        let paths = [left, right].into_iter().filter_map(|it| path(it, script));
+        let paths = [left, right].into_iter().filter_map(|it| tested(it, script));
         if is_presence {
             self.of_value.extend(paths);
         } else {
@@ -225,6 +225,23 @@ impl Conditions {
         let rest = rest.filter(|it| !matches!(it, Statement::FunctionDeclaration(_)));
         self.dead.extend(rest.map(oxc_span::GetSpan::span));
     }
+}
+
+/// The path of what is tested: of `(a = b)` that of `a`.
+fn tested(expression: &Expression<'_>, script: &ParsedScript<'_, '_>) -> Option<Path> {
+    if let Expression::AssignmentExpression(it) = expression.get_inner_expression() {
+        return assigned(&it.left, script).map(|symbol| (symbol, String::new()));
+    }
+    path(expression, script)
+}
+
+/// The variable that is assigned to.
+pub(in crate::check::typescript) fn assigned(
+    target: &AssignmentTarget<'_>,
+    script: &ParsedScript<'_, '_>,
+) -> Option<SymbolId> {
+    let AssignmentTarget::AssignmentTargetIdentifier(name) = target else { return None };
+    script.semantic.scoping().get_reference(name.reference_id.get()?).symbol_id()
 }
 
 /// Whether an expression is `null` or `undefined`.
