@@ -28,7 +28,7 @@ fn calls_of_no_use_are_counted_apart_and_callers_too() {
     let log = Store::new(folder.path()).usage();
     let good = past("s", "t", "query", 1);
     let bad = PastUse { count: 0, against: 1, ..good.clone() };
-    let other = PastUse { caller: "bob".to_owned(), ..good.clone() };
+    let other = PastUse { caller: "bob".to_owned(), at: 2, ..good.clone() };
     log.append(&[good.clone(), bad, good, other.clone()]).unwrap();
     let read = log.read();
     assert_eq!((read[0].count, read[0].against), (2, 1), "{read:?}");

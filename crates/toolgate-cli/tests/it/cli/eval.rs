@@ -20,7 +20,7 @@ fn set() -> String {
         ],
         "queries": [
             { "q": "read a file", "labels": [["disk_read"]] },
-            { "q": "will it rain", "labels": [["sky_forecast"]] },
+            { "q": "rain tomorrow", "labels": [["sky_forecast"]] },
             { "q": "(", "labels": [["disk_remove"]] },
         ],
     })
@@ -48,11 +48,11 @@ async fn strategies_side_by_side() {
 async fn styles_and_single_queries_are_shown() {
     let styled = set()
         .replace("\"q\":\"read a file\"", "\"q\":\"read a file\",\"style\":\"terse\"")
-        .replace("\"q\":\"will it rain\"", "\"q\":\"will it rain\",\"style\":\"chatty\"");
+        .replace("\"q\":\"rain tomorrow\"", "\"q\":\"rain tomorrow\",\"style\":\"chatty\"");
     let workplace = with_file(&styled);
     let arguments = ["eval", "set.json", "--strategy", "hybrid", "--queries"];
     let outcome = run(&workplace, &arguments).await;
-    for part in ["MRR", "set, terse", "set, chatty", "found by hybrid", "will it rain"] {
+    for part in ["MRR", "set, terse", "set, chatty", "found by hybrid", "rain tomorrow"] {
         assert!(outcome.stdout.contains(part), "{part}: {}", outcome.stdout);
     }
     let told = run(&workplace, &[&arguments[..], &["--json"]].concat()).await.json();

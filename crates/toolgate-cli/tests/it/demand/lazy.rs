@@ -49,8 +49,8 @@ async fn a_lazy_server_starts_with_the_first_call() {
     4 of 6 tools for "colour of a note":
 
     notes (4 tools; not connected, a call connects it): Notes and their colours
-    - notes_create_note: Write a new note. It is saved at once.
     - notes_find_notes: Look for notes by their words.
+    - notes_create_note: Write a new note. It is saved at once.
     - notes_shareNoteWithTeam: Let others read a note.
     - notes_delete_note: Throw a note away for good.
 

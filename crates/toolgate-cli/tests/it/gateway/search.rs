@@ -88,7 +88,7 @@ async fn several_queries_are_merged_and_grouped_by_server() {
 
     notes (4 tools): Notes of the team
     - notes_delete_note: Throw a note away for good.
-    - notes_shareNoteWithTeam: Let others read a note.
+    - notes_create_note: Write a new note. It is saved at once.
 
     weather (2 tools)
     - weather_forecast: Weather of the next days for a place.
