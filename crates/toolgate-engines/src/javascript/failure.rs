@@ -3,6 +3,7 @@
 use rquickjs::{Ctx, Persistent, Value};
 
 use super::{
+    constructed,
     driver::{Ending, FILE},
     globals,
     host::Host,
@@ -121,11 +122,11 @@ fn describe<'js>(
     let mut failure = ScriptFailure { kind, message, stack: frames(&stack, script), hint: None };
     if sort == "thrown"
         && let Some(text) = failure.message.strip_prefix("Uncaught ")
-        && let Some((line, column)) = marks::thrown_at(script.source, text)
+        && let Some(position) = marks::thrown_at(script.source, text)
     {
-        let position = ScriptPosition { line, column };
         failure.stack.push(StackFrame { function: String::new(), position });
     }
+    constructed::place(script.source, &failure.message, &mut failure.stack);
     if raiser.is_empty() {
         name_callee(script, &mut failure);
     }

@@ -12,8 +12,10 @@ use oxc_ast::ast::{
     PropertyDefinition, Statement, SwitchCase, ThrowStatement, TryStatement, WhileStatement,
 };
 use oxc_ast_visit::{Visit, walk};
-use oxc_parser::{ParseOptions, Parser};
+use oxc_parser::{ParseOptions, Parser, ParserReturn};
 use oxc_span::{GetSpan as _, SourceType};
+
+use crate::engine::ScriptPosition;
 
 /// A statement without an effect.
 const STATEMENT: &str = "0;";
@@ -44,10 +46,7 @@ impl MarkedSource {
     /// The script with marks; unchanged if it does not parse, so that the engine says why.
     pub(super) fn of(source: &str) -> Self {
         let allocator = Allocator::default();
-        let options =
-            ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
-        let parsed =
-            Parser::new(&allocator, source, SourceType::mjs()).with_options(options).parse();
+        let parsed = parse(&allocator, source);
         if parsed.panicked || !parsed.diagnostics.is_empty() {
             return Self { text: source.to_owned(), inserts: Vec::new() };
         }
@@ -74,11 +73,10 @@ impl MarkedSource {
 }
 
 /// Where a script throws this text, or another value that is no error, as far as that is certain: such a value has no
-/// stack. The line and the column, in characters.
-pub(super) fn thrown_at(source: &str, value: &str) -> Option<(u32, u32)> {
+/// stack.
+pub(super) fn thrown_at(source: &str, value: &str) -> Option<ScriptPosition> {
     let allocator = Allocator::default();
-    let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
-    let parsed = Parser::new(&allocator, source, SourceType::mjs()).with_options(options).parse();
+    let parsed = parse(&allocator, source);
     let mut throws = Throws::default();
     throws.visit_program(&parsed.program);
     let same = throws.texts.iter().filter(|(_, text)| text == value).map(|(at, _)| *at);
@@ -88,9 +86,23 @@ pub(super) fn thrown_at(source: &str, value: &str) -> Option<(u32, u32)> {
         candidates = throws.others;
     }
     let [at] = candidates[..] else { return None };
+    position_of(source, at)
+}
+
+/// A script, parsed.
+pub(super) fn parse<'a>(allocator: &'a Allocator, source: &'a str) -> ParserReturn<'a> {
+    let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
+    Parser::new(allocator, source, SourceType::mjs()).with_options(options).parse()
+}
+
+/// The line and the column, in characters, of an offset.
+pub(super) fn position_of(source: &str, at: u32) -> Option<ScriptPosition> {
     let before = source.get(..offset(at))?;
     let line = before.rsplit('\n').next().unwrap_or_default();
-    Some((number(before.matches('\n').count()) + 1, number(line.chars().count()) + 1))
+    Some(ScriptPosition {
+        line: number(before.matches('\n').count()) + 1,
+        column: number(line.chars().count()) + 1,
+    })
 }
 
 /// The `throw` statements of a script.

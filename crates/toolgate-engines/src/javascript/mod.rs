@@ -9,6 +9,7 @@
 //! built-ins that they use, so that a script that changes prototypes harms only itself.
 
 mod bytes;
+mod constructed;
 mod driver;
 mod failure;
 mod globals;

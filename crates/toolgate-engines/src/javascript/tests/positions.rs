@@ -285,6 +285,41 @@ fn columns_are_those_of_the_script() {
 }
 
 #[test]
+fn an_error_that_is_made_over_several_lines_has_the_line_where_that_begins() {
+    for (source, line, column) in [
+        ("const x = 5;\nthrow new Error(\n  'a' +\n  x\n);", 2, 11),
+        ("const x = 5;\nthrow new Error('a' + x);", 2, 11),
+        (
+            "const l = [1];\nthrow new Error('first ' +\n  l.map((i) => i * 2)\n    .join(', '));",
+            2,
+            11,
+        ),
+        ("const x = 5;\nconst e = new TypeError(\n  'a',\n  { cause: x },\n);\nthrow e;", 2, 15),
+        (
+            "class MyError extends Error {}\nconst x = 5;\nthrow new MyError(\n  'a' +\n  x,\n);",
+            3,
+            11,
+        ),
+        // The argument is what fails.
+        ("const m = null;\nthrow new Error(\n  'x',\n  m.b\n);", 4, 3),
+        ("throw new Error(\n  'x',\n  [1].map((i) => {\n    return missing;\n  })\n);", 4, 12),
+        (
+            "throw new Error(\n  'x',\n  (() => {\n    throw new Error(\n      `é${1}`);\n  })()\n);",
+            4,
+            15,
+        ),
+    ] {
+        let stack = failure(source).stack;
+        let position = stack.first().map(|frame| (frame.position.line, frame.position.column));
+        assert_eq!(position, Some((line, column)), "{source}\n{stack:?}");
+    }
+    // So has a caller's frame.
+    let source = "class Shape {\n  constructor(n) {\n    if (n) throw new RangeError('bad');\n  }\n}\nconst n = 1;\nnew Shape(\n  n,\n);";
+    let lines: Vec<u32> = failure(source).stack.iter().map(|frame| frame.position.line).collect();
+    assert_eq!(lines, [3, 7]);
+}
+
+#[test]
 fn the_hint_is_about_the_result_of_that_line() {
     let source = "const r = await text({ value: 'null' });\nconst n = 1;\nconst { a } = r;";
     let failure = failure(source);
