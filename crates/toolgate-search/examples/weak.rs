@@ -5,10 +5,10 @@
 //! ```
 //!
 //! For each threshold: the share of queries with an answer within five whose hits would be called
-//! weak, and the share of all queries whose hits would be called weak if the tools that answer them
-//! were not there.
+//! weak, and the share of all queries whose hits would be called weak if the servers of the tools that
+//! answer them were not there. Of a set with one server, the tools alone are left out.
 
-use std::{error::Error, fs};
+use std::{collections::BTreeSet, error::Error, fs};
 
 use toolgate_search::{
     Hit, Query, SearchIndex,
@@ -31,8 +31,13 @@ fn main() -> Result<(), Box<dyn Error>> {
             if shown.iter().any(|hit| is_answer(labelled, hit)) {
                 answered.push(best_fit(&shown));
             }
-            let others = hits.iter().filter(|hit| !is_answer(labelled, hit)).take(SHOWN);
-            without.push(best_fit(&others.collect::<Vec<_>>()));
+            let others = other_servers(&set, labelled);
+            let left = if others.is_empty() {
+                hits.into_iter().filter(|hit| !is_answer(labelled, hit)).take(SHOWN).collect()
+            } else {
+                index.search(&Query::new(&labelled.q, SHOWN).in_servers(&others))?
+            };
+            without.push(best_fit(&left.iter().collect::<Vec<_>>()));
         }
         println!("{file}: {} answered, {} in all", answered.len(), without.len());
         for threshold in [0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5] {
@@ -41,6 +46,19 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     Ok(())
+}
+
+/// The servers that have no tool that answers.
+fn other_servers<'s>(set: &'s LabelledSet, labelled: &LabelledQuery) -> Vec<&'s str> {
+    let answers = |id: &str| labelled.labels.iter().flatten().any(|answer| answer == id);
+    let right: BTreeSet<&str> = set
+        .corpus
+        .iter()
+        .filter(|tool| answers(&tool.id))
+        .map(|tool| tool.server.as_str())
+        .collect();
+    let all: BTreeSet<&str> = set.corpus.iter().map(|tool| tool.server.as_str()).collect();
+    all.difference(&right).copied().collect()
 }
 
 fn is_answer(labelled: &LabelledQuery, hit: &Hit) -> bool {

@@ -10,6 +10,8 @@ use crate::{
     limits::{MAX_QUERY_BYTES, MAX_QUERY_TERMS, cut},
 };
 
+/// A query with more words says enough in its own.
+const MAX_WORDS: usize = 12;
 /// How many words are added to one query.
 const MAX_ADDED: usize = 16;
 /// Words between the words of a phrase that do not matter: `turn the light off`.
@@ -21,8 +23,13 @@ struct Paraphrase {
     means: &'static str,
 }
 
-/// The words that the phrases of a query stand for.
-pub(crate) fn meant(text: &str) -> Vec<&'static str> {
+/// The words that the phrases of a query with these `words` stand for, if it is short.
+pub(crate) fn meant(text: &str, words: &[String]) -> String {
+    if words.len() > MAX_WORDS { String::new() } else { all_meant(text).join(" ") }
+}
+
+/// The words that the phrases of a text stand for.
+fn all_meant(text: &str) -> Vec<&'static str> {
     /// By the first stem of the phrase.
     static BY_FIRST: LazyLock<HashMap<String, Vec<Paraphrase>>> = LazyLock::new(|| {
         let mut by_first: HashMap<String, Vec<Paraphrase>> = HashMap::new();
@@ -201,19 +208,19 @@ mod tests {
 
     #[test]
     fn phrases_stand_for_words_of_descriptions() {
-        assert!(meant("ring up my customer").contains(&"call"));
-        assert!(meant("please turn the light off").contains(&"disable"));
-        assert!(meant("could you undo the last deployment?").contains(&"rollback"));
-        assert!(meant("text a phone number").contains(&"sms"));
-        assert!(meant("the text of a file").is_empty());
-        assert!(meant("list the issues of a repository").is_empty());
-        assert!(meant("").is_empty());
+        assert!(all_meant("ring up my customer").contains(&"call"));
+        assert!(all_meant("please turn the light off").contains(&"disable"));
+        assert!(all_meant("could you undo the last deployment?").contains(&"rollback"));
+        assert!(all_meant("text a phone number").contains(&"sms"));
+        assert!(all_meant("the text of a file").is_empty());
+        assert!(all_meant("list the issues of a repository").is_empty());
+        assert!(all_meant("").is_empty());
     }
 
     #[test]
     fn few_words_are_added() {
         let all: Vec<&str> = PARAPHRASES.iter().map(|(phrases, _)| *phrases).collect();
-        assert_eq!(meant(&all.join(", ")).len(), MAX_ADDED);
+        assert_eq!(all_meant(&all.join(", ")).len(), MAX_ADDED);
     }
 
     #[test]

@@ -121,7 +121,7 @@ impl StrategyName {
     }
 
     /// Whether a query is a request in words, and not a text to search for.
-    pub(crate) fn reads_requests(self) -> bool {
+    pub fn reads_requests(self) -> bool {
         matches!(self, Self::Hybrid | Self::Bm25 | Self::Embedding | Self::Subagent)
     }
 

@@ -25,10 +25,7 @@ pub(crate) fn words(text: &str) -> Vec<String> {
 
 /// The words that phrases of a query stand for, without its own.
 pub(super) fn paraphrased(text: &str, own: &[String]) -> Vec<String> {
-    if own.len() > MAX_PARAPHRASED {
-        return Vec::new();
-    }
-    let mut added = words(&meant(text).join(" "));
+    let mut added = words(&meant(text, own));
     added.retain(|word| !own.contains(word));
     added
 }
@@ -41,9 +38,6 @@ pub(crate) struct NameTerms {
     /// One word of the query is this name, and looks like one.
     pub(super) words: Vec<String>,
 }
-
-/// A longer query says enough in its own words.
-pub(crate) const MAX_PARAPHRASED: usize = 12;
 
 /// How many words of one query are tried as names of tools.
 const MAX_NAMES: usize = 16;

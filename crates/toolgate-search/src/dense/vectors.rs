@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     analysis::{TermKind, for_each_term},
-    bm25::query_terms::{MAX_PARAPHRASED, words},
+    bm25::query_terms::words,
     encoder::ServerVectors,
     limits::{MAX_NAME_BYTES, MAX_QUERY_BYTES, MAX_QUERY_TERMS, MAX_TEXT_BYTES, cut},
     paraphrases::meant,
@@ -185,9 +185,7 @@ impl Nearness<'_> {
         if embedding.is_blind() {
             return;
         }
-        let own = words(text);
-        let meant = if own.len() > MAX_PARAPHRASED { Vec::new() } else { meant(text) };
-        let meant = embed(table, &meant.join(" "));
+        let meant = embed(table, &meant(text, &words(text)));
         for (number, meant) in embedding.vector.iter_mut().zip(&meant.vector) {
             *number += PARAPHRASE_SHARE * meant;
         }

@@ -3,7 +3,7 @@
 //! The figures of the thresholds are a little under what was measured; the table in `docs/search.md`
 //! has others. A change that lowers one of them needs a better reason than this file.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use serde::Deserialize;
 use toolgate_search::{
@@ -11,6 +11,7 @@ use toolgate_search::{
     evaluation::{
         Hints, LabelledQuery, LabelledSet, QueryFigures, Summary, measure, with_typing_errors,
     },
+    is_weak,
 };
 
 use crate::catalogue::keys;
@@ -170,4 +171,31 @@ fn the_right_one_of_near_duplicates_is_first() {
         let hits = index.search(&Query::new(text, 3)).unwrap();
         assert_eq!(keys(&hits).first(), Some(&expected), "{text}: {:?}", keys(&hits));
     }
+}
+
+/// The threshold of weak matches: right answers are hardly ever called weak, and what is left without
+/// the right server is called weak in a good part of the cases.
+#[test]
+fn a_catalog_without_the_right_server_is_told_from_one_with_it() {
+    let set = set();
+    let mut index = SearchIndex::new();
+    set.put_into(&mut index);
+    let servers: BTreeSet<&str> = set.corpus.iter().map(|tool| tool.server.as_str()).collect();
+    let (mut answered, mut wrong, mut caught) = (0, 0, 0);
+    for query in &set.queries {
+        let answers = |id: &str| query.labels.iter().flatten().any(|answer| answer == id);
+        let hits = index.search(&Query::new(&query.q, 5)).unwrap();
+        if hits.iter().any(|hit| answers(hit.key.as_str())) {
+            answered += 1;
+            wrong += usize::from(is_weak(&hits));
+        }
+        let right = set.corpus.iter().filter(|tool| answers(&tool.id));
+        let right: BTreeSet<&str> = right.map(|tool| tool.server.as_str()).collect();
+        let others: Vec<&str> = servers.difference(&right).copied().collect();
+        let left = index.search(&Query::new(&query.q, 5).in_servers(&others)).unwrap();
+        caught += usize::from(left.is_empty() || is_weak(&left));
+    }
+    assert!(wrong * 20 <= answered, "{wrong} of {answered} right answers are called weak");
+    let all = set.queries.len();
+    assert!(caught * 4 >= all, "{caught} of {all} are noticed without the right server");
 }
