@@ -22,9 +22,17 @@ struct Arguments {
     http: Option<SocketAddr>,
 }
 
-#[tokio::main]
-async fn main() {
-    let code = match run(Arguments::parse()).await {
+fn main() {
+    let arguments = Arguments::parse();
+    // Over stdio, one thread: requests that are read together are answered in their order, as most servers do.
+    let mut builder = match arguments.http {
+        None => tokio::runtime::Builder::new_current_thread(),
+        Some(_) => tokio::runtime::Builder::new_multi_thread(),
+    };
+    let runtime = builder.enable_all().build();
+    let ended =
+        runtime.map_err(TestkitError::from).and_then(|runtime| runtime.block_on(run(arguments)));
+    let code = match ended {
         Ok(code) => code,
         Err(error) => {
             let _ = writeln!(std::io::stderr(), "toolgate-fixture: {error}");
