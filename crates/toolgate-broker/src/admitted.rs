@@ -189,6 +189,9 @@ impl Admitted {
                     audit.add_trace(&mut options.meta);
                 }
                 self.tell_caller(&mut options.meta);
+                if let Some(judged) = &self.judged {
+                    options.caller = Some(judged.context.session.caller().login_owner());
+                }
                 options.hold = hold;
                 options.needs_task = self.is_call
                     && self

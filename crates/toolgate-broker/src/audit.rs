@@ -28,7 +28,7 @@ use crate::{
 #[derive(Debug)]
 pub struct AuditOptions {
     /// The log. Without one nothing is recorded, and calls that require a record are refused.
-    pub log: Option<AuditLog>,
+    pub log: Option<Arc<dyn AuditLog>>,
     /// Whether the arguments themselves are recorded, and not only their hash.
     pub arguments: bool,
     /// Whether a call is refused if it cannot be recorded.
@@ -122,7 +122,7 @@ impl AuditWriter {
         let left = Arc::clone(&queued);
         let write_all = move || {
             // If this fails, the first record fails too, and that is said.
-            let _ = log.as_ref().map(AuditLog::prepare);
+            let _ = log.as_ref().map(|log| log.prepare());
             while let Ok(message) = waiting.recv() {
                 // Records that came while others were written are written together.
                 let more = waiting.try_iter().take(BATCH);
@@ -136,7 +136,7 @@ impl AuditWriter {
                         AuditMessage::Flush(done) => flushed.push(done),
                     }
                 }
-                write_records(log.as_ref(), &records, &logged);
+                write_records(log.as_deref(), &records, &logged);
                 left.fetch_sub(records.len(), Ordering::Relaxed);
                 // Dropping them wakes those who wait.
                 drop((written, flushed));
@@ -210,7 +210,7 @@ impl AuditWriter {
             && let AuditMessage::Record(record, _done) = message
         {
             self.queued.fetch_sub(1, Ordering::Relaxed);
-            write_records(self.options.log.as_ref(), &[*record], &self.error_logged);
+            write_records(self.options.log.as_deref(), &[*record], &self.error_logged);
         }
     }
 
@@ -450,7 +450,7 @@ fn undecided_reason(outcome: Result<&Value, &BrokerError>, exists: bool) -> &'st
     }
 }
 
-fn write_records(log: Option<&AuditLog>, records: &[AuditRecord], logged: &AtomicBool) {
+fn write_records(log: Option<&dyn AuditLog>, records: &[AuditRecord], logged: &AtomicBool) {
     if let Some(log) = log
         && !records.is_empty()
         && let Err(error) = log.append_all(records)

@@ -4,6 +4,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use parking_lot::RwLock;
 use serde_json::Value;
+use tokio::sync::Notify;
 use toolgate_catalog::{Definition, Fingerprint, ServerName, Tool, ToolId};
 use toolgate_policy::{
     Decision, GrantRequest, GrantScope, Policy, PolicySettings, Presence, ToolPolicy, Verdict,
@@ -28,10 +29,12 @@ pub struct EndpointFingerprints(Arc<RwLock<HashMap<ServerName, Fingerprint>>>);
 pub(crate) struct CallAuthorizer {
     in_force: RwLock<Arc<PolicyInForce>>,
     grants: Arc<GrantStore>,
-    journal: Option<Arc<Journal>>,
+    journal: Option<Arc<dyn Journal>>,
     no_journal: Option<String>,
     endpoints: EndpointFingerprints,
     forms: ClientForms,
+    /// Notified when another process has answered a question, where that is known.
+    answered: Arc<Notify>,
 }
 
 /// The policy that decides now, and what was computed from it. A new policy replaces all of it.
@@ -129,14 +132,19 @@ impl Permit {
 impl CallAuthorizer {
     pub(crate) fn new(
         policy: PolicySettings,
-        journal: Option<Arc<Journal>>,
+        journal: Option<Arc<dyn Journal>>,
         no_journal: Option<String>,
         endpoints: EndpointFingerprints,
         forms: ClientForms,
     ) -> Self {
+        let answered = Arc::new(Notify::new());
+        if let Some(journal) = &journal {
+            let answered = Arc::clone(&answered);
+            journal.on_answer(Box::new(move || answered.notify_waiters()));
+        }
         let grants = Arc::new(GrantStore::new(journal.clone()));
         let in_force = RwLock::new(Arc::new(PolicyInForce::new(policy)));
-        Self { in_force, grants, journal, no_journal, endpoints, forms }
+        Self { in_force, grants, journal, no_journal, endpoints, forms, answered }
     }
 
     /// The policy that decides now. Every reload makes another one, even of the same rules.
@@ -264,6 +272,7 @@ impl CallAuthorizer {
             tokio::select! {
                 () = options.cancel.cancelled() => return Err(CallError::Cancelled.into()),
                 () = tokio::time::sleep_until(until) => return Err(waiting),
+                () = self.answered.notified() => {}
                 () = tokio::time::sleep(QUEUE_PAUSE) => {}
             }
             let (journal, id) = (Arc::clone(journal), id.to_owned());
@@ -382,11 +391,9 @@ impl CallAuthorizer {
         let why = match queued.await {
             Some(Ok(QueuedApproval::Waiting(id))) => return Ok(id),
             Some(Ok(QueuedApproval::Denied)) => "a person denied it".to_owned(),
-            Some(Ok(QueuedApproval::QueueFull)) => {
-                "it needs an approval, and too many questions wait already \
-                                                    (`toolgate approve` lists them)"
-                    .to_owned()
-            }
+            Some(Ok(QueuedApproval::QueueFull)) => "it needs an approval, and too many questions \
+                wait already (`toolgate approve` lists them)"
+                .to_owned(),
             Some(Err(error)) => format!("it needs an approval, and {error}"),
             None => "it needs an approval, and nobody could be asked".to_owned(),
         };

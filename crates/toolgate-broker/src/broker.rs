@@ -20,7 +20,7 @@ use crate::{
     audit::{AuditOptions, AuditWriter, CallAudit},
     authorize::{CallAuthorizer, ClientForms, EndpointFingerprints},
     caller_reads::{CallerReads, KeepTime},
-    context::{CallContext, RunContext, SessionContext},
+    context::{CallContext, Caller, RunContext, SessionContext},
     data_flow::{self, CallerMemory, ResultOrigin, SentData},
     error::BrokerError,
     limits::{CallLimitReached, CallLimiter, WhenBusy},
@@ -57,7 +57,7 @@ pub struct BrokerSettings {
     pub validation: HashMap<ServerName, ValidationSettings>,
     /// Where approvals wait for a person, and where grants are stored. Without a journal, an
     /// approval that nobody can give now is a denial.
-    pub journal: Option<Arc<Journal>>,
+    pub journal: Option<Arc<dyn Journal>>,
     /// Why there is no journal, if one was wanted.
     pub no_journal: Option<String>,
     /// The fingerprints of the servers.
@@ -188,7 +188,7 @@ impl Broker {
         let given = Value::Object(arguments);
         let mut tool = Cow::Borrowed(tool);
         for judgement in 1.. {
-            let unchanged = self.unchanged(&tool);
+            let unchanged = self.unchanged(&tool, context);
             let called = (tool.name.as_str(), Some(&*tool));
             let audit = self.start_audit(context, called, &given, options.meta.as_ref());
             let arguments = match self.check(&tool, given.clone(), context).await {
@@ -221,13 +221,24 @@ impl Broker {
 
     /// Says whether the definition of a tool and the policy are still those that a call was judged
     /// by. Made before the call is judged.
-    fn unchanged(self: &Arc<Self>, tool: &Tool) -> SendCheck {
+    fn unchanged(self: &Arc<Self>, tool: &Tool, context: &CallContext) -> SendCheck {
         let (id, same_policy) = (tool.id.clone(), self.same_policy());
         let (catalog, judged) = (self.catalog.clone(), tool.definition.fingerprint());
+        let (broker, session) = (Arc::downgrade(self), Arc::clone(&context.session));
         SendCheck::new(move || {
-            let is_same = |tool: &Tool| tool.definition.fingerprint() == judged;
+            let is_same = |tool: &Tool| {
+                tool.definition.fingerprint() == judged
+                    && broker.upgrade().is_some_and(|it| it.offers(tool, session.caller()))
+            };
             same_policy() && catalog.read().by_id(&id).is_some_and(is_same)
         })
+    }
+
+    /// Whether a server offers a caller a tool with this definition. It may depend on the caller where each
+    /// caller has their own login.
+    pub fn offers(&self, tool: &Tool, caller: &Caller) -> bool {
+        let definition = tool.definition.fingerprint();
+        self.upstream.offers(&tool.id.server, &tool.id.tool, definition, || caller.login_owner())
     }
 
     /// Says whether the policy is still the one of now.
@@ -470,7 +481,8 @@ impl Broker {
         arguments: Value,
         context: &CallContext,
     ) -> Result<Value, BrokerError> {
-        if self.is_closed(tool, &context.session.caller().facts) {
+        let caller = context.session.caller();
+        if self.is_closed(tool, &caller.facts) || !self.offers(tool, caller) {
             return Err(self.unknown(tool.name.as_str(), context));
         }
         self.validate(tool, arguments).await
@@ -571,8 +583,10 @@ impl Broker {
 
     fn unknown(&self, name: &str, context: &CallContext) -> BrokerError {
         let catalog = self.catalog.read();
-        let caller = &context.session.caller().facts;
-        let open = catalog.tools().filter(|tool| self.is_open(tool, caller, context.path()));
+        let caller = context.session.caller();
+        let open = catalog.tools().filter(|tool| {
+            self.is_open(tool, &caller.facts, context.path()) && self.offers(tool, caller)
+        });
         let others = open.map(|tool| tool.name.as_str()).filter(|other| *other != name);
         let nearest = nearest(name, others, SUGGESTIONS);
         BrokerError::UnknownTool {

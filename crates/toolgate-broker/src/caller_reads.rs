@@ -6,17 +6,22 @@
 //! never get to know of them.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     fmt,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use parking_lot::{Mutex, RwLock};
-use toolgate_catalog::ServerName;
+use serde::{Deserialize, Serialize};
+use toolgate_catalog::{ServerName, ToolId};
 use toolgate_flow::LabelSet;
+use toolgate_store::{NodeMessage, TimedValues};
 
-use crate::data_flow::{PriorRead, SharedResults};
+use crate::{
+    context::new_id,
+    data_flow::{PriorRead, SharedResults},
+};
 
 /// What callers have read. All clones share their content, so that the hosts of one gateway know
 /// the same callers.
@@ -53,6 +58,30 @@ struct KnownReads {
     ended: VecDeque<(Arc<str>, Arc<str>)>,
     /// How many hashes of contents the ended sessions store.
     hashes: usize,
+    shared: Option<SharedReads>,
+}
+
+/// The other nodes of a fleet, and what they were told.
+struct SharedReads {
+    values: Arc<dyn TimedValues>,
+    /// Marks the messages of this process.
+    sender: Arc<str>,
+    told: HashSet<(Arc<str>, ReadElsewhere)>,
+}
+
+/// What other nodes are told of a caller: that it has read results of a tool, or has given data to a server.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum ReadElsewhere {
+    Read(ToolId, LabelSet),
+    Gave(ServerName, LabelSet),
+}
+
+#[derive(Serialize, Deserialize)]
+struct ReadMessage {
+    sender: Arc<str>,
+    keep: Duration,
+    what: ReadElsewhere,
 }
 
 #[derive(Default)]
@@ -95,8 +124,57 @@ const WITH_CONTENTS: usize = 16;
 const HASHES: usize = 1_000_000;
 /// The most callers. Of more, those without an open session are forgotten.
 const CALLERS: usize = 16_384;
+/// The subject of messages to other nodes.
+const TOPIC: &str = "read";
+/// Of so many things it is known that other nodes were told.
+const TOLD: usize = 65_536;
 
 impl CallerReads {
+    /// Tells the other nodes of a fleet what callers read here, and takes in what they read there. Of the latter only the
+    /// tools and their labels are known, so any argument may contain that data.
+    pub fn share(&self, values: &Arc<dyn TimedValues>) {
+        let sender = new_id("reads");
+        {
+            let mut known = self.0.lock();
+            if known.shared.is_some() {
+                return;
+            }
+            let (values, sender) = (Arc::clone(values), Arc::clone(&sender));
+            known.shared = Some(SharedReads { values, sender, told: HashSet::new() });
+        }
+        let (callers, own) = (Arc::downgrade(&self.0), Arc::clone(&sender));
+        values.on_message(Box::new(move |message| {
+            if message.topic == TOPIC
+                && let Some(callers) = callers.upgrade()
+                && let Ok(told) = serde_json::from_str::<ReadMessage>(&message.content)
+                && told.sender != own
+            {
+                callers.lock().hear(&message.key, told);
+            }
+        }));
+    }
+
+    /// Tells the other nodes, once, before the caller gets the result. Waits for the database.
+    pub(crate) fn tell(&self, caller: &Arc<str>, what: ReadElsewhere, keep: &KeepTime) {
+        let keep = keep.get();
+        let mut known = self.0.lock();
+        let Some(shared) = known.shared.as_mut().filter(|_| !keep.is_zero()) else { return };
+        if shared.told.len() >= TOLD {
+            shared.told.clear();
+        }
+        if !shared.told.insert((Arc::clone(caller), what.clone())) {
+            return;
+        }
+        let values = Arc::clone(&shared.values);
+        let message = ReadMessage { sender: Arc::clone(&shared.sender), keep, what };
+        drop(known);
+        let Ok(content) = serde_json::to_string(&message) else { return };
+        let message = NodeMessage { topic: TOPIC.to_owned(), key: caller.to_string(), content };
+        if let Err(error) = values.send(&message) {
+            tracing::warn!("other nodes do not know what a caller has read: {error}");
+        }
+    }
+
     /// Lets the results of a session count for all sessions of its caller.
     pub(crate) fn register(
         &self,
@@ -175,6 +253,25 @@ impl CallerReads {
 }
 
 impl KnownReads {
+    /// Takes in what a caller read at another node.
+    fn hear(&mut self, caller: &str, ReadMessage { sender, keep, what }: ReadMessage) {
+        let now = Instant::now();
+        let sessions = self.callers.entry(caller.into()).or_default();
+        let end = SessionEnd { at: now, keep: KeepTime(Arc::new(RwLock::new(keep))) };
+        match what {
+            ReadElsewhere::Read(tool, labels) => {
+                let read = PriorRead { session: sender, tool, labels };
+                keep_longest(&mut sessions.older, read, &end, |known, read| {
+                    (&known.tool, known.labels) == (&read.tool, read.labels)
+                });
+            }
+            ReadElsewhere::Gave(server, labels) => {
+                keep_longest(&mut sessions.older_given, (server, labels), &end, PartialEq::eq);
+            }
+        }
+        self.limit(now);
+    }
+
     /// Forgets the contents of the oldest sessions, and of very many callers all.
     fn limit(&mut self, now: Instant) {
         while self.ended.len() > ENDED || self.hashes > HASHES {

@@ -102,6 +102,9 @@ pub trait CallJournal: Send + Sync {
 #[error("{0}")]
 pub struct CallJournalError(pub String);
 
+/// The user of this machine.
+const LOCAL: &str = "local";
+
 /// The most characters shown of a client's own name.
 const CLIENT_NAME: usize = 64;
 
@@ -198,6 +201,20 @@ impl Caller {
     #[must_use]
     pub fn with_facts(self, facts: CallerFacts) -> Self {
         Self { facts, ..self }
+    }
+
+    /// Whose logins at servers the caller uses, where each caller has their own: the subject of an OAuth token,
+    /// whichever client has the token; an access token; or the user of this machine.
+    pub fn login_owner(&self) -> Arc<str> {
+        let is_own = [LOCAL, "shell", "chat", "a model"].contains(&&*self.identity);
+        match (self.location, &self.facts.issuer, &self.facts.subject) {
+            (CallerLocation::Local, _, _) if is_own => LOCAL.into(),
+            // It is JSON, so that two different owners never have the same text.
+            (_, Some(issuer), Some(subject)) => {
+                format!("subject {}", serde_json::json!([issuer, subject])).into()
+            }
+            _ => Arc::clone(&self.identity),
+        }
     }
 
     /// Adds the name that the client gives itself. It is a claim and is shown as one: only rules that

@@ -18,7 +18,7 @@ use toolgate_mcp::meta;
 use toolgate_policy::{Contact, Evidence, Flow, FlowMode, ScriptWay, ToolPolicy};
 
 use crate::{
-    caller_reads::{CallerReads, KeepTime, ReadsRegistration},
+    caller_reads::{CallerReads, KeepTime, ReadElsewhere, ReadsRegistration},
     context::{CallContext, SessionContext},
     script_flow::ScriptFlow,
 };
@@ -265,6 +265,8 @@ pub(crate) fn give(
         add(&mut run.data.stored.lock());
     }
     add(&mut context.session.data.results.0.lock().stored);
+    let caller = &context.session.caller().identity;
+    callers.reads.tell(caller, ReadElsewhere::Gave(tool.server.clone(), given), &callers.keep);
 }
 
 /// The origin of what a call returns: the labels of the tool and of the data that the call carries.
@@ -321,6 +323,8 @@ pub(crate) fn learn(
     let run = run.map(|(run, _)| Arc::clone(run.id()));
     let call = ReturningCall { run, ..ReturningCall::default() };
     session.data.results.0.lock().learn(name, origin, call, result);
+    let read = ReadElsewhere::Read(origin.tool.clone(), origin.labels);
+    callers.reads.tell(&session.caller().identity, read, &callers.keep);
 }
 
 impl ResultOrigin {

@@ -10,7 +10,7 @@ use toolgate_store::{GrantRow, Journal, JournalError};
 /// they live as long as the broker.
 #[derive(Debug, Default)]
 pub(crate) struct GrantStore {
-    journal: Option<Arc<Journal>>,
+    journal: Option<Arc<dyn Journal>>,
     cached: Mutex<CachedGrants>,
 }
 
@@ -21,7 +21,7 @@ struct CachedGrants {
 }
 
 impl GrantStore {
-    pub(crate) fn new(journal: Option<Arc<Journal>>) -> Self {
+    pub(crate) fn new(journal: Option<Arc<dyn Journal>>) -> Self {
         Self { journal, cached: Mutex::default() }
     }
 
@@ -82,7 +82,7 @@ impl GrantStore {
             return Ok(());
         }
         let mut grants = Grants::default();
-        for grant in read_grants(journal)? {
+        for grant in read_grants(&**journal)? {
             let _ = grants.add(grant);
         }
         // Reading drops expired grants, which changes the version too.
@@ -92,13 +92,13 @@ impl GrantStore {
 }
 
 /// All grants in a journal. Unreadable ones are skipped.
-pub fn read_grants(journal: &Journal) -> Result<Vec<Grant>, JournalError> {
+pub fn read_grants(journal: &dyn Journal) -> Result<Vec<Grant>, JournalError> {
     let rows = journal.grants()?;
     Ok(rows.iter().filter_map(|row| serde_json::from_str(&row.text).ok()).collect())
 }
 
 /// Writes a grant to a journal.
-pub fn write_grant(journal: &Journal, grant: &Grant) -> Result<(), JournalError> {
+pub fn write_grant(journal: &dyn Journal, grant: &Grant) -> Result<(), JournalError> {
     journal.grant(&row(grant))
 }
 

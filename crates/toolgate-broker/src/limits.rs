@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::sync::Notify;
 use toolgate_policy::{CallLimit, LimitKey, definitions::shown};
-use toolgate_store::{QuotaError, QuotaFile, QuotaOutcome, QuotaRequest, utc};
+use toolgate_store::{QuotaError, QuotaOutcome, QuotaRequest, Quotas, utc};
 
 use window::MinuteWindow;
 
@@ -26,7 +26,7 @@ use window::MinuteWindow;
 pub struct CallLimiter {
     counts: Mutex<HashMap<CountKey, CallCount>>,
     /// Where the counts of a day are stored; without it they end with the process.
-    file: Option<QuotaFile>,
+    file: Option<Arc<dyn Quotas>>,
     started: Instant,
     /// The latest day that was seen. A clock that is set back does not bring an earlier one.
     latest_day: AtomicI64,
@@ -111,7 +111,7 @@ const DAY_SECONDS: u64 = 86_400;
 
 impl CallLimiter {
     /// Counts that are stored in this file.
-    pub fn new(file: Option<QuotaFile>) -> Arc<Self> {
+    pub fn new(file: Option<Arc<dyn Quotas>>) -> Arc<Self> {
         Arc::new(Self {
             counts: Mutex::default(),
             file,
@@ -131,7 +131,7 @@ impl CallLimiter {
         let mut counts = self.counts.lock();
         for limit in limits {
             let (_, count) = entry(&mut counts, limit, caller);
-            if let Some((kind, most, until)) = full(limit, count, times)
+            if let Some((kind, most, until)) = full(limit, count, times, |most| self.share(most))
                 && kind != LimitKind::InFlight
             {
                 let reached = reached(limit, kind, most, caller, until, times);
@@ -182,7 +182,7 @@ impl CallLimiter {
         let mut counts = self.counts.lock();
         for limit in limits {
             let (_, count) = entry(&mut counts, limit, caller);
-            if let Some((kind, most, until)) = full(limit, count, times) {
+            if let Some((kind, most, until)) = full(limit, count, times, |most| self.share(most)) {
                 let wait = WaitForSlot::new(&count.freed);
                 return Err((reached(limit, kind, most, caller, until, times), wait));
             }
@@ -288,6 +288,11 @@ impl CallLimiter {
         }
     }
 
+    /// The part of a number that this process may use, if others share the limits.
+    fn share(&self, most: u32) -> u32 {
+        self.file.as_ref().map_or(most, |file| file.share(most))
+    }
+
     fn times(&self) -> Times {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let day = i64::try_from(now / DAY_SECONDS).unwrap_or_default();
@@ -357,6 +362,7 @@ fn full(
     limit: &CallLimit,
     count: &mut CallCount,
     times: Times,
+    share: impl Fn(u32) -> u32,
 ) -> Option<(LimitKind, u32, Option<u64>)> {
     // The day of a clock that was set back goes on.
     if count.day.0 < times.day {
@@ -368,13 +374,14 @@ fn full(
         return Some((LimitKind::PerDay, most, Some(next_day(count.day.0))));
     }
     if let Some(most) = limit.per_minute
-        && let Some(wait) = count.minute.wait(times.since_start, most)
+        && let Some(wait) = count.minute.wait(times.since_start, share(most))
     {
         // A part of a second is a whole one: the call must not come too early.
         return Some((LimitKind::PerMinute, most, Some(times.now + wait.as_secs() + 1)));
     }
     if let Some(most) = limit.in_flight
-        && count.open >= most
+        // One call at a time goes through everywhere, or it would wait for ever.
+        && count.open >= share(most).max(most.min(1))
     {
         return Some((LimitKind::InFlight, most, None));
     }

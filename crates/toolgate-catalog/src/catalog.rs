@@ -21,6 +21,8 @@ pub struct Catalog {
     positions: HashMap<ServerName, usize>,
     /// The tools that prefer each plain name. If there are several, each of them gets a hash.
     claims: HashMap<String, BTreeSet<ToolId>>,
+    /// The tools that would have each name without a doubled prefix.
+    short_claims: HashMap<String, BTreeSet<ToolId>>,
     by_name: HashMap<ExposedName, ToolId>,
 }
 
@@ -107,7 +109,7 @@ impl Tool {
         definition: Arc<Definition>,
     ) -> Self {
         let id = ToolId::new(server.clone(), Arc::clone(definition.name()));
-        let name = PreferredName::of(&id, prefix.as_deref()).assign(&id, false);
+        let name = PreferredName::of(&id, prefix.as_deref()).alone(&id);
         Self { id, name, prefix, definition }
     }
 
@@ -176,12 +178,11 @@ impl Catalog {
         for tool in &old {
             self.by_name.remove(&tool.name);
             let preferred = PreferredName::of(&tool.id, prefix.as_deref());
-            if let Some(claimants) = self.claims.get_mut(&preferred.plain) {
-                claimants.remove(&tool.id);
-                if claimants.is_empty() {
-                    self.claims.remove(&preferred.plain);
-                }
+            if let Some(short) = preferred.short {
+                withdraw(&mut self.short_claims, &short, &tool.id);
+                touched.insert(short);
             }
+            withdraw(&mut self.claims, &preferred.plain, &tool.id);
             touched.insert(preferred.plain);
         }
         let mut tools = Vec::with_capacity(definitions.len());
@@ -189,6 +190,10 @@ impl Catalog {
         for definition in definitions {
             let id = ToolId { server: server.clone(), tool: Arc::clone(definition.name()) };
             let preferred = PreferredName::of(&id, prefix.as_deref());
+            if let Some(short) = preferred.short {
+                self.short_claims.entry(short.clone()).or_default().insert(id.clone());
+                touched.insert(short);
+            }
             self.claims.entry(preferred.plain.clone()).or_default().insert(id.clone());
             touched.insert(preferred.plain);
             // The name is assigned below, when all claims are known.
@@ -203,54 +208,115 @@ impl Catalog {
             .map(|(index, tool)| (Arc::clone(&tool.id.tool), index))
             .collect();
         listed.tools = tools;
-        Replaced { changed: true, renamed: self.name_again(server, touched) }
+        Replaced { changed: true, renamed: self.name_again(server, &touched) }
     }
 
-    /// Assigns names to all tools that prefer one of `plain_names`. Returns the other servers that this changed.
+    /// Assigns names to all tools that prefer one of `touched`. Returns the other servers that this changed.
     fn name_again(
         &mut self,
         server: &ServerName,
-        plain_names: HashSet<String>,
+        touched: &HashSet<String>,
     ) -> BTreeSet<ServerName> {
-        let mut renamed = BTreeSet::new();
-        // Sorted, so that the result does not depend on the order of a hash map.
-        let mut plain_names: Vec<String> = plain_names.into_iter().collect();
-        plain_names.sort_unstable();
-        for plain in plain_names {
-            let Some(claimants) = self.claims.get(&plain).cloned() else { continue };
-            let contested = claimants.len() > 1;
-            for id in claimants {
-                let position = self.positions[&id.server];
-                let prefix = self.servers[position].entry.prefix.as_deref();
-                let preferred = PreferredName::of(&id, prefix);
-                let mut name = preferred.assign(&id, contested);
-                let mut attempt = 0;
-                while self.by_name.get(&name).is_some_and(|owner| *owner != id) {
-                    attempt += 1;
-                    name = preferred.hashed(&id, attempt);
-                }
-                let listed = &mut self.servers[position];
-                let Some(&index) = listed.by_tool.get(&id.tool) else { continue };
-                let tool = &mut listed.tools[index];
-                if tool.name == name {
-                    continue;
-                }
-                if !tool.name.as_str().is_empty() {
-                    self.by_name.remove(&tool.name);
-                }
-                if id.server != *server {
-                    renamed.insert(id.server.clone());
-                }
-                tool.name = name.clone();
-                self.by_name.insert(name, id);
+        let claimants = |name: &String| {
+            let all = self.claims.get(name).into_iter().chain(self.short_claims.get(name));
+            all.flatten().cloned().collect::<Vec<ToolId>>()
+        };
+        // Sorted, so that the result does not depend on the order of a hash map. Tools without a short
+        // name come first, as they do in the choice of names.
+        let mut named: Vec<(bool, String, ToolId)> = Vec::new();
+        for id in touched.iter().flat_map(claimants) {
+            let preferred = self.preferred(&id);
+            named.push((preferred.short.is_some(), preferred.plain, id));
+        }
+        named.sort_unstable();
+        named.dedup();
+        // Nobody holds a name that another one gets now.
+        for (_, _, id) in &named {
+            if let Some(tool) = self.by_id(id) {
+                let name = tool.name.clone();
+                self.by_name.remove(&name);
             }
         }
+        let mut renamed = BTreeSet::new();
+        for (_, _, id) in named {
+            let name = self.assigned(&id);
+            let listed = &mut self.servers[self.positions[&id.server]];
+            let Some(&index) = listed.by_tool.get(&id.tool) else { continue };
+            let tool = &mut listed.tools[index];
+            if tool.name != name && id.server != *server {
+                renamed.insert(id.server.clone());
+            }
+            tool.name = name.clone();
+            self.by_name.insert(name, id);
+        }
         renamed
+    }
+
+    /// The name that a tool gets beside all others.
+    fn assigned(&self, id: &ToolId) -> ExposedName {
+        let preferred = self.preferred(id);
+        let is_free = |name: &ExposedName| self.by_name.get(name).is_none_or(|owner| *owner == *id);
+        if let Some(short) = &preferred.short
+            && !self.claims.contains_key(short)
+            && self.short_claims.get(short).is_some_and(|claimants| claimants.len() == 1)
+        {
+            let name = ExposedName::new(short.as_str());
+            if is_free(&name) {
+                return name;
+            }
+        }
+        let mut name = preferred.assign(id, self.is_contested(&preferred.plain, id));
+        let mut attempt = 0;
+        while !is_free(&name) {
+            attempt += 1;
+            name = preferred.hashed(id, attempt);
+        }
+        name
+    }
+
+    /// Whether a tool shares its plain name with another one. A tool of the same server that would be shortened to
+    /// it gives way. One of another server may have had the name before, so nobody gets it.
+    fn is_contested(&self, plain: &str, id: &ToolId) -> bool {
+        let same = self.claims.get(plain).is_some_and(|claimants| claimants.len() > 1);
+        let mut shortened = self.short_claims.get(plain).into_iter().flatten();
+        same || shortened.any(|other| other.server != id.server)
+    }
+
+    fn preferred(&self, id: &ToolId) -> PreferredName {
+        let prefix = self.positions.get(&id.server);
+        let prefix = prefix.and_then(|position| self.servers[*position].entry.prefix.as_deref());
+        PreferredName::of(id, prefix)
     }
 
     /// The tool of this exposed name.
     pub fn resolve(&self, name: &str) -> Option<&Tool> {
         self.by_id(self.by_name.get(name)?)
+    }
+
+    /// The tool whose exposed name would be this one if its prefix stayed doubled. The flows of scripts know tools
+    /// by their exposed names, so this is for calls and questions from outside of scripts.
+    pub fn resolve_doubled(&self, name: &str) -> Option<&Tool> {
+        let claimants = self.claims.get(name)?;
+        let id = claimants.first().filter(|_| claimants.len() == 1)?;
+        let preferred = self.preferred(id);
+        self.by_id(id).filter(|_| preferred.short.is_some() && !preferred.needs_hash)
+    }
+
+    /// The tool that a server calls by this name in its own texts. `None` if several servers do, or if the
+    /// name may be the exposed name of a tool of another server, which may come later.
+    pub fn resolve_own(&self, name: &str) -> Option<&Tool> {
+        if names::HOST_TOOL_NAMES.contains(&name) || names::SCRIPT_FUNCTION_NAMES.contains(&name) {
+            return None;
+        }
+        let mut owners = self.servers.iter().filter(|listed| listed.by_tool.contains_key(name));
+        let (Some(owner), None) = (owners.next(), owners.next()) else { return None };
+        let may_be_another = |listed: &ServerTools| {
+            listed.entry.name != owner.entry.name && listed.entry.may_own(name)
+        };
+        if self.servers.iter().any(may_be_another) {
+            return None;
+        }
+        owner.tools.get(*owner.by_tool.get(name)?)
     }
 
     /// The tool of this identity.
@@ -287,6 +353,15 @@ impl Catalog {
     /// Whether no tool is known.
     pub fn is_empty(&self) -> bool {
         self.by_name.is_empty()
+    }
+}
+
+fn withdraw(claims: &mut HashMap<String, BTreeSet<ToolId>>, name: &str, id: &ToolId) {
+    if let Some(claimants) = claims.get_mut(name) {
+        claimants.remove(id);
+        if claimants.is_empty() {
+            claims.remove(name);
+        }
     }
 }
 
@@ -343,6 +418,54 @@ mod tests {
         let given = names(&catalog);
         assert!(given[0].starts_with("s_get_item_") && given[1].starts_with("s_get_item_"));
         assert_eq!(catalog.resolve(given[1]).unwrap().id.tool.as_ref(), "get_item");
+    }
+
+    #[test]
+    fn a_doubled_prefix_goes_where_nothing_collides_and_the_old_name_still_resolves() {
+        let mut catalog = Catalog::new(["git", "x"].map(CatalogServer::named));
+        catalog.replace_server(&"git".into(), definitions(&["git_commit", "git_add", "log"]));
+        assert_eq!(names(&catalog), ["git_commit", "git_add", "git_log"]);
+        assert_eq!(catalog.resolve("git_commit").unwrap().id.tool.as_ref(), "git_commit");
+        assert_eq!(catalog.resolve_doubled("git_git_commit").unwrap().name.as_str(), "git_commit");
+        for name in ["git_commit", "git_log", "git_git_log"] {
+            assert!(catalog.resolve_doubled(name).is_none(), "{name}");
+        }
+        // Another tool of the server has that name by right.
+        catalog.replace_server(&"git".into(), definitions(&["git_commit", "git_add", "commit"]));
+        assert_eq!(names(&catalog), ["git_git_commit", "git_add", "git_commit"]);
+        assert_eq!(catalog.resolve("git_commit").unwrap().id.tool.as_ref(), "commit");
+        // Of another server, which comes and goes: nobody gets the name.
+        catalog.replace_server(&"git".into(), definitions(&["git_commit"]));
+        assert!(catalog.add_server(unprefixed("bare")));
+        let replaced = catalog.replace_server(&"bare".into(), definitions(&["git_commit"]));
+        assert_eq!(replaced.renamed, BTreeSet::from(["git".into()]));
+        let given = names(&catalog);
+        assert!(given[0] == "git_git_commit" && given[1].starts_with("git_commit_"), "{given:?}");
+        assert!(catalog.resolve("git_commit").is_none());
+        catalog.remove_server(&"bare".into());
+        assert_eq!(names(&catalog), ["git_commit"]);
+        assert_eq!(catalog.len(), 1);
+    }
+
+    #[test]
+    fn the_own_name_of_a_tool_resolves_if_it_can_mean_nothing_else() {
+        let mut catalog = Catalog::new(["tracker", "mail", "evil"].map(CatalogServer::named));
+        catalog.replace_server(&"tracker".into(), definitions(&["create_issue", "search"]));
+        catalog.replace_server(&"mail".into(), definitions(&["search"]));
+        catalog.replace_server(&"evil".into(), definitions(&["mail_send", "search_tools"]));
+        assert_eq!(
+            catalog.resolve_own("create_issue").unwrap().name.as_str(),
+            "tracker_create_issue"
+        );
+        assert!(catalog.resolve("create_issue").is_none());
+        for (name, why) in [
+            ("search", "two servers have it"),
+            ("mail_send", "it may be a tool that mail lists later"),
+            ("search_tools", "it is a meta-tool"),
+            ("absent", "nobody has it"),
+        ] {
+            assert!(catalog.resolve_own(name).is_none(), "{why}");
+        }
     }
 
     #[test]
@@ -419,7 +542,7 @@ mod tests {
         /// Names depend on the current servers, not on their order or on earlier servers.
         #[test]
         fn names_do_not_depend_on_history(
-            steps in proptest::collection::vec((0..3_usize, proptest::collection::vec("[ab_-]{1,3}", 0..5)), 1..12)
+            steps in proptest::collection::vec((0..3_usize, proptest::collection::vec("[ab_-]{1,4}", 0..5)), 1..12)
         ) {
             let servers = ["a", "a_b", "b"];
             let mut grown = Catalog::new(servers.map(CatalogServer::named));

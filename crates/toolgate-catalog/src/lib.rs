@@ -45,8 +45,8 @@ pub use exposure::{
 };
 pub use identity::{ExposedName, ServerName, ToolId};
 pub use names::{
-    HOST_TOOL_NAMES, MAX_NAME_CHARACTERS, SCRIPT_FUNCTION_NAMES, expose, possible_names,
-    preferred_name,
+    HOST_TOOL_NAMES, MAX_NAME_CHARACTERS, PossibleNames, SCRIPT_FUNCTION_NAMES, expose,
+    possible_names, preferred_name,
 };
 pub use nearest::nearest;
-pub use signature::signature;
+pub use signature::{brief_signature, signature};

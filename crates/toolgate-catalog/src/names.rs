@@ -30,8 +30,8 @@ pub const SCRIPT_FUNCTION_NAMES: [&str; 3] = ["emit", "extract", "read_resource"
 
 const HASH_CHARACTERS: usize = 8;
 
-/// The names of all items, in their order, each with the prefix of its server if there is one. Also
-/// names prompts, which are named like tools.
+/// The names of all items, in their order, each with the prefix of its server if there is one. Names
+/// prompts, which are named like tools, except that a doubled prefix stays.
 pub fn expose<'a>(all: impl IntoIterator<Item = (ToolId, Option<&'a str>)>) -> Vec<ExposedName> {
     let claims: Vec<(ToolId, PreferredName)> = all
         .into_iter()
@@ -66,15 +66,25 @@ pub fn expose<'a>(all: impl IntoIterator<Item = (ToolId, Option<&'a str>)>) -> V
 
 /// The exposed name that a tool has unless another one prefers it too. `prefix` replaces the server's name if it is set.
 pub fn preferred_name(id: &ToolId, prefix: Option<&str>) -> String {
-    PreferredName::of(id, prefix).assign(id, false).to_string()
+    PreferredName::of(id, prefix).alone(id).to_string()
 }
 
-/// The names that a tool may have: the plain name, even if it is too long, and the name with a
-/// hash. The tools of other servers decide which one it has.
-pub fn possible_names(id: &ToolId, prefix: Option<&str>) -> [String; 2] {
+/// The names that a tool may have. Other tools decide which one it has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PossibleNames {
+    /// The server and the tool, even if that is too long.
+    pub plain: String,
+    /// The plain name with a hash.
+    pub hashed: String,
+    /// The plain name without a doubled prefix. The plain name still means the tool.
+    pub short: Option<String>,
+}
+
+/// The names that a tool may have.
+pub fn possible_names(id: &ToolId, prefix: Option<&str>) -> PossibleNames {
     let preferred = PreferredName::of(id, prefix);
     let hashed = preferred.hashed(id, 0).to_string();
-    [preferred.plain, hashed]
+    PossibleNames { plain: preferred.plain, hashed, short: preferred.short }
 }
 
 /// The name that a tool gets unless another one prefers it too.
@@ -85,6 +95,9 @@ pub(crate) struct PreferredName {
     /// Whether the plain name does not identify the tool: it was cut, has no readable character, or
     /// is the name of a meta-tool.
     pub(crate) needs_hash: bool,
+    /// The plain name without the prefix that the tool repeats: `git_commit` for `git_git_commit`. The
+    /// tool gets it if no other tool prefers it.
+    pub(crate) short: Option<String>,
 }
 
 impl PreferredName {
@@ -92,6 +105,7 @@ impl PreferredName {
     pub(crate) fn of(id: &ToolId, prefix: Option<&str>) -> Self {
         let server = identifier_characters(prefix.unwrap_or(id.server.as_str()));
         let tool = identifier_characters(&id.tool);
+        let short = short_name(&server, &tool);
         let mut plain = if server.is_empty() { tool } else { format!("{server}_{tool}") };
         let unreadable = !plain.chars().any(|character| character.is_ascii_alphanumeric());
         if plain.is_empty() || plain.starts_with(|character: char| character.is_ascii_digit()) {
@@ -104,7 +118,15 @@ impl PreferredName {
             || plain.len() > MAX_NAME_CHARACTERS
             || HOST_TOOL_NAMES.contains(&plain.as_str())
             || SCRIPT_FUNCTION_NAMES.contains(&plain.as_str());
-        Self { plain, needs_hash }
+        Self { plain, needs_hash, short }
+    }
+
+    /// The name of a tool beside which there is no other.
+    pub(crate) fn alone(&self, id: &ToolId) -> ExposedName {
+        match &self.short {
+            Some(short) => ExposedName::new(short.as_str()),
+            None => self.assign(id, false),
+        }
     }
 
     /// The name for the identity; `contested` where another identity has the same preferred.
@@ -146,6 +168,24 @@ pub(crate) fn beginning(server: &str, prefix: Option<&str>) -> Option<String> {
     }
     beginning.push('_');
     Some(beginning)
+}
+
+/// The name without a doubled prefix, where the tool repeats it and the rest is a name.
+fn short_name(server: &str, tool: &str) -> Option<String> {
+    let (beginning, rest) = tool.split_at_checked(server.len())?;
+    let rest = rest.strip_prefix('_')?;
+    let is_doubled = !server.is_empty() && beginning.eq_ignore_ascii_case(server);
+    let is_name = rest.chars().any(|character| character.is_ascii_alphanumeric());
+    if !is_doubled || !is_name {
+        return None;
+    }
+    let mut short = format!("{server}_{rest}");
+    if short.starts_with(|character: char| character.is_ascii_digit()) {
+        short.insert(0, '_');
+    }
+    let is_taken = HOST_TOOL_NAMES.contains(&short.as_str())
+        || SCRIPT_FUNCTION_NAMES.contains(&short.as_str());
+    (short.len() <= MAX_NAME_CHARACTERS && !is_taken).then_some(short)
 }
 
 fn identifier_characters(text: &str) -> String {
@@ -239,7 +279,24 @@ mod tests {
 
     fn name(server: &str, tool: &str, prefix: Option<&str>) -> String {
         let id = ToolId::new(server, tool);
-        PreferredName::of(&id, prefix).assign(&id, false).to_string()
+        PreferredName::of(&id, prefix).alone(&id).to_string()
+    }
+
+    #[test]
+    fn a_doubled_prefix_goes() {
+        assert_eq!(name("git", "git_commit", None), "git_commit");
+        assert_eq!(name("Notion", "notion-search", None), "Notion_search");
+        assert_eq!(name("3d", "3d_print", None), "_3d_print");
+        assert_eq!(name("my-crm", "my_crm.find", Some("crm")), "crm_my_crm_find");
+        for (server, tool, whole) in [
+            ("git", "gitlab_list", "git_gitlab_list"),
+            ("git", "git_", "git_git_"),
+            ("git", "git", "git_git"),
+            ("search", "search_tools", "search_search_tools"),
+        ] {
+            assert_eq!(name(server, tool, None), whole);
+        }
+        assert_eq!(name("any", "any_delete", Some("")), "any_delete");
     }
 
     #[test]

@@ -5,12 +5,17 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use toolgate_config::GatewayConfig;
+use toolgate_config::{GatewayConfig, ServerAuth};
 use toolgate_gateway::{
     AccessControl, CredentialRequirement, HttpLimits, HttpSettings, IssuerSettings,
 };
 
-use crate::{failure::Failure, load};
+use url::Url;
+
+use crate::{
+    failure::Failure,
+    load::{self, Loaded},
+};
 
 /// Reads an address to listen on. `localhost` and a port alone mean this machine.
 pub(crate) fn read_address(text: &str) -> Result<SocketAddr, &'static str> {
@@ -72,6 +77,33 @@ pub(crate) fn control(
     );
     let local = format!("or listen on this machine alone: --http 127.0.0.1:{}", address.port());
     Err(Failure::usage(reason).hint(hint).hint(local))
+}
+
+/// Lets callers log in at servers on pages of the gateway, which browsers have to reach.
+pub(crate) fn serve_logins(loaded: &Loaded, address: SocketAddr) -> Result<(), Failure> {
+    if let Some(pages) = pages(&loaded.configuration.gateway, address) {
+        loaded.pending_logins().serve_at(pages);
+        return Ok(());
+    }
+    let mut servers = loaded.configuration.servers.iter();
+    let server = servers.find(|server| server.settings.auth == ServerAuth::PerCaller);
+    let Some(server) = server else { return Ok(()) };
+    let reason = format!(
+        "`{}` has `\"auth\": \"perCaller\"`, and it is not known under which URL browsers reach this gateway",
+        server.name
+    );
+    Err(Failure::usage(reason).hint("set `gateway.publicUrl`, such as `https://tools.example.com`"))
+}
+
+/// The URL of the gateway's pages.
+fn pages(gateway: &GatewayConfig, address: SocketAddr) -> Option<Url> {
+    let own = (!address.ip().is_unspecified()).then(|| format!("http://{address}"));
+    let resource = gateway.oauth.as_ref().map(|oauth| {
+        // Namespaces are below `/mcp`.
+        let resource = oauth.resource.trim_end_matches('/');
+        resource.rsplit_once("/mcp").map_or(resource, |(base, _)| base).to_owned()
+    });
+    Url::parse(&gateway.public_url.clone().or(resource).or(own)?).ok()
 }
 
 /// Applies the configuration to the settings of an endpoint.

@@ -18,7 +18,9 @@ pub(crate) use policy::{
     Approve, Audit, Definitions, DefinitionsCommand, For, Grants, GrantsCommand, Policy,
     PolicyCommand,
 };
-pub(crate) use serve::{Demo, Doctor, Serve, Status, TokenCommand, Tokens, Unit};
+pub(crate) use serve::{
+    Demo, Doctor, FleetCommand, Logins, LoginsCommand, Serve, Status, TokenCommand, Tokens, Unit,
+};
 pub(crate) use setup::{Add, ClientTransport, SecretCommand, ServiceCommand, Setup};
 pub(crate) use tools::{
     AddEngine, Call, Engines, EnginesCommand, Eval, Inspect, Run, Runs, RunsCommand, Search,
@@ -140,6 +142,11 @@ pub(crate) enum Command {
     /// Create, list and revoke access tokens for HTTP clients
     #[command(subcommand)]
     Token(TokenCommand),
+    /// Show, prepare and fill the database that several toolgates share
+    ///
+    /// The configuration names it: `"fleet": { "database": "${DATABASE_URL}" }`.
+    #[command(subcommand)]
+    Fleet(FleetCommand),
     /// Search for tools by what they do
     Search(Search),
     /// Show the full definitions of tools
@@ -162,13 +169,17 @@ pub(crate) enum Command {
     ///
     /// toolgate stores the login encrypted. The key is in the system's keychain. If there is no keychain, or with
     /// `TOOLGATE_VAULT=file`, the key is in a file that only you can read. `TOOLGATE_VAULT_KEY` sets your own
-    /// key: at least 32 random characters.
+    /// key: at least 32 random characters. `TOOLGATE_VAULT_KEY_COMMAND` is a command line that prints it.
     Login(Login),
     /// Log out of a server, and revoke the login there
     Logout {
         /// The server's name in the configuration
         name: String,
     },
+    /// List and revoke the logins of callers at servers
+    ///
+    /// They are those at servers with `"auth": "perCaller"`. Nothing secret is shown.
+    Logins(Logins),
     /// Enable a disabled server, or a server of the registry
     Enable(Enable),
     /// Disable a server: refuse its calls, and hide it from new sessions

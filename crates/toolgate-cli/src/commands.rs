@@ -13,11 +13,13 @@ mod enable;
 mod engines;
 mod eval;
 mod findings;
+mod fleet;
 mod grants;
 mod held;
 mod inspect;
 mod install;
 mod login;
+mod logins;
 mod logout;
 mod logs;
 mod policy;
@@ -60,6 +62,7 @@ use toolgate_upstream::{CallOptions, Progress, StateKind};
 use crate::{
     cli::{Cli, Command, Globals},
     failure::{CommandResult, Failure, INTERRUPTED},
+    fleet::{self as fleet_of_process, FleetRole},
     load::{self, Loaded},
     print,
 };
@@ -89,7 +92,29 @@ fn read_text(file: &Path, hint: &'static str) -> Result<String, Failure> {
 pub(crate) async fn run(cli: Cli) -> CommandResult {
     crate::folders::check()?;
     let globals = &cli.globals.with_file(cli.command.file());
-    match cli.command {
+    match &cli.command {
+        // These make the tables, or need none.
+        Command::Fleet(_)
+        | Command::Config(_)
+        | Command::Completions { .. }
+        | Command::Man { .. }
+        | Command::SandboxWorker
+        | Command::DemoServer { .. }
+        | Command::Demo(_) => {}
+        Command::Serve(_) | Command::Call(_) | Command::Run(_) | Command::Chat(_) => {
+            fleet_of_process::join(globals, FleetRole::Node)?;
+        }
+        _ => fleet_of_process::join(globals, FleetRole::Command)?,
+    }
+    let outcome = run_command(cli.command, globals).await;
+    if let Some(fleet) = fleet_of_process::joined() {
+        fleet.leave();
+    }
+    outcome
+}
+
+async fn run_command(command: Command, globals: &Globals) -> CommandResult {
+    match command {
         Command::Serve(arguments) => serve::run(globals, &arguments).await,
         Command::Setup(arguments) => setup::run(globals, &arguments).await,
         Command::Add(arguments) => servers::add(globals, &arguments).await,
@@ -100,6 +125,7 @@ pub(crate) async fn run(cli: Cli) -> CommandResult {
         Command::Status(arguments) => status::run(globals, &arguments).await,
         Command::Tokens(arguments) => tokens::run(globals, &arguments).await,
         Command::Token(command) => token::run(globals, &command),
+        Command::Fleet(command) => fleet::run(globals, &command),
         Command::Search(arguments) => search::run(globals, arguments).await,
         Command::Inspect(arguments) => inspect::run(globals, arguments).await,
         Command::Call(arguments) => call::run(globals, arguments).await,
@@ -114,6 +140,7 @@ pub(crate) async fn run(cli: Cli) -> CommandResult {
         Command::Engines(arguments) => engines::run(globals, &arguments).await,
         Command::Login(arguments) => login::run(globals, &arguments).await,
         Command::Logout { name } => logout::run(globals, &name).await,
+        Command::Logins(arguments) => logins::run(globals, &arguments).await,
         Command::Enable(arguments) => enable::enable(globals, &arguments).await,
         Command::Disable { name } => enable::disable(globals, &name),
         Command::Approve(arguments) => approve::run(globals, &arguments),

@@ -16,18 +16,18 @@ use toolgate::setup::{
 };
 use toolgate_broker::ClientForms;
 use toolgate_config::{
-    CodeModeConfig, Configuration, MAX_FILE_BYTES, Presence, Problem, ProblemSeverity,
+    CodeModeConfig, Configuration, FleetConfig, MAX_FILE_BYTES, Presence, Problem, ProblemSeverity,
     ServerConfig, TelemetryConfig,
 };
 use toolgate_host::{CodeSettings, ServerDirectory};
 use toolgate_policy::{Mode, PolicySettings};
-use toolgate_store::{ChoiceFile, WRITABLE};
+use toolgate_store::{ChoiceStore, SharedStore, WRITABLE};
 use toolgate_telemetry::Telemetry;
 
 use crate::{
     cli::Globals,
     failure::Failure,
-    folders, lineage, own_entry, print,
+    fleet, folders, lineage, own_entry, print,
     trust::{self, FolderFile},
 };
 
@@ -222,6 +222,7 @@ fn held(mut configuration: Configuration, own: &Configuration) -> Configuration 
     configuration.audit.enabled |= is_required;
     configuration.audit.required |= is_required;
     configuration.code_mode.journal = own.code_mode.journal.clone();
+    configuration.fleet.clone_from(&own.fleet);
     // A limit of the user that cannot be read is not left out.
     configuration.chat =
         configuration.chat.zip(own.chat.as_ref()).map(|(chat, own)| chat.under(own));
@@ -291,7 +292,9 @@ fn parse(
     };
     let mut read = parse_file(text, format, &shown, Some(place), &access)?;
     let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    read.place_limits(&place.to_string_lossy());
+    // The nodes of a fleet have one configuration, at whatever path.
+    let place = if read.fleet.is_some() { "fleet".into() } else { place.to_string_lossy() };
+    read.place_limits(&place);
     own_entry::leave_out(&mut read);
     Ok(read)
 }
@@ -331,9 +334,24 @@ pub(crate) fn environment() -> HostEnvironment {
 pub(crate) fn vault_key() -> VaultKey {
     match env::var("TOOLGATE_VAULT_KEY") {
         Ok(key) if !key.is_empty() => VaultKey::Given(key),
+        _ if env::var_os("TOOLGATE_VAULT_KEY_COMMAND").is_some() => {
+            static PRINTED: OnceLock<String> = OnceLock::new();
+            // Without a key, whatever needs one says that it is too short.
+            VaultKey::Given(PRINTED.get_or_init(|| printed_key().unwrap_or_default()).clone())
+        }
         _ if env::var_os("TOOLGATE_VAULT").is_some_and(|kind| kind == "file") => VaultKey::File,
         _ => VaultKey::Keychain,
     }
+}
+
+/// The key that a command prints, such as that of a key management service.
+fn printed_key() -> Option<String> {
+    let line = env::var("TOOLGATE_VAULT_KEY_COMMAND").ok()?;
+    let printed = read_stored(StoredReference::Command(&line), None, &VaultKey::File);
+    if let Err(error) = &printed {
+        print::note(format!("warning: the command in TOOLGATE_VAULT_KEY_COMMAND {error}"));
+    }
+    printed.ok()
 }
 
 /// The value of an environment variable.
@@ -497,7 +515,10 @@ impl Loaded {
     }
 
     /// The choices for the servers of a namespace.
-    pub(crate) fn choice_file(&self, namespace: Option<&str>) -> Result<ChoiceFile, Failure> {
+    pub(crate) fn choice_file(
+        &self,
+        namespace: Option<&str>,
+    ) -> Result<Arc<dyn ChoiceStore>, Failure> {
         self.config.choices(namespace).ok_or_else(no_state_folder)
     }
 
@@ -563,7 +584,28 @@ pub(crate) fn is_set(name: &str) -> bool {
 
 /// The state folder, if there is one.
 pub(crate) fn store() -> Option<Store> {
-    folders::state().map(Store::new)
+    let store = folders::state().map(Store::new)?;
+    Some(match fleet::joined() {
+        Some(joined) => store.sharing(Arc::clone(joined) as Arc<dyn SharedStore>),
+        None => store,
+    })
+}
+
+/// The `fleet` of the configuration. The file of a working folder has none.
+pub(crate) fn fleet(globals: &Globals) -> Option<FleetConfig> {
+    let (path, source) = match &globals.config {
+        Some(path) => (path.clone(), Source::Given),
+        None => match folders::own_configuration().filter(|path| path.is_file()) {
+            Some(path) => (path, Source::Own),
+            None => return None,
+        },
+    };
+    // What is wrong with the file is told by the command that reads all of it.
+    let text = read(&path).ok()?;
+    if !text.contains("fleet") {
+        return None;
+    }
+    parse(&path, &path, &text, &environment(), &source).ok()?.fleet
 }
 
 /// The state folder, for a command that needs it.

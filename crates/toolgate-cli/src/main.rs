@@ -5,6 +5,7 @@ mod cli;
 mod commands;
 mod decisions;
 mod failure;
+mod fleet;
 mod folders;
 mod lineage;
 mod load;

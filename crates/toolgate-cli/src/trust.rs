@@ -4,6 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use parking_lot::Mutex;
@@ -13,7 +14,7 @@ use toolgate::setup::{
     read_env_file, read_stored_file,
 };
 use toolgate_config::env_file_names;
-use toolgate_store::{ChoiceFile, Consent};
+use toolgate_store::{ChoiceStore, Consent};
 
 use crate::{failure::Failure, folders, load};
 
@@ -336,13 +337,13 @@ fn word(value: &Value) -> String {
 }
 
 /// The file that lists what is trusted. Only its owner can read it.
-fn record() -> Option<ChoiceFile> {
-    Some(load::store()?.choices("trusted folders"))
+fn record() -> Option<Arc<dyn ChoiceStore>> {
+    Some(load::store()?.embedded().choices("trusted folders"))
 }
 
 /// Where the record is.
 pub(crate) fn record_file() -> Option<PathBuf> {
-    record().map(|file| file.path().to_owned())
+    record()?.file().map(Path::to_owned)
 }
 
 fn no_record() -> Failure {

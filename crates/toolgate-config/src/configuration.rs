@@ -12,6 +12,7 @@ use crate::chat::{self, ChatConfig};
 use crate::code_mode::{self, CodeModeConfig};
 use crate::document::{Member, Object, Value};
 use crate::expand::ReferenceStyle;
+use crate::fleet::{self, FleetConfig};
 use crate::gateway::{self, GatewayConfig};
 use crate::limit::{self, Limits};
 use crate::namespace::{self, NamespaceConfig};
@@ -67,6 +68,11 @@ section! {
         "gateway" => gateway: GatewayConfig = GatewayConfig::default(), custom(
             Definitions::reference::<GatewayConfig>,
             |scope, member| Some(gateway::read(scope, member)),
+        );
+        /// The PostgreSQL that several toolgates share. Without this key, everything is in the state folder.
+        "fleet" => fleet: Option<FleetConfig> = None, custom(
+            Definitions::reference::<FleetConfig>,
+            |scope, member| Some(Some(fleet::read(scope, member))),
         );
         /// Where toolgate finds servers that are not in this file. Without this key it contacts no
         /// registry.

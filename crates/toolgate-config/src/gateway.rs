@@ -16,6 +16,11 @@ section! {
         /// Whether clients on this machine need a token too. Clients on other machines always need
         /// one.
         "requireToken" => require_token: bool = false, Flag(Wrong::Becomes(true));
+        /// The URL under which browsers reach the gateway, such as `https://tools.example.com`. The pages on
+        /// which callers log in at servers are there. The default comes from `oauth.resource`, or else from
+        /// the address that the gateway listens on.
+        "publicUrl" => public_url: Option<String> = None,
+            custom(text_schema, |scope, member| address(scope, member, |_| true));
         /// Further host names of the gateway, with or without a port: the `Host` that a proxy in
         /// front of it sends.
         "allowedHosts" => allowed_hosts: Vec<String> = Vec::new(), custom(strings_schema, |scope, member| {

@@ -17,7 +17,7 @@ const SERVER_MAPPED: &str = "\
 /// They include lists of tools that a client calls without asking, because a permission for one
 /// program is no permission for another.
 const SERVER_IGNORED: &str = "\
-    alwaysAllow always_allow authProviderType auth autoApprove autoStart available_tools bundled \
+    alwaysAllow always_allow authProviderType autoApprove autoStart available_tools bundled \
     default_tools_approval_mode dev displayName experimental_environment extension gallery \
     icon iconPath id metadata name oauthScopes oauth_resource registryUrl remote required \
     sandbox sandboxEnabled scopes supports_parallel_tool_calls tags targetAudience title trust \
@@ -35,7 +35,7 @@ pub(crate) const OAUTH_FOREIGN: &str = "\
 
 /// The keys that protect something. If one is misspelt or written twice, it must not allow more.
 pub(crate) const PROTECTING: &[&str] =
-    &["allowedCallers", "approval", "labels", "policy", "trusted"];
+    &["allowedCallers", "approval", "auth", "labels", "policy", "trusted"];
 
 /// Whether a list of keys with spaces between has a key.
 pub(crate) fn is_listed(keys: &str, key: &str) -> bool {

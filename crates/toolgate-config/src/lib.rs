@@ -41,6 +41,7 @@ mod document;
 mod edit;
 mod env_file;
 mod expand;
+mod fleet;
 mod gateway;
 mod keys;
 mod limit;
@@ -69,12 +70,15 @@ pub use env_file::{
     EnvFileError, EnvFileSyntaxError, EnvFiles, MAX_ENV_FILE_BYTES, env_file_names,
 };
 pub use expand::{ReferenceStyle, in_references};
+pub use fleet::FleetConfig;
 pub use gateway::{GatewayConfig, OauthConfig};
 pub use keys::CONTAINERS;
 pub use namespace::{ExposureMode, NamespaceConfig};
 pub use problem::{ConfigError, Problem, ProblemSeverity, SourcePosition};
 pub use secret::Secret;
-pub use server::{LoginConfig, ServerConfig, ServerPlace, ServerSettings, ToolConfig};
+pub use server::{
+    LoginConfig, LoginGrant, ServerAuth, ServerConfig, ServerPlace, ServerSettings, ToolConfig,
+};
 pub use services::{AuditConfig, RegistryConfig, TelemetryConfig};
 pub use stored::{CommandTime, MAX_STORED_BYTES, StoredReference, StoredValueError, StoredValues};
 pub use tool_search::{ChatProviderName, EmbeddingsConfig, SubagentConfig, ToolSearchConfig};

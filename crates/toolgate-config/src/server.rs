@@ -83,6 +83,38 @@ choices! {
     InstanceMode: "auto" => Auto, "shared" => Shared, "perSession" => PerSession;
 }
 
+/// Whose login a server gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ServerAuth {
+    /// One for all callers, which a person makes with `toolgate login`.
+    #[default]
+    Shared,
+    /// Each caller logs in.
+    PerCaller,
+}
+
+/// How toolgate gets a token for a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LoginGrant {
+    /// A person logs in.
+    #[default]
+    Person,
+    /// By the credentials of toolgate itself.
+    ClientCredentials,
+    /// With a token as an assertion (RFC 7523).
+    JwtBearer,
+    /// In exchange for a token (RFC 8693).
+    TokenExchange,
+    /// With an assertion of an identity provider (ID-JAG).
+    Enterprise,
+}
+
+choices! {
+    ServerAuth: "shared" => Shared, "perCaller" => PerCaller;
+    LoginGrant: "person" => Person, "clientCredentials" => ClientCredentials, "jwtBearer" => JwtBearer,
+        "tokenExchange" => TokenExchange, "enterprise" => Enterprise;
+}
+
 section! {
     /// A server: a `command` that starts it, or the `url` where it runs.
     ///
@@ -125,6 +157,9 @@ section! {
         );
         /// Whether toolgate uses the server.
         "enabled" => enabled: bool = true, Flag(Wrong::Refused);
+        /// Whose login the server gets. `"shared"`: one login for all callers, which a person makes with
+        /// `toolgate login`. `"perCaller"`: each caller logs in, and their calls use their own login alone.
+        "auth" => auth: ServerAuth = ServerAuth::Shared, custom(|_| ServerAuth::schema(), read_auth);
         /// How to log in (`toolgate login`). Needed only if the server's authorization server does
         /// not register every client, or asks for the wrong scopes.
         "oauth" => oauth: LoginConfig = LoginConfig::default(),
@@ -226,8 +261,48 @@ section! {
             custom(text_schema, metadata_url);
         /// The scopes to request, instead of the scopes that the server names.
         "scopes" => scopes: Vec<String> = Vec::new(), custom(strings_schema, scopes);
+        /// How toolgate gets a token. `"person"`: a person logs in. `"clientCredentials"`: with `clientId` and
+        /// `clientSecret` or `privateKey`. `"jwtBearer"`: with the `subjectToken` as an assertion (RFC 7523), such as that
+        /// of a workload. `"tokenExchange"`: in exchange for the `subjectToken` (RFC 8693). `"enterprise"`: an identity
+        /// provider exchanges the `subjectToken`, an ID token, for an assertion (ID-JAG).
+        "grant" => grant: LoginGrant = LoginGrant::Person, Word::<LoginGrant>(Wrong::Refused);
+        /// The private key of `clientId` in place of a secret: PKCS #8 in PEM, preferably as `${NAME}`.
+        "privateKey" => private_key: Option<Secret> = None, secret();
+        /// A token that toolgate has, preferably as `${NAME}`.
+        "subjectToken" => subject_token: Option<Secret> = None, secret();
+        /// A file with the token, which is read each time: for tokens that somebody else renews.
+        "subjectTokenFile" => subject_token_file: Option<PathBuf> = None, custom(
+            text_schema, |scope, member| scope.text(member).map(PathBuf::from),
+        );
+        /// The type of the token, for `tokenExchange`. The default is that of access tokens.
+        "subjectTokenType" => subject_token_type: Option<String> = None, text();
+        /// The token endpoint of the identity provider, for `enterprise`: an `https` URL.
+        "idpTokenEndpoint" => idp_token_endpoint: Option<String> = None, text();
+        /// The client id of toolgate at the identity provider.
+        "idpClientId" => idp_client_id: Option<String> = None, text();
+        /// The secret of `idpClientId`.
+        "idpClientSecret" => idp_client_secret: Option<Secret> = None, secret();
         /// The port of 127.0.0.1 to which the browser is redirected. The default is a free port.
         "redirectPort" => redirect_port: Option<u16> = None, port();
+    }
+}
+
+impl LoginConfig {
+    /// What the grant needs, and is not there.
+    fn missing(&self) -> Vec<&'static str> {
+        let has_token = self.subject_token.is_some() || self.subject_token_file.is_some();
+        let has_key = self.client_secret.is_some() || self.private_key.is_some();
+        let (id, endpoint) = (self.client_id.is_some(), self.idp_token_endpoint.is_some());
+        let is_enterprise = self.grant == LoginGrant::Enterprise;
+        let is_client = self.grant == LoginGrant::ClientCredentials;
+        let needs_token = !is_client && self.grant != LoginGrant::Person;
+        let all = [
+            (is_client && !id, "`clientId`"),
+            (is_client && !has_key, "`clientSecret` or `privateKey`"),
+            (needs_token && !has_token, "`subjectToken` or `subjectTokenFile`"),
+            (is_enterprise && !endpoint, "`idpTokenEndpoint`"),
+        ];
+        all.into_iter().filter(|(is_missing, _)| *is_missing).map(|(_, what)| what).collect()
     }
 }
 
@@ -349,6 +424,9 @@ pub(crate) fn read(
     let env_file = settings.env_file.as_deref().and_then(Path::to_str);
     let transport = transport::read(&mut scope, &at, is_gemini, env_file);
     let commands = std::mem::take(&mut scope.file.expander.lines);
+    if let (ServerAuth::PerCaller, Some(transport)) = (settings.auth, &transport) {
+        check_auth(&mut scope, &at, transport);
+    }
     report_unknown(&mut scope);
     let transport = match (transport, scope.first_error) {
         (Some(transport), None) => Ok(transport),
@@ -511,6 +589,30 @@ fn read_tools(
     })
 }
 
+/// Reads whose login a server gets. A mistake is an error: callers would share a login. Other clients have
+/// an object here.
+fn read_auth(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<ServerAuth> {
+    if matches!(member.node.value, Value::Object(_)) {
+        return None;
+    }
+    Word::<ServerAuth>(Wrong::Refused).read(scope, member)
+}
+
+/// A login of a caller is of no use where something else authorizes the requests of all.
+fn check_auth(scope: &mut Scope<'_, '_>, at: &Location, transport: &Transport) {
+    let problem = match transport {
+        Transport::Stdio { .. } => Some(("has a `command`", "callers log in at a `url` alone")),
+        Transport::Http { headers, .. } => headers
+            .keys()
+            .any(|name| name.eq_ignore_ascii_case("authorization"))
+            .then_some(("has an `Authorization` header", "remove it: all callers would share it")),
+    };
+    if let Some((predicate, hint)) = problem {
+        let predicate = format!("has `\"auth\": \"perCaller\"`, and {predicate}");
+        scope.complain(ProblemSeverity::Error, at, &predicate, hint);
+    }
+}
+
 /// Reads how to log in. A mistake is an error of the server: it would log in as another client.
 fn read_login(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<LoginConfig> {
     // Some clients switch it on or off. Here a server that needs a login says so itself.
@@ -530,6 +632,11 @@ fn read_login(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<LoginCon
             let hint = "write the `clientId` that the secret belongs to";
             let (error, at) = (ProblemSeverity::Error, scope.at.clone());
             scope.complain(error, &at, "has a `clientSecret` but no `clientId`", hint);
+        }
+        for missing in login.missing() {
+            let (error, at) = (ProblemSeverity::Error, scope.at.clone());
+            let predicate = format!("has `\"grant\": \"{}\"` but no {missing}", login.grant.word());
+            scope.complain(error, &at, &predicate, "");
         }
         login
     })

@@ -21,7 +21,9 @@ pub use access::{AccessControl, CredentialRequirement, IssuerError, IssuerSettin
 pub use aggregate::{AggregateFactory, instructions_in};
 pub use channel::ClientChannel;
 pub use era::{Era, ServerInfo};
-pub use http::{HttpLimits, HttpSettings, NamespaceRoute, RouteTable, serve_http};
+pub use http::{
+    FleetLink, FleetPeers, HttpLimits, HttpSettings, NamespaceRoute, RouteTable, serve_http,
+};
 pub use passthrough::PassthroughFactory;
 pub use service::{AuthenticatedClient, ClientInfo, IncomingRequest, McpService, ServiceFactory};
 pub use stdio::{serve_lines, serve_stdio};

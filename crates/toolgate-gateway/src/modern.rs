@@ -274,6 +274,11 @@ impl ParkedRequests {
         Some(request)
     }
 
+    /// Whether a request waits under this `requestState`.
+    pub(crate) fn has(&self, state: &str) -> bool {
+        self.table.lock().contains_key(state)
+    }
+
     /// Cancels the requests whose clients did not respond in time.
     pub(crate) fn remove_expired(&self) {
         let now = Instant::now();

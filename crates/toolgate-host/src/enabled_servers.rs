@@ -1,20 +1,23 @@
 //! Servers that are enabled and disabled while the host runs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use parking_lot::{Mutex, RwLock};
 use toolgate_catalog::ServerName;
 use toolgate_registry::Plan;
-use toolgate_store::{ChoiceFile, Choices, FileStamp, StoreError, SwitchedBy};
+use toolgate_store::{ChoiceStore, Choices, StoreError, StoreStamp, SwitchedBy};
 
-use crate::{enabling::plan_of, host::ToolHost};
+use crate::{enabling::plan_of, host::ToolHost, settings::ServerSetup};
 
 /// The disabled servers, and the file with them that other processes read and change too.
 #[derive(Debug)]
 pub(crate) struct EnabledServers {
-    file: RwLock<Option<ChoiceFile>>,
+    file: RwLock<Option<Arc<dyn ChoiceStore>>>,
     /// The stamp of the file when it was last read.
-    seen: Mutex<Option<FileStamp>>,
+    seen: Mutex<Option<StoreStamp>>,
     off: RwLock<BTreeMap<ServerName, SwitchedBy>>,
     /// The servers of registries in use, with the fingerprint that a person consented to.
     used: RwLock<BTreeMap<ServerName, String>>,
@@ -27,11 +30,14 @@ impl EnabledServers {
     /// disabled servers must not connect. If it is unreadable, all of `servers` are disabled,
     /// because any of them may be.
     pub(crate) fn read<'s>(
-        file: Option<ChoiceFile>,
+        file: Option<Arc<dyn ChoiceStore>>,
         servers: impl Iterator<Item = &'s ServerName>,
     ) -> (Self, Vec<Plan>) {
-        let seen = Mutex::new(file.as_ref().and_then(ChoiceFile::stamp));
-        let read = file.as_ref().map_or_else(|| Ok(Choices::default()), ChoiceFile::read);
+        let stamp = file.as_ref().and_then(|file| file.stamp());
+        let read = file.as_ref().map_or_else(|| Ok(Choices::default()), |file| file.read());
+        // What could not be read is read again.
+        let is_seen = read.is_ok() || !stamp.as_ref().is_some_and(StoreStamp::allows_older);
+        let seen = Mutex::new(stamp.filter(|_| is_seen));
         let choices = read.unwrap_or_else(|damaged| {
             tracing::error!("all servers are off: {damaged}");
             let off = servers.map(|server| (server.to_string(), SwitchedBy::Person));
@@ -44,7 +50,7 @@ impl EnabledServers {
     }
 
     /// Uses another file from now on.
-    pub(crate) fn use_file(&self, file: Option<ChoiceFile>) {
+    pub(crate) fn use_file(&self, file: Option<Arc<dyn ChoiceStore>>) {
         *self.file.write() = file;
     }
 
@@ -88,8 +94,8 @@ impl EnabledServers {
     }
 
     /// The current stamp of the file.
-    fn stamp(&self) -> Option<FileStamp> {
-        self.file.read().as_ref().and_then(ChoiceFile::stamp)
+    fn stamp(&self) -> Option<StoreStamp> {
+        self.file.read().as_ref().and_then(|file| file.stamp())
     }
 
     /// The content of the file. `None` if there is no file or it is unreadable: then nothing
@@ -116,9 +122,11 @@ impl ToolHost {
         let _changing = self.inner.enabled.changing.lock().await;
         // Taken before the file is read: a change in between costs one more read at worst.
         let stamp = self.inner.enabled.stamp();
-        self.take_in_choices().await;
-        // Set last, because others must wait until all changes are in effect.
-        *self.inner.enabled.seen.lock() = stamp;
+        let is_read = self.take_in_choices().await;
+        // Set last, because others must wait until all changes are in effect. What could not be read is read again.
+        if is_read || !stamp.as_ref().is_some_and(StoreStamp::allows_older) {
+            *self.inner.enabled.seen.lock() = stamp;
+        }
     }
 
     /// Reads the file again if its stamp has changed.
@@ -131,8 +139,9 @@ impl ToolHost {
         }
     }
 
-    pub(crate) async fn take_in_choices(&self) {
-        let Some(choices) = self.inner.enabled.choices().await else { return };
+    /// Whether the file could be read.
+    pub(crate) async fn take_in_choices(&self) -> bool {
+        let Some(choices) = self.inner.enabled.choices().await else { return false };
         let wanted = names(&choices);
         let before = std::mem::replace(&mut *self.inner.enabled.off.write(), wanted.clone());
         let changed = wanted.iter().filter(|(server, by)| before.get(*server) != Some(*by));
@@ -158,12 +167,15 @@ impl ToolHost {
         for plan in &plans {
             self.use_plan(plan).await;
         }
+        true
     }
 
     /// Whether there are servers that a session could enable.
     pub(crate) fn offers_servers(&self) -> bool {
         let settings = self.settings();
-        !settings.directory.is_empty() || settings.servers.iter().any(|setup| setup.lazy)
+        // Where each caller has their own login, a model begins it.
+        let can_be_enabled = |setup: &ServerSetup| setup.lazy || setup.spec.callers.is_some();
+        !settings.directory.is_empty() || settings.servers.iter().any(can_be_enabled)
     }
 
     /// Whether a server connects only when it is needed.

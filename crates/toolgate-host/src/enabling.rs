@@ -8,7 +8,7 @@ use toolgate_catalog::{CatalogServer, ServerName, nearest};
 use toolgate_registry::{Plan, PlanTarget};
 use toolgate_store::{Choices, Consent, QuestionReference, ServerConsentRequest, SwitchedBy};
 use toolgate_upstream::{
-    CallOptions, Endpoint, HttpEndpoint, InputRequest, ServerSpec, StartMode, StateKind,
+    CallError, CallOptions, Endpoint, HttpEndpoint, InputRequest, ServerSpec, StartMode, StateKind,
     StdioEndpoint,
 };
 
@@ -19,6 +19,8 @@ use crate::{host::ToolHost, settings::ServerSetup};
 pub(crate) enum EnableOutcome {
     /// It is connected.
     Connected,
+    /// It is enabled, and the person has to log in: they open this link.
+    LoginNeeded { link: String },
     /// It is enabled, but could not be connected.
     Failed { reason: String, action: String },
     /// A person was asked and denied it.
@@ -63,7 +65,7 @@ impl ToolHost {
         let server = ServerName::from(name);
         let configured = self.settings().servers.iter().any(|setup| setup.spec.name == server);
         if configured {
-            return self.connect_enabled(&server, caller).await;
+            return self.connect_enabled(&server, caller, options).await;
         }
         let listed = match &self.settings().directory.registry {
             Some(registry) => registry.entry(name, version).await,
@@ -73,7 +75,7 @@ impl ToolHost {
         let Some(entry) = listed else {
             // A consent does not depend on whether the registry answers.
             return match consented {
-                Some(_) => self.connect_enabled(&server, caller).await,
+                Some(_) => self.connect_enabled(&server, caller, options).await,
                 None => EnableOutcome::Unknown { nearest: self.nearest_servers(name).await },
             };
         };
@@ -82,7 +84,7 @@ impl ToolHost {
             Err(reason) => return EnableOutcome::Unusable(reason.to_string()),
         };
         if consented.as_deref() == Some(plan.fingerprint().as_str()) {
-            return self.connect_enabled(&server, caller).await;
+            return self.connect_enabled(&server, caller, options).await;
         }
         let missing = plan.missing(&*self.settings().directory.is_set);
         if !missing.is_empty() {
@@ -106,7 +108,7 @@ impl ToolHost {
                 let changing = self.inner.enabled.changing.lock().await;
                 self.use_plan(&plan).await;
                 drop(changing);
-                self.connect_enabled(&server, caller).await
+                self.connect_enabled(&server, caller, options).await
             }
             ConsentAnswer::No => EnableOutcome::Declined,
             ConsentAnswer::Cancelled => EnableOutcome::Cancelled,
@@ -114,7 +116,12 @@ impl ToolHost {
         }
     }
 
-    async fn connect_enabled(&self, server: &ServerName, caller: &Caller) -> EnableOutcome {
+    async fn connect_enabled(
+        &self,
+        server: &ServerName,
+        caller: &Caller,
+        options: &CallOptions,
+    ) -> EnableOutcome {
         match self.inner.enabled.switched_off_by(server) {
             Some(SwitchedBy::Person) => {
                 let reason = "a person switched it off, and switches it on: `toolgate enable";
@@ -128,6 +135,9 @@ impl ToolHost {
             Some(SwitchedBy::Model) => self.switch(server, true).await,
             None => {}
         }
+        if self.servers().is_per_caller(server.as_str()) {
+            return self.connect_for(server, caller, options).await;
+        }
         self.servers().retry(server.as_str());
         self.servers().settled(server.as_str()).await;
         let state = self.servers().state(server.as_str()).unwrap_or_default();
@@ -140,6 +150,28 @@ impl ToolHost {
                 reason: "it is not connected".to_owned(),
                 action: "try again".to_owned(),
             },
+        }
+    }
+
+    /// Connects a server as a caller, who has their own login there.
+    async fn connect_for(
+        &self,
+        server: &ServerName,
+        caller: &Caller,
+        options: &CallOptions,
+    ) -> EnableOutcome {
+        let options = CallOptions { caller: Some(caller.login_owner()), ..options.clone() };
+        match self.servers().connect_for(server.as_str(), &options).await {
+            Ok(()) => EnableOutcome::Connected,
+            Err(CallError::Cancelled) => EnableOutcome::Cancelled,
+            Err(CallError::LoginNeeded { link, .. }) => EnableOutcome::LoginNeeded { link },
+            Err(CallError::NotConnected { failure, .. }) => {
+                EnableOutcome::Failed { reason: failure.reason, action: failure.action }
+            }
+            Err(error) => {
+                let action = "try again".to_owned();
+                EnableOutcome::Failed { reason: error.to_string(), action }
+            }
         }
     }
 

@@ -92,8 +92,8 @@ impl ExtensionNotifications {
                 Ok(event) => {
                     let of_server = self.host.extensions_of(&event.server);
                     let is_shared =
-                        |name: &String| !extensions::is_known(name) && self.declared.contains(name);
-                    if of_server.keys().any(is_shared) && !self.host.is_off(&event.server) {
+                        extensions::unknown(&of_server).any(|name| self.declared.contains(name));
+                    if is_shared && !self.host.is_off(&event.server) {
                         return Some((event.method, event.params));
                     }
                 }
@@ -292,9 +292,9 @@ impl ToolSession {
                 continue;
             }
             let declared = host.extensions_of(&server);
-            let unknown = declared.keys().filter(|name| !extensions::is_known(name));
-            let shared: Vec<&String> =
-                unknown.filter(|name| self.declares_extension(name)).collect();
+            let shared: Vec<&String> = extensions::unknown(&declared)
+                .filter(|name| self.declares_extension(name))
+                .collect();
             if shared.iter().any(|name| is_named_like(name, method)) {
                 named.push(server.clone());
             }

@@ -22,7 +22,7 @@ use toolgate_mcp::{ErrorObject, extensions};
 use toolgate_search::SearchIndex;
 use toolgate_store::Journal;
 use toolgate_upstream::{
-    Handshake, Listing, OutputSource, ServerObserver, ServerPool, StartMode, StateKind,
+    Handshake, Listing, LoginEvent, OutputSource, ServerObserver, ServerPool, StartMode, StateKind,
 };
 
 use crate::{
@@ -58,7 +58,7 @@ pub(crate) struct HostParts {
     pub(crate) directory: DirectoryIndex,
     pub(crate) endpoints: EndpointFingerprints,
     /// Runs, approvals and grants; `None` without a store.
-    journal: Option<Arc<Journal>>,
+    journal: Option<Arc<dyn Journal>>,
     pub(crate) resources: Arc<ResourceHub>,
     pub(crate) code: CodeMode,
     /// Replaced as a whole by a reload.
@@ -160,6 +160,7 @@ impl ToolHost {
             broker.servers().disable(server.as_str(), &how);
         }
         let code = CodeMode::new(settings.code.clone(), settings.store.as_ref(), opened);
+        code.shapes.set_private(settings.per_caller());
         let directory = DirectoryIndex::new(&settings.servers, &settings.directory.skills);
         let weak = Arc::downgrade(&broker);
         let connected = move || Some(weak.upgrade()?.servers().connected() as u64);
@@ -248,7 +249,7 @@ impl ToolHost {
     }
 
     /// The journal with runs, approvals and grants; `None` without a store.
-    pub fn journal(&self) -> Option<&Arc<Journal>> {
+    pub fn journal(&self) -> Option<&Arc<dyn Journal>> {
         self.inner.journal.as_ref()
     }
 
@@ -678,6 +679,10 @@ impl ServerObserver for ObserverFanout {
     fn notified(&self, server: &ServerName, method: &str, params: Option<&Value>) {
         self.resources.notified(server, method, params);
         self.extensions.notified(server, method, params);
+    }
+
+    fn login(&self, server: &ServerName, caller: &str, event: LoginEvent) {
+        self.resources.login_changed(server, caller, event);
     }
 
     fn roots(&self, _server: &ServerName) -> BoxFuture<'static, Result<Value, ErrorObject>> {

@@ -26,6 +26,7 @@
 //! ```
 
 mod code;
+mod deprecated;
 mod directory;
 mod enabled_servers;
 mod enabling;
@@ -41,6 +42,7 @@ mod late;
 mod live_catalog;
 mod live_sessions;
 mod meta;
+mod other_indexes;
 mod overview;
 mod passthrough;
 mod program;
@@ -65,7 +67,7 @@ pub use encoding::{EncodeTools, EncoderSetup, VectorProgress};
 pub use entry_filter::HeldReason;
 pub use events::{CallFacts, CallOutcome, HostEvent, HostEvents};
 pub use extensions::ExtensionNotifications;
-pub use finding::{FoundTool, FoundTools, ToolQuery};
+pub use finding::{FoundStep, FoundTool, FoundTools, ResultBudget, ToolQuery};
 pub use host::{ToolHost, UnsearchedServer};
 pub use late::ClientList;
 pub use live_sessions::LiveSession;

@@ -13,7 +13,7 @@ use toolgate_broker::SharedCatalog;
 use toolgate_catalog::{Catalog, Definition, Fingerprint, ServerName, Tool};
 use toolgate_mcp::{JsonObject, extensions};
 use toolgate_search::{
-    Hit, PreparedTools, Query, Recall, SearchError, SearchIndex, ServerText, ToolKey,
+    Hit, PreparedTools, Query, Recall, SearchError, SearchIndex, ServerText, StrategyName, ToolKey,
     encoder::{ServerVectors, server_document, tool_document},
 };
 use toolgate_store::{LogSource, LogWriter, PastUse, ServerKey, ServerMemory, Store};
@@ -21,6 +21,7 @@ use toolgate_upstream::{Handshake, Listing, OutputSource, ServerObserver};
 
 use crate::{
     encoding::EncodingQueue,
+    other_indexes::OtherIndexes,
     recent_searches::Lesson,
     settings::ServerSetup,
     tool_filter::{HiddenTool, ToolFilter},
@@ -32,6 +33,7 @@ use crate::{
 pub(crate) struct LiveCatalog {
     catalog: SharedCatalog,
     index: RwLock<SearchIndex>,
+    other_indexes: OtherIndexes,
     /// Whether the index takes texts that were prepared before.
     takes_prepared: bool,
     /// The extensions that servers declare, from the cache or from the server.
@@ -80,6 +82,8 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 struct ServerRecord {
     key: ServerKey,
     admits: Arc<dyn Fn(&str) -> bool + Send + Sync>,
+    /// Whether each caller has their own login. Then its lists are not for the cache, which is for all.
+    per_caller: bool,
     /// Whether the server itself has listed its tools. Locked while its tools are replaced, so that
     /// the cache never overwrites them.
     spoken: Mutex<bool>,
@@ -88,7 +92,8 @@ struct ServerRecord {
 impl ServerRecord {
     fn of(setup: &ServerSetup) -> Self {
         let key = ServerKey::new(setup.spec.name.as_str(), &setup.spec.endpoint.target());
-        Self { key, admits: Arc::clone(&setup.admits), spoken: Mutex::new(false) }
+        let per_caller = setup.spec.callers.is_some();
+        Self { key, admits: Arc::clone(&setup.admits), per_caller, spoken: Mutex::new(false) }
     }
 }
 
@@ -116,6 +121,7 @@ impl LiveCatalog {
             catalog: SharedCatalog::new(catalog),
             takes_prepared: index.takes_prepared(),
             index: RwLock::new(index),
+            other_indexes: OtherIndexes::default(),
             extensions: RwLock::default(),
             known: Mutex::default(),
             servers: RwLock::new(record.collect()),
@@ -222,6 +228,13 @@ impl LiveCatalog {
         })
     }
 
+    /// The index of another strategy than the configured one. It may have to be made.
+    pub(crate) fn other_index(&self, strategy: StrategyName) -> Arc<SearchIndex> {
+        // Read before the catalog, so that a change in between makes the index old.
+        let version = *self.changes.borrow();
+        self.other_indexes.get(strategy, version, &self.catalog)
+    }
+
     /// Reads which calls other sessions and processes found useful since the last time.
     pub(crate) async fn read_usage(&self) {
         if let Some(usage) = self.usage.clone() {
@@ -239,7 +252,8 @@ impl LiveCatalog {
 
     /// What the cache knows about a server's connection.
     pub(crate) fn memory(&self, server: &ServerName) -> Option<ServerMemory> {
-        let memory = self.store.as_ref()?.definitions().memory(&self.record(server)?.key)?;
+        let record = self.record(server).filter(|record| !record.per_caller)?;
+        let memory = self.store.as_ref()?.definitions().memory(&record.key)?;
         (!is_toolgate(&memory.server_info)).then_some(memory)
     }
 
@@ -498,6 +512,9 @@ impl LiveCatalog {
             return;
         }
         let (Some(store), Some(record)) = (&self.store, self.record(server)) else { return };
+        if record.per_caller {
+            return;
+        }
         let (cache, key) = (store.definitions(), record.key.clone());
         let (server, writing) = (server.clone(), Arc::clone(&self.writing));
         let memory = ServerMemory {
@@ -568,6 +585,10 @@ impl ServerObserver for LiveCatalog {
         self.note_extensions(server, &handshake.capabilities);
         self.remember(server, handshake, listing.definitions.clone());
         self.learn(server, listing.definitions, &DefinitionSource::Server);
+        if self.record(server).is_some_and(|record| record.per_caller) {
+            // What a caller is offered may have changed, although the catalog has not.
+            self.announce();
+        }
     }
 
     fn output(&self, server: &ServerName, source: OutputSource, line: &str) {

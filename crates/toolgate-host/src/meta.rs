@@ -9,6 +9,7 @@ mod notes;
 mod read;
 mod run;
 mod search;
+mod search_report;
 mod servers;
 
 use serde::{
@@ -176,7 +177,7 @@ pub(crate) fn refusal(session: &ToolSession, error: &BrokerError) -> String {
     let mut text = error.to_string();
     if matches!(error, BrokerError::UnknownTool { .. }) {
         let host = session.host();
-        for note in notes::absent_servers(host, &host.catalog().read()) {
+        for note in notes::absent_servers(session, &host.catalog().read()) {
             text.push('\n');
             text.push_str(&note);
         }

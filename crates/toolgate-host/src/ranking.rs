@@ -5,97 +5,115 @@ use std::{sync::Arc, time::Duration};
 use thiserror::Error;
 use toolgate_catalog::Tool;
 use toolgate_search::{
-    ChoiceCandidate, ChoiceRequest, Hit, MAX_QUERIES, Query, SearchError, StrategyName, is_weak,
-    round_robin,
+    ChoiceCandidate, ChoiceRequest, Hit, MAX_QUERIES, Query, SearchError, SearchIndex,
+    StrategyName, is_weak, round_robin,
 };
 
 use crate::{
-    host::ToolHost, live_catalog::LiveCatalog, recent_searches::SearchedQuery,
+    deprecated::after_successors, host::ToolHost, live_catalog::LiveCatalog,
     settings::SubagentSettings,
 };
 
-/// The tools that a search found.
+/// The tools that each query found.
 pub(crate) struct RankedTools {
-    /// The tools, best first.
-    pub(crate) hits: Vec<Hit>,
-    /// Which query found which of them.
-    pub(crate) searched: Vec<SearchedQuery>,
-    /// The queries for which no tool fits well.
-    pub(crate) weak: Vec<String>,
+    /// For each query its tools, best first.
+    pub(crate) lists: Vec<RankedList>,
     /// A note for the model if the ranking is degraded.
     pub(crate) note: Option<String>,
 }
 
-/// Ranks tools for several queries, with the configured strategy.
+/// The tools that one query found.
+pub(crate) struct RankedList {
+    pub(crate) query: String,
+    pub(crate) hits: Vec<Hit>,
+    /// Whether no tool fits the query well.
+    pub(crate) is_weak: bool,
+}
+
+/// Ranks tools for each query, with the strategy that was chosen for it, or with the configured one. Tools that
+/// were useful before come first.
 pub(crate) async fn rank(
     host: &ToolHost,
     queries: &[Query<'_>],
-    limit: usize,
+    strategy: Option<StrategyName>,
     caller: &str,
 ) -> Result<RankedTools, SearchError> {
     let catalog = &host.inner.live_catalog;
-    catalog.read_usage().await;
     let settings = host.settings();
-    if settings.strategy != StrategyName::Subagent {
-        return find(catalog, queries, limit, caller);
+    let queries = &queries[..queries.len().min(MAX_QUERIES)];
+    if let Some(strategy) = strategy.filter(|strategy| *strategy != settings.strategy) {
+        let live_catalog = Arc::clone(catalog);
+        // All texts are read if it has to be made.
+        let made = tokio::task::spawn_blocking(move || live_catalog.other_index(strategy)).await;
+        let index = made.unwrap_or_else(|_| Arc::new(SearchIndex::ranked_by(strategy)));
+        // A vector is that of the tools in the configured index.
+        let search = |query: &Query<'_>| index.search(&Query { vector: None, ..*query });
+        return find(catalog, queries, search);
     }
-    choose(catalog, queries, limit, caller, settings.subagent.as_ref()).await
+    catalog.read_usage().await;
+    let search = |query: &Query<'_>| catalog.search(query, caller);
+    if settings.strategy != StrategyName::Subagent {
+        return find(catalog, queries, search);
+    }
+    choose(catalog, queries, search, settings.subagent.as_ref()).await
 }
 
-/// Merges the results of all queries fairly. Tools that were useful before come first.
 fn find(
     live_catalog: &LiveCatalog,
     queries: &[Query<'_>],
-    limit: usize,
-    caller: &str,
+    search: impl Fn(&Query<'_>) -> Result<Vec<Hit>, SearchError>,
 ) -> Result<RankedTools, SearchError> {
-    let queries = &queries[..queries.len().min(MAX_QUERIES)];
-    let lists: Vec<Vec<Hit>> =
-        queries.iter().map(|query| live_catalog.search(query, caller)).collect::<Result<_, _>>()?;
-    let hits = round_robin(lists.clone(), limit);
-    let searched = searched(live_catalog, queries, &lists, &hits);
-    Ok(RankedTools { hits, searched, weak: weak(queries, &lists), note: None })
+    let ranked = |query: &Query<'_>| {
+        let hits = search(query)?;
+        let is_weak = is_weak(&hits);
+        let hits = after_successors(hits, query.text, &live_catalog.catalog().read());
+        Ok(RankedList { query: query.text.to_owned(), hits, is_weak })
+    };
+    let lists = queries.iter().map(ranked).collect::<Result<_, _>>()?;
+    Ok(RankedTools { lists, note: None })
 }
 
-/// The same with a model that chooses from more candidates. If it fails, the order stays, and the
-/// note says why.
+/// The same with a model that chooses from more candidates, those of all queries at once. If it fails, the order
+/// stays, and the note says why.
 async fn choose(
     live_catalog: &LiveCatalog,
     queries: &[Query<'_>],
-    limit: usize,
-    caller: &str,
+    search: impl Fn(&Query<'_>) -> Result<Vec<Hit>, SearchError>,
     subagent: Option<&SubagentSettings>,
 ) -> Result<RankedTools, SearchError> {
     let Some(subagent) = subagent else {
         let note = Some("No model is set up to rank tools: ranked by hybrid.".to_owned());
-        return Ok(RankedTools { note, ..find(live_catalog, queries, limit, caller)? });
+        return Ok(RankedTools { note, ..find(live_catalog, queries, search)? });
     };
-    let queries = &queries[..queries.len().min(MAX_QUERIES)];
+    let limit = queries.iter().map(|query| query.limit).max().unwrap_or_default();
     let many = subagent.candidates.max(limit);
-    let lists: Vec<Vec<Hit>> = queries
-        .iter()
-        .map(|query| live_catalog.search(&Query { limit: many, ..*query }, caller))
-        .collect::<Result<_, _>>()?;
-    let mut hits = round_robin(lists.clone(), many);
-    let mut note = None;
+    let wider: Vec<Query<'_>> =
+        queries.iter().map(|query| Query { limit: many, ..*query }).collect();
+    let mut ranked = find(live_catalog, &wider, search)?;
+    let lists = ranked.lists.iter().map(|list| list.hits.clone()).collect();
+    let candidates = round_robin(lists, many);
     // A single tool needs no choice.
-    if hits.len() > 1 {
-        let request = request(live_catalog, queries, &hits, limit);
+    if candidates.len() > 1 {
+        let request = request(live_catalog, queries, &candidates, limit);
         match chosen(&request, subagent).await {
             Ok(order) => {
-                hits = order.into_iter().filter_map(|place| hits.get(place)).cloned().collect();
+                let place = |hit: &Hit| {
+                    let at = candidates.iter().position(|candidate| candidate.key == hit.key);
+                    order.iter().position(|chosen| Some(*chosen) == at).unwrap_or(usize::MAX)
+                };
+                for list in &mut ranked.lists {
+                    list.hits.sort_by_key(place);
+                }
             }
-            Err(error) => note = Some(format!("The model that ranks {error}: ranked by hybrid.")),
+            Err(error) => {
+                ranked.note = Some(format!("The model that ranks {error}: ranked by hybrid."));
+            }
         }
     }
-    hits.truncate(limit);
-    let searched = searched(live_catalog, queries, &lists, &hits);
-    Ok(RankedTools { hits, searched, weak: weak(queries, &lists), note })
-}
-
-fn weak(queries: &[Query<'_>], lists: &[Vec<Hit>]) -> Vec<String> {
-    let weak = queries.iter().zip(lists).filter(|(_, hits)| is_weak(hits));
-    weak.map(|(query, _)| query.text.to_owned()).collect()
+    for (list, query) in ranked.lists.iter_mut().zip(queries) {
+        list.hits.truncate(query.limit);
+    }
+    Ok(ranked)
 }
 
 /// Why the model that ranks gave no order.
@@ -146,23 +164,4 @@ fn request(
         candidates: hits.iter().map(candidate).collect(),
         limit,
     }
-}
-
-/// Which query found which of the returned tools.
-fn searched(
-    live_catalog: &LiveCatalog,
-    queries: &[Query<'_>],
-    lists: &[Vec<Hit>],
-    given: &[Hit],
-) -> Vec<SearchedQuery> {
-    let catalog = live_catalog.catalog().read();
-    let searched = queries.iter().zip(lists).map(|(query, list)| {
-        let found = list.iter().filter(|hit| given.iter().any(|given| given.key == hit.key));
-        let tools = found.filter_map(|hit| catalog.resolve(hit.key.as_str()));
-        SearchedQuery {
-            query: query.text.to_owned(),
-            found: tools.map(|tool| tool.id.clone()).collect(),
-        }
-    });
-    searched.collect()
 }

@@ -56,6 +56,7 @@ impl ToolHost {
         self.inner.live_catalog.set_filter(ToolFilter::of(&settings));
         self.inner.resources.filter_changed();
         self.inner.code.reload(settings.code.clone());
+        self.inner.code.shapes.set_private(settings.per_caller());
         self.inner.directory.reload(&settings.servers, &settings.directory.skills);
         self.inner.enabled.use_file(settings.choices.clone());
         *self.inner.first_lists_until.lock() = Instant::now() + FIRST_LISTS_TIMEOUT;

@@ -1,5 +1,7 @@
 //! One session of a client with a host.
 
+mod logins;
+
 use std::{
     collections::{BTreeSet, HashSet},
     sync::{
@@ -17,7 +19,6 @@ use toolgate_catalog::{
 };
 use toolgate_mcp::LogLevel;
 use toolgate_policy::CallPath;
-use toolgate_search::StrategyName;
 use toolgate_upstream::{CallError, CallOptions, InputHandler};
 
 use crate::{
@@ -54,6 +55,8 @@ pub struct ToolSession {
     /// The tools that the program has unloaded.
     unloaded: Mutex<HashSet<ExposedName>>,
     found_changes: watch::Sender<u64>,
+    /// Whether the client shows its model one of text and structured content.
+    shows_one: AtomicBool,
     fixed_list: AtomicBool,
     pub(crate) searches: RecentSearches,
     subscriber: OnceLock<Subscriber>,
@@ -108,6 +111,7 @@ impl ToolSession {
             unloaded: Mutex::default(),
             found_changes: watch::Sender::new(0),
             fixed_list: AtomicBool::new(false),
+            shows_one: AtomicBool::new(false),
             searches: RecentSearches::default(),
             subscriber: OnceLock::new(),
             instructions: OnceLock::new(),
@@ -235,7 +239,7 @@ impl ToolSession {
         let result = self.call_exact(name, arguments, options).await?;
         match MetaTool::named(name) {
             Some(MetaTool::Call) => Ok(self.within_budget(result, false)),
-            Some(_) => Ok(result),
+            Some(_) => Ok(self.said_once(result)),
             None => {
                 let is_checked = result.get("structuredContent").is_some() && {
                     let catalog = self.host.catalog().read();
@@ -245,6 +249,25 @@ impl ToolSession {
                 Ok(self.within_budget(result, is_checked))
             }
         }
+    }
+
+    /// The result of a meta-tool without the data that its text says too, if the client shows one of them to
+    /// its model.
+    fn said_once(&self, mut result: Value) -> Value {
+        let has_text = result["content"].as_array().is_some_and(|blocks| !blocks.is_empty());
+        if self.shows_one.load(Ordering::Relaxed)
+            && has_text
+            && let Some(result) = result.as_object_mut()
+        {
+            result.shift_remove("structuredContent");
+        }
+        result
+    }
+
+    /// Notes that the client shows its model either the texts of a result or the structured content, so that
+    /// both would say the same. The meta-tools then answer with texts, which are shorter.
+    pub fn set_shows_one(&self) {
+        self.shows_one.store(true, Ordering::Relaxed);
     }
 
     /// Calls a meta-tool, or a tool by its exposed name. The result is as the server sent it.
@@ -288,6 +311,7 @@ impl ToolSession {
         mut options: CallOptions,
     ) -> Result<Value, CallFailure> {
         self.host.notice_choices().await;
+        options.caller = Some(self.context.caller().login_owner());
         let span = spans::request(self, method, &mut options);
         let outcome = resources::answer(self, method, params, options).await;
         span.end(spans::failure(&outcome));
@@ -399,7 +423,17 @@ impl ToolSession {
         // What only views may call is no tool for a model.
         let is_for_models = |tool: &&Tool| !tool.definition.view().only_for_views;
         let known = || self.host.catalog().read().resolve(name).filter(is_for_models).cloned();
+        // The flows of a script know its tools by the names in its text.
+        let doubled = || {
+            let catalog = self.host.catalog().read();
+            let tool = catalog.resolve_doubled(name).filter(|_| context.run.is_none());
+            tool.filter(is_for_models).cloned()
+        };
         let mut tool = tool.or_else(known);
+        if self.host.servers().has_callers() {
+            self.log_in_for(name, tool.as_ref(), &options).await?;
+            tool = tool.or_else(known);
+        }
         if tool.is_none() {
             // A client may know the name from an earlier session, and call it before its server has
             // connected.
@@ -407,7 +441,7 @@ impl ToolSession {
                 () = options.cancel.cancelled() => {}
                 () = Box::pin(self.host.connect_owners(name)) => {}
             }
-            tool = known();
+            tool = known().or_else(doubled);
         }
         let broker = &self.host.inner.broker;
         let Some(tool) = tool else {
@@ -435,10 +469,7 @@ impl ToolSession {
         resources::to_client_uris(&tool.id.server, &mut result);
         let failed = result.get("isError").and_then(Value::as_bool).unwrap_or_default();
         let lessons = self.searches.called(&tool.id, failed);
-        // A regular expression is no description that another query could be similar to.
-        if self.host.settings().strategy != StrategyName::Regex {
-            self.host.inner.live_catalog.remember_use(&lessons, self.remembered_as());
-        }
+        self.host.inner.live_catalog.remember_use(&lessons, self.remembered_as());
         Ok((tool, result))
     }
 
@@ -567,11 +598,14 @@ impl ToolSession {
         self.found_changes.subscribe()
     }
 
-    /// Makes found tools callable by name in a dynamic session. Returns how many are new.
-    pub(crate) fn load<'a>(&self, names: impl Iterator<Item = &'a ExposedName>) -> usize {
+    /// Makes found tools callable by name in a dynamic session. Returns those that are new.
+    pub(crate) fn load<'a>(
+        &self,
+        names: impl Iterator<Item = &'a ExposedName>,
+    ) -> Vec<ExposedName> {
         let dynamic = self.exposure.get().is_some_and(|given| given.kind == ExposureKind::Dynamic);
         if !dynamic {
-            return 0;
+            return Vec::new();
         }
         let mut found = self.found.lock();
         let before = found.len();
@@ -581,11 +615,11 @@ impl ToolSession {
                 found.push(name.clone());
             }
         }
-        let added = found.len() - before;
+        let added = found[before..].to_vec();
         let loaded = found.iter().map(ToString::to_string).collect();
         drop(found);
         self.live(|live| live.note(|session| session.loaded = loaded));
-        if added > 0 {
+        if !added.is_empty() {
             self.list_changed();
         }
         added
@@ -659,6 +693,7 @@ impl ToolSession {
     pub(crate) async fn begin(&self) {
         if self.hidden.get().is_none() {
             self.host.refresh_choices().await;
+            self.recall_logins().await;
             self.hidden.get_or_init(|| self.host.inner.enabled.off());
         }
     }
@@ -675,7 +710,8 @@ impl ToolSession {
         if is_for_views && !(self.shows_views() && from == CallPath::Direct) {
             return false;
         }
-        self.host.inner.broker.is_open(tool, &self.context.caller().facts, from)
+        let (broker, caller) = (&self.host.inner.broker, self.context.caller());
+        broker.is_open(tool, &caller.facts, from) && broker.offers(tool, caller)
     }
 
     /// Whether the caller can call a tool at all: in a script by the script, else also directly.
@@ -691,7 +727,9 @@ impl ToolSession {
     /// How many tools of a server the caller can call.
     pub(crate) fn offered_of(&self, catalog: &Catalog, server: &str) -> usize {
         let tools = catalog.tools_of(server);
-        if !self.host.inner.broker.policy().tells_callers_apart() {
+        let are_alike = !self.host.inner.broker.policy().tells_callers_apart()
+            && !self.host.servers().has_callers();
+        if are_alike {
             return tools.iter().filter(|tool| !tool.definition.view().only_for_views).count();
         }
         tools.iter().filter(|tool| self.offers(tool)).count()

@@ -1,16 +1,21 @@
 //! The settings of a host.
 
-use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+    sync::Arc,
+    time::Duration,
+};
 
 use thiserror::Error;
 use toolgate_broker::{
     AuditOptions, BrokerSettings, CallLimiter, CallerReads, ClientForms, EndpointFingerprints,
     KeepTime, SharedCatalog, ValidationSettings,
 };
-use toolgate_catalog::{CatalogServer, ExposureSettings};
+use toolgate_catalog::{CatalogServer, ExposureSettings, ServerName};
 use toolgate_policy::{PolicySettings, definitions::Lock};
 use toolgate_search::{Chooser, StrategyName};
-use toolgate_store::{AuditLimits, ChoiceFile, Journal, Store, WRITABLE};
+use toolgate_store::{AuditLimits, ChoiceStore, Journal, Store, WRITABLE};
 use toolgate_telemetry::Telemetry;
 use toolgate_upstream::ServerSpec;
 
@@ -51,7 +56,7 @@ pub struct HostSettings {
     /// Where definitions and vectors are cached, and logs and uses stored; `None` for nowhere.
     pub store: Option<Store>,
     /// Where disabled servers and the consents of people are stored; `None` for nowhere.
-    pub choices: Option<ChoiceFile>,
+    pub choices: Option<Arc<dyn ChoiceStore>>,
     /// Servers and skills that are not in use yet.
     pub directory: ServerDirectory,
     /// When servers are connected.
@@ -166,11 +171,17 @@ impl HostSettings {
 }
 
 impl HostSettings {
+    /// The servers at which each caller has their own login.
+    pub(crate) fn per_caller(&self) -> HashSet<ServerName> {
+        let servers = self.servers.iter().filter(|setup| setup.spec.callers.is_some());
+        servers.map(|setup| setup.spec.name.clone()).collect()
+    }
+
     /// What the broker needs of the settings.
     pub(crate) fn broker_settings(
         &self,
         catalog: SharedCatalog,
-        opened: Option<Result<Arc<Journal>, JournalUnavailable>>,
+        opened: Option<Result<Arc<dyn Journal>, JournalUnavailable>>,
     ) -> BrokerSettings {
         let (journal, no_journal) = match opened {
             Some(Ok(journal)) => (Some(journal), None),
@@ -183,7 +194,7 @@ impl HostSettings {
         }
         let audit = self.audit.filter(|audit| audit.required || self.store.is_some());
         let audit = audit.map(|audit| AuditOptions {
-            log: self.store.as_ref().map(|store| store.audit().with_limits(audit.limits)),
+            log: self.store.as_ref().map(|store| store.audit_within(audit.limits)),
             arguments: audit.arguments,
             required: audit.required,
             redactors: self.servers.iter().map(|setup| setup.spec.redactor()).collect(),
@@ -217,12 +228,12 @@ impl HostSettings {
 #[error("{0}")]
 pub(crate) struct JournalUnavailable(String);
 
-pub(crate) fn open_journal(store: &Store) -> Result<Arc<Journal>, JournalUnavailable> {
+pub(crate) fn open_journal(store: &Store) -> Result<Arc<dyn Journal>, JournalUnavailable> {
     let opened = store.journal().map_err(|error| match error.remedy() {
         Some(remedy) => JournalUnavailable(format!("{error}; {remedy}")),
         None => JournalUnavailable(error.to_string()),
     });
-    opened.map(Arc::new).inspect_err(|error| tracing::warn!("{error}"))
+    opened.inspect_err(|error| tracing::warn!("{error}"))
 }
 
 impl ServerSetup {

@@ -1,5 +1,7 @@
 //! Which tools were useful for which queries, shared by all sessions and processes.
 
+use std::sync::Arc;
+
 use parking_lot::{Mutex, RwLock};
 use toolgate_catalog::{Catalog, ToolId};
 use toolgate_search::{KnownTools, PastCalls, ToolKey, UsageMemory};
@@ -11,7 +13,7 @@ use crate::{recent_searches::Lesson, settings::ServerSetup};
 /// The memory, and the file that it is read from. Uses are only written to the file and come back
 /// from there, like those of other processes.
 pub(crate) struct Usage {
-    log: UsageLog,
+    log: Arc<dyn UsageLog>,
     memory: RwLock<UsageMemory>,
     /// How far the file has been read. Locked while it is read.
     place: Mutex<UsagePosition>,
@@ -19,7 +21,7 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    pub(crate) fn new(log: UsageLog, servers: &[ServerSetup]) -> Self {
+    pub(crate) fn new(log: Arc<dyn UsageLog>, servers: &[ServerSetup]) -> Self {
         let redactors = servers.iter().map(|setup| setup.spec.redactor()).collect();
         let redactors = RwLock::new(redactors);
         Self { log, memory: RwLock::default(), place: Mutex::default(), redactors }

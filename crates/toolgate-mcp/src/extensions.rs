@@ -14,7 +14,7 @@ pub const UI_MIME_TYPE: &str = "text/html;profile=mcp-app";
 pub const SKILLS: &str = "io.modelcontextprotocol/skills";
 /// Groups of tools, prompts and resources (draft).
 pub const GROUPS: &str = "io.modelcontextprotocol/groups";
-/// Tasks.
+/// The extension in which a call becomes a task, in the modern era.
 pub const TASKS: &str = "io.modelcontextprotocol/tasks";
 
 /// The most extensions that are read from one declaration.
@@ -60,6 +60,11 @@ pub fn is_ended_here(name: &str) -> bool {
 /// Whether toolgate knows an extension.
 pub fn is_known(name: &str) -> bool {
     name == UI || is_ended_here(name)
+}
+
+/// The extensions of a declaration that toolgate does not know. It passes them on.
+pub fn unknown(declared: &JsonObject) -> impl Iterator<Item = &String> {
+    declared.keys().filter(|name| !is_known(name))
 }
 
 #[cfg(test)]

@@ -14,8 +14,6 @@ pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 /// The token that notifications of progress repeat.
 pub const PROGRESS_TOKEN: &str = "progressToken";
-/// The extension in which a call becomes a task, in the modern era.
-pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 /// The task that a message of a legacy server is about: an object with `taskId`.
 pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 /// Who makes a call, as toolgate tells a server that is to know it.

@@ -12,6 +12,8 @@ use crate::{NamePattern, Verdict};
 pub struct CallerFacts {
     /// The name of the access token.
     pub token: Option<Arc<str>>,
+    /// The issuer of the OAuth token.
+    pub issuer: Option<Arc<str>>,
     /// The subject of the OAuth token.
     pub subject: Option<Arc<str>>,
     /// The scopes of the OAuth token.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use thiserror::Error;
-use toolgate_catalog::{ToolId, possible_names};
+use toolgate_catalog::{PossibleNames, ToolId, possible_names};
 use unicode_security::confusable_detection::skeleton;
 use wildmatch::WildMatch;
 
@@ -147,6 +147,7 @@ impl ToolPattern {
     /// Whether a tool with these names matches, or looks like one that does.
     pub(crate) fn fits(&self, own: &str, names: &CompiledNames, closeness: Closeness) -> bool {
         self.matches(own, &names.exposed)
+            || names.former.as_ref().is_some_and(|former| self.matches(own, former))
             || (closeness == Closeness::Alike && self.resembles(names))
     }
 
@@ -183,6 +184,8 @@ impl std::fmt::Display for NamePattern {
 pub(crate) struct CompiledNames {
     /// The current exposed name.
     pub(crate) exposed: String,
+    /// The name with a doubled prefix, which rules may still use.
+    pub(crate) former: Option<String>,
     /// The look-alike forms of its possible exposed names.
     pub(crate) exposed_looks: Vec<[String; 2]>,
     /// The look-alike forms of its own name.
@@ -202,17 +205,19 @@ impl CompiledNames {
     /// The names of a tool that is currently exposed as `exposed`.
     pub(crate) fn new(id: &ToolId, prefix: Option<&str>, exposed: &str) -> Self {
         let own_looks = looks(&id.tool);
-        let [plain, hashed] = possible_names(id, prefix);
+        let PossibleNames { plain, hashed, short } = possible_names(id, prefix);
         // Letters of other alphabets are lost in an exposed name.
-        let [spelt, _] = possible_names(&ToolId::new(id.server.clone(), &*own_looks[0]), prefix);
+        let spelt = possible_names(&ToolId::new(id.server.clone(), &*own_looks[0]), prefix);
         let mut exposed_looks: Vec<[String; 2]> = Vec::new();
-        for name in [exposed, &plain, &hashed, &spelt] {
+        let possible = [exposed, &plain, &hashed, &spelt.plain].into_iter();
+        for name in possible.chain(short.as_deref()).chain(spelt.short.as_deref()) {
             let look = looks(name);
             if !exposed_looks.contains(&look) {
                 exposed_looks.push(look);
             }
         }
-        Self { exposed: exposed.to_owned(), exposed_looks, own_looks }
+        let former = (short.as_deref() == Some(exposed)).then_some(plain);
+        Self { exposed: exposed.to_owned(), former, exposed_looks, own_looks }
     }
 }
 

@@ -100,7 +100,7 @@ impl Policy {
         let annotations = Annotations::of(&tool.definition);
         if crate::is_reading(&id.tool) {
             // Rules that name tools by a pattern also match requests other than tool calls.
-            let [plain, _] = possible_names(id, prefix);
+            let plain = possible_names(id, prefix).plain;
             return self.judge(
                 id,
                 &CompiledNames::new(id, prefix, &plain),

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    io,
+    fmt, io,
     path::{Path, PathBuf},
 };
 
@@ -10,7 +10,35 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::{StoreError, files, files::FileStamp, lock::Lock};
+use crate::{StoreError, StoreStamp, files, files::FileStamp, lock::Lock};
+
+/// The choices for the servers of one configuration.
+pub trait ChoiceStore: fmt::Debug + Send + Sync {
+    /// Changes whenever the choices do; `None` if there are none.
+    fn stamp(&self) -> Option<StoreStamp>;
+
+    /// The choices; empty if there are none. Choices that cannot be read are an error, because a
+    /// server that a person disabled must not be enabled by damage.
+    fn read(&self) -> Result<Choices, DamagedChoices>;
+
+    /// Calls `change` once with the choices, and stores what it made of them.
+    fn change_by(&self, change: &mut dyn FnMut(&mut Choices)) -> Result<(), StoreError>;
+
+    /// The file, if they are in one.
+    fn file(&self) -> Option<&Path> {
+        None
+    }
+}
+
+impl dyn ChoiceStore {
+    /// Changes the choices, and returns the result of `change`. Waits for the disk.
+    pub fn change<T>(&self, change: impl FnOnce(&mut Choices) -> T) -> Result<T, StoreError> {
+        let (mut change, mut outcome) = (Some(change), None);
+        self.change_by(&mut |choices| outcome = change.take().map(|change| change(choices)))?;
+        let unchanged = || io::Error::other("nothing was changed");
+        outcome.ok_or_else(|| StoreError::new(Path::new("choices"), unchanged()))
+    }
+}
 
 /// The file. Several processes read and change it: a change is made under a lock, and a reader sees
 /// the file before it or after it.
@@ -95,15 +123,14 @@ impl ChoiceFile {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
 
-    /// The stamp of the current file; `None` if there is no file.
-    pub fn stamp(&self) -> Option<FileStamp> {
-        FileStamp::of(&self.path)
+impl ChoiceStore for ChoiceFile {
+    fn stamp(&self) -> Option<StoreStamp> {
+        FileStamp::of(&self.path).map(StoreStamp::File)
     }
 
-    /// The choices; empty if there is no file. A file that cannot be read is an error, because a
-    /// server that a person disabled must not be enabled by damage.
-    pub fn read(&self) -> Result<Choices, DamagedChoices> {
+    fn read(&self) -> Result<Choices, DamagedChoices> {
         let damaged = |why: String| DamagedChoices { path: self.path.clone(), why };
         match files::read_bounded(&self.path, MAX_BYTES) {
             Ok(text) => serde_json::from_slice(&text).map_err(|error| damaged(error.to_string())),
@@ -120,19 +147,29 @@ impl ChoiceFile {
         }
     }
 
-    /// Changes the choices, and returns the result of `change`. Waits for the disk.
-    pub fn change<T>(&self, change: impl FnOnce(&mut Choices) -> T) -> Result<T, StoreError> {
+    fn file(&self) -> Option<&Path> {
+        Some(&self.path)
+    }
+
+    fn change_by(&self, change: &mut dyn FnMut(&mut Choices)) -> Result<(), StoreError> {
         let error = |error| StoreError::new(&self.path, error);
         let _lock = Lock::take(&self.path.with_extension("lock"))?;
         let mut choices = self.read().map_err(|damaged| error(io::Error::other(damaged)))?;
         let before = choices.clone();
-        let outcome = change(&mut choices);
+        change(&mut choices);
         choices.bound();
         if choices != before {
             let text = serde_json::to_vec_pretty(&choices);
             files::replace(&self.path, &text.map_err(|broken| error(broken.into()))?)?;
         }
-        Ok(outcome)
+        Ok(())
+    }
+}
+
+impl DamagedChoices {
+    /// Choices that are in no file, which `place` names, cannot be read.
+    pub fn of(place: impl Into<PathBuf>, why: impl Into<String>) -> Self {
+        Self { path: place.into(), why: why.into() }
     }
 }
 
@@ -166,7 +203,7 @@ impl Choices {
     }
 
     /// Removes the oldest requests: a model may make more than a person would ever read.
-    fn bound(&mut self) {
+    pub fn bound(&mut self) {
         while self.requests.len() > MAX_REQUESTS {
             let oldest = self.requests.iter().min_by_key(|(_, request)| request.at);
             let Some(id) = oldest.map(|(id, _)| id.clone()) else { return };
@@ -206,7 +243,7 @@ mod tests {
         let file = Store::new(folder.path()).choices("c");
         std::thread::scope(|scope| {
             for writer in 0..4 {
-                let file = file.clone();
+                let file = std::sync::Arc::clone(&file);
                 scope.spawn(move || {
                     for number in 0..10 {
                         let name = format!("{writer}-{number}");
@@ -235,15 +272,15 @@ mod tests {
         assert!(kept.values().all(|request| request.at >= 3), "the oldest made room");
         let large = " ".repeat(usize::try_from(MAX_BYTES).unwrap()) + "{}";
         for damaged in ["{", "", "\0", r#"{"disabled":["a"]}"#, &large] {
-            fs::write(&file.path, damaged).unwrap();
+            fs::write(file.file().unwrap(), damaged).unwrap();
             let told = file.read().unwrap_err().to_string();
-            assert!(told.contains(&file.path.display().to_string()), "{told}");
+            assert!(told.contains(&file.file().unwrap().display().to_string()), "{told}");
             let off = |choices: &mut Choices| {
                 choices.disabled.insert("a".into(), SwitchedBy::Person);
             };
             assert!(file.change(off).is_err());
             assert_eq!(
-                fs::read_to_string(&file.path).unwrap(),
+                fs::read_to_string(file.file().unwrap()).unwrap(),
                 damaged,
                 "nothing is written over it"
             );

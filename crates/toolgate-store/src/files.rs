@@ -21,6 +21,26 @@ pub struct FileStamp {
     content: Option<blake3::Hash>,
 }
 
+/// Identifies what was stored, wherever that is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoreStamp {
+    /// A file.
+    File(FileStamp),
+    /// A version that every change increases.
+    Version(u64),
+}
+
+impl StoreStamp {
+    /// The version of a shared store that was not heard of for so long that what was read before no longer counts.
+    pub const TOO_OLD: Self = Self::Version(u64::MAX);
+
+    /// Whether what was read before counts while a newer version cannot be read: a shared store may be away for a moment,
+    /// whereas a file that cannot be read is damaged.
+    pub fn allows_older(&self) -> bool {
+        matches!(self, Self::Version(_)) && *self != Self::TOO_OLD
+    }
+}
+
 /// Longer files are not read. They are not used either.
 const LONGEST_READ: u64 = 16 * 1024 * 1024;
 

@@ -1,6 +1,6 @@
 //! What toolgate stores on disk.
 //!
-//! - [`ChoiceFile`]: which servers people and models disabled, and the consents of people.
+//! - [`ChoiceStore`]: which servers people and models disabled, and the consents of people.
 //! - [`DefinitionCache`]: the tool definitions of servers, so that a second start can search
 //!   before any server has answered.
 //! - [`PreparedCache`]: the analysed texts of definitions, so that a second start need not read them.
@@ -11,7 +11,7 @@
 //! - [`LiveFolder`]: what running gateways say of their sessions.
 //! - [`AccessTokens`]: the access tokens of HTTP clients, as hashes.
 //! - [`ChatStore`]: the chats of `toolgate chat`.
-//! - [`Vault`]: the secrets of logins and the keys of models, encrypted.
+//! - [`Vault`]: the secrets of logins and the keys of models, encrypted. It implements [`Logins`].
 //!
 //! All of these except the access tokens can be lost without harm; after the loss of a vault, people
 //! log in again. A file that cannot be read counts as missing. A failed write is an error that the
@@ -35,11 +35,13 @@ mod files;
 mod journal;
 mod live;
 mod lock;
+mod logins;
 mod logs;
 mod prepared;
 mod quotas;
 mod sealed;
 mod shapes;
+mod shared;
 mod tokens;
 mod usage;
 mod vault;
@@ -48,44 +50,53 @@ mod writer;
 
 use std::{
     path::{Path, PathBuf},
+    sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use thiserror::Error;
 
 pub use audit::{
-    AuditError, AuditExtent, AuditLimits, AuditLog, AuditPosition, AuditProblem, AuditRecord,
+    AuditError, AuditExtent, AuditFile, AuditLimits, AuditLog, AuditPosition, AuditProblem,
+    AuditRecord,
 };
 pub use chats::{ChatLock, ChatStore, MAX_CHAT_BYTES, MAX_CHATS, StoredChat};
 pub use choices::{
-    ChoiceFile, Choices, Consent, DamagedChoices, MAX_REQUESTS, ServerConsentRequest, SwitchedBy,
+    ChoiceFile, ChoiceStore, Choices, Consent, DamagedChoices, MAX_REQUESTS, ServerConsentRequest,
+    SwitchedBy,
 };
 pub use components::{ComponentFolder, ComponentRecord, is_language_name};
 pub use definitions::{CachedServer, DefinitionCache, ServerKey, ServerMemory};
-pub use files::FileStamp;
+pub use files::{FileStamp, StoreStamp};
 pub use journal::{
-    ApprovalState, CallDecision, CallEnd, GrantRow, Journal, JournalError, LostCall, NewCall,
-    NewRun, PastCallRow, PastEvent, QuestionReference, Retention, RunCall, RunDetail, RunEntry,
-    RunHistory, RunState, RunSummary, StoredApproval, TaskRow, WRITABLE,
+    AnsweredEntry, ApprovalState, Approvals, CallDecision, CallEnd, CalledEntry, EndedEntry,
+    GrantRow, Journal, JournalError, JournalFile, LostCall, MOST_OPEN, NewCall, NewRun,
+    PastCallRow, PastEvent, QuestionReference, Retention, RunCall, RunDetail, RunEntries, RunEntry,
+    RunEntryKind, RunHistory, RunRetention, RunState, RunSummary, Runs, StoredApproval, TaskRow,
+    Tasks, WRITABLE,
 };
 pub use live::{LiveFile, LiveFolder};
+pub use logins::{LoginKey, LoginLock, LoginStoreError, Logins};
 pub use logs::{LogSource, MAX_LOG_BYTES, ServerLog, utc};
 pub use prepared::{MAX_PREPARED_FILES, PreparedCache};
-pub use quotas::{QuotaCount, QuotaError, QuotaFile, QuotaOutcome, QuotaRequest};
+pub use quotas::{QuotaCount, QuotaError, QuotaFile, QuotaOutcome, QuotaRequest, Quotas};
 pub use sealed::Sealed;
-pub use shapes::{MAX_SHAPES_BYTES, ShapeStore};
+pub use shapes::{MAX_SHAPES_BYTES, ShapeFolder, ShapeStore};
+pub use shared::{NodeMessage, SharedStore, TimedKind, TimedValue, TimedValues};
 pub use tokens::{
-    AccessToken, AccessTokens, MAX_TOKENS, TokenError, TokenHash, TokenOrder, TokenRecord,
+    AccessToken, AccessTokens, MAX_TOKENS, TokenError, TokenFile, TokenHash, TokenOrder,
+    TokenRecord,
 };
-pub use usage::{PastUse, UsageChange, UsageLog, UsagePosition};
+pub use usage::{PastUse, UsageChange, UsageFile, UsageLog, UsagePosition, merged_uses};
 pub use vault::{KeychainError, Vault, VaultError, VaultKey, VaultLock};
 pub use vectors::{MAX_ENCODERS, MAX_VECTOR_BYTES, VectorCache};
 pub use writer::LogWriter;
 
-/// The folder that everything is stored in.
+/// The folder that everything is stored in, and what is shared with other nodes in its place.
 #[derive(Debug, Clone)]
 pub struct Store {
     root: PathBuf,
+    shared: Option<Arc<dyn SharedStore>>,
 }
 
 /// A file could not be written. Nothing that was there before is lost.
@@ -99,7 +110,24 @@ pub struct StoreError {
 impl Store {
     /// Uses `root`, which is made when something is first written.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self { root: root.into(), shared: None }
+    }
+
+    /// The same folder, with the shared stores in place of its own.
+    #[must_use]
+    pub fn sharing(self, shared: Arc<dyn SharedStore>) -> Self {
+        Self { shared: Some(shared), ..self }
+    }
+
+    /// What is shared with other nodes.
+    pub fn shared(&self) -> Option<&Arc<dyn SharedStore>> {
+        self.shared.as_ref()
+    }
+
+    /// The same folder alone.
+    #[must_use]
+    pub fn embedded(&self) -> Self {
+        Self::new(&self.root)
     }
 
     /// The folder.
@@ -127,10 +155,12 @@ impl Store {
     }
 
     /// The choices for the servers of a configuration, which `configuration` identifies.
-    pub fn choices(&self, configuration: &str) -> ChoiceFile {
-        ChoiceFile::new(
-            self.root.join("choices").join(format!("{}.json", files::slug(configuration))),
-        )
+    pub fn choices(&self, configuration: &str) -> Arc<dyn ChoiceStore> {
+        if let Some(shared) = &self.shared {
+            return shared.choices(configuration);
+        }
+        let name = format!("{}.json", files::slug(configuration));
+        Arc::new(ChoiceFile::new(self.root.join("choices").join(name)))
     }
 
     /// The components that run scripts of further languages.
@@ -144,18 +174,27 @@ impl Store {
     }
 
     /// Which query led to which call.
-    pub fn usage(&self) -> UsageLog {
-        UsageLog::new(self.root.join("usage").join("usage.jsonl"))
+    pub fn usage(&self) -> Arc<dyn UsageLog> {
+        if let Some(shared) = &self.shared {
+            return shared.usage();
+        }
+        Arc::new(UsageFile::new(self.root.join("usage").join("usage.jsonl")))
     }
 
     /// The access tokens of HTTP clients.
-    pub fn access_tokens(&self) -> AccessTokens {
-        AccessTokens::new(self.root.join("access"))
+    pub fn access_tokens(&self) -> Arc<dyn AccessTokens> {
+        if let Some(shared) = &self.shared {
+            return shared.access_tokens();
+        }
+        Arc::new(TokenFile::new(self.root.join("access")))
     }
 
     /// The learned types of results.
-    pub fn shapes(&self) -> ShapeStore {
-        ShapeStore::new(self.root.join("shapes"))
+    pub fn shapes(&self) -> Arc<dyn ShapeStore> {
+        if let Some(shared) = &self.shared {
+            return shared.shapes();
+        }
+        Arc::new(ShapeFolder::new(self.root.join("shapes")))
     }
 
     /// The cache of the vectors of an encoder, which `encoder` identifies.
@@ -164,18 +203,38 @@ impl Store {
     }
 
     /// The journal of runs, which is made when it is first opened.
-    pub fn journal(&self) -> Result<Journal, JournalError> {
-        Journal::open(&self.root.join("journal.db"))
+    pub fn journal(&self) -> Result<Arc<dyn Journal>, JournalError> {
+        match &self.shared {
+            Some(shared) => shared.journal(),
+            None => Ok(Arc::new(JournalFile::open(&self.root.join("journal.db"))?)),
+        }
     }
 
     /// How many calls were made today.
-    pub fn quotas(&self) -> QuotaFile {
-        QuotaFile::new(self.root.join("quotas.db"))
+    pub fn quotas(&self) -> Arc<dyn Quotas> {
+        if let Some(shared) = &self.shared {
+            return shared.quotas();
+        }
+        Arc::new(QuotaFile::new(self.root.join("quotas.db")))
     }
 
     /// The log of all decisions and calls.
-    pub fn audit(&self) -> AuditLog {
-        AuditLog::new(self.root.join("audit").join("audit.jsonl"))
+    pub fn audit(&self) -> Arc<dyn AuditLog> {
+        self.audit_within(AuditLimits::default())
+    }
+
+    /// The log of all decisions and calls, of which this much is stored in the folder.
+    pub fn audit_within(&self, limits: AuditLimits) -> Arc<dyn AuditLog> {
+        if let Some(shared) = &self.shared {
+            return shared.audit();
+        }
+        let path = self.root.join("audit").join("audit.jsonl");
+        Arc::new(AuditFile::new(path).with_limits(limits))
+    }
+
+    /// What expires by itself, if there are other nodes that may need it.
+    pub fn timed_values(&self) -> Option<Arc<dyn TimedValues>> {
+        self.shared.as_ref().map(|shared| shared.timed_values())
     }
 
     /// What running gateways say of themselves.
@@ -206,6 +265,11 @@ pub(crate) fn since_epoch() -> Duration {
 
 impl StoreError {
     pub(crate) fn new(path: &Path, source: std::io::Error) -> Self {
-        Self { path: path.to_owned(), source }
+        Self::of(path, source)
+    }
+
+    /// Something that `place` names could not be written.
+    pub fn of(place: impl Into<PathBuf>, source: std::io::Error) -> Self {
+        Self { path: place.into(), source }
     }
 }

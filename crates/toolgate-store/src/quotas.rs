@@ -21,6 +21,32 @@ use thiserror::Error;
 
 use crate::{files, journal::register_row_sum};
 
+/// How many calls were made today.
+pub trait Quotas: fmt::Debug + Send + Sync {
+    /// Counts a call of this day in all counts, if none is at its limit. Waits for the disk or the database.
+    fn count(&self, day: i64, requests: &[QuotaRequest<'_>]) -> Result<QuotaOutcome, QuotaError>;
+
+    /// Takes a count back, of a call that was not made after all. Waits too.
+    fn uncount(&self, day: i64, limit: &str, caller: &str) -> Result<(), QuotaError>;
+
+    /// Notes until when calls are refused because of a count by the minute, for `toolgate status`.
+    /// Waits too.
+    fn refused(&self, day: i64, limit: &str, caller: &str, until: u64) -> Result<(), QuotaError>;
+
+    /// The day whose counts are in force today: today, or a later one that was counted before the clock
+    /// was set back. Waits too.
+    fn day(&self, today: i64) -> Result<i64, QuotaError>;
+
+    /// The counts that are in force on a day. Nothing is written.
+    fn counts(&self, day: i64) -> Result<Vec<QuotaCount>, QuotaError>;
+
+    /// The part of a count by the minute, or of calls at once, that this process may use now, of `most` in all:
+    /// everything, unless other nodes share it. Does not wait.
+    fn share(&self, most: u32) -> u32 {
+        most
+    }
+}
+
 /// The file. Copies share it.
 #[derive(Clone)]
 pub struct QuotaFile {
@@ -47,6 +73,15 @@ enum CountsProblem {
     Damaged(String),
     #[error("they are gone; to begin them anew, remove this file and {0}")]
     Gone(String),
+    #[error("{0}")]
+    Shared(String),
+}
+
+impl QuotaError {
+    /// Counts that are in no file, which `place` names, cannot be used.
+    pub fn of(place: impl Into<PathBuf>, why: impl Into<String>) -> Self {
+        Self { path: place.into(), source: CountsProblem::Shared(why.into()) }
+    }
 }
 
 /// A count that a call adds to.
@@ -108,12 +143,28 @@ impl QuotaFile {
         Self { path, connection: Arc::default() }
     }
 
-    /// Counts a call of this day in all counts, if none is at its limit. Touches the disk.
-    pub fn count(
+    /// Works in one transaction, which is kept if `work` says so.
+    fn change<T>(
         &self,
-        day: i64,
-        requests: &[QuotaRequest<'_>],
-    ) -> Result<QuotaOutcome, QuotaError> {
+        work: impl FnOnce(&mut Counts<'_>) -> Result<(T, bool), CountsProblem>,
+    ) -> Result<T, QuotaError> {
+        let mut connection = self.connection.lock();
+        let failed = |source| QuotaError { path: self.path.clone(), source };
+        let open = match connection.take() {
+            Some(open) if self.path.exists() => open,
+            _ => open(&self.path).map_err(failed)?,
+        };
+        let worked = in_transaction(connection.insert(open), &self.path, work);
+        if worked.is_err() {
+            // The next one looks at the whole file again.
+            *connection = None;
+        }
+        worked.map_err(failed)
+    }
+}
+
+impl Quotas for QuotaFile {
+    fn count(&self, day: i64, requests: &[QuotaRequest<'_>]) -> Result<QuotaOutcome, QuotaError> {
         self.change(|counts| {
             let day = counts.begin(day)?;
             let mut used = Vec::with_capacity(requests.len());
@@ -131,8 +182,7 @@ impl QuotaFile {
         })
     }
 
-    /// Takes a count back, of a call that was not made after all. Touches the disk.
-    pub fn uncount(&self, day: i64, limit: &str, caller: &str) -> Result<(), QuotaError> {
+    fn uncount(&self, day: i64, limit: &str, caller: &str) -> Result<(), QuotaError> {
         self.change(|counts| {
             if let Some(row) = counts.row(day, limit, caller)?.filter(|row| row.used > 0) {
                 counts.store(day, limit, caller, StoredCount { used: row.used - 1, ..row })?;
@@ -141,15 +191,7 @@ impl QuotaFile {
         })
     }
 
-    /// Notes until when calls are refused because of a count by the minute, for `toolgate status`.
-    /// Touches the disk.
-    pub fn refused(
-        &self,
-        day: i64,
-        limit: &str,
-        caller: &str,
-        until: u64,
-    ) -> Result<(), QuotaError> {
+    fn refused(&self, day: i64, limit: &str, caller: &str, until: u64) -> Result<(), QuotaError> {
         self.change(|counts| {
             let day = counts.begin(day)?;
             let row = counts.row(day, limit, caller)?.unwrap_or_default();
@@ -159,15 +201,11 @@ impl QuotaFile {
         })
     }
 
-    /// The day whose counts are in force today: today, or a later one that was counted before the clock
-    /// was set back. Touches the disk.
-    pub fn day(&self, today: i64) -> Result<i64, QuotaError> {
+    fn day(&self, today: i64) -> Result<i64, QuotaError> {
         self.change(|counts| Ok((counts.day(today)?, false)))
     }
 
-    /// The counts that are in force on a day. Nothing is written, and a file that does not exist is not
-    /// made.
-    pub fn counts(&self, day: i64) -> Result<Vec<QuotaCount>, QuotaError> {
+    fn counts(&self, day: i64) -> Result<Vec<QuotaCount>, QuotaError> {
         if !self.path.exists() && !began_path(&self.path).exists() {
             return Ok(Vec::new());
         }
@@ -190,25 +228,6 @@ impl QuotaFile {
             counts.verify()?;
             Ok((rows, false))
         })
-    }
-
-    /// Works in one transaction, which is kept if `work` says so.
-    fn change<T>(
-        &self,
-        work: impl FnOnce(&mut Counts<'_>) -> Result<(T, bool), CountsProblem>,
-    ) -> Result<T, QuotaError> {
-        let mut connection = self.connection.lock();
-        let failed = |source| QuotaError { path: self.path.clone(), source };
-        let open = match connection.take() {
-            Some(open) if self.path.exists() => open,
-            _ => open(&self.path).map_err(failed)?,
-        };
-        let worked = in_transaction(connection.insert(open), &self.path, work);
-        if worked.is_err() {
-            // The next one looks at the whole file again.
-            *connection = None;
-        }
-        worked.map_err(failed)
     }
 }
 

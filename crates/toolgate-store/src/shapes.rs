@@ -1,39 +1,48 @@
 //! The learned types of results, by server.
 
-use std::path::PathBuf;
+use std::{fmt, path::PathBuf};
 
 use crate::{StoreError, files};
 
 /// Stores one small JSON text per server. Its content is the caller's business.
+pub trait ShapeStore: fmt::Debug + Send + Sync {
+    /// The last saved text; `None` if there is none or it cannot be read.
+    fn load(&self, server: &str) -> Option<String>;
+
+    /// Replaces the saved text. A text that is too long is not saved.
+    fn save(&self, server: &str, text: &str) -> Result<(), StoreError>;
+}
+
+/// The texts of one folder.
 #[derive(Debug, Clone)]
-pub struct ShapeStore {
+pub struct ShapeFolder {
     folder: PathBuf,
 }
 
 /// The longest text of one server.
 pub const MAX_SHAPES_BYTES: usize = 4 * 1024 * 1024;
 
-impl ShapeStore {
+impl ShapeFolder {
     pub(crate) fn new(folder: PathBuf) -> Self {
         Self { folder }
     }
 
-    /// The last saved text; `None` if there is none or it cannot be read.
-    pub fn load(&self, server: &str) -> Option<String> {
+    fn path(&self, server: &str) -> PathBuf {
+        self.folder.join(format!("{}.json", files::slug(server)))
+    }
+}
+
+impl ShapeStore for ShapeFolder {
+    fn load(&self, server: &str) -> Option<String> {
         let text = files::read_bounded(&self.path(server), MAX_SHAPES_BYTES as u64).ok()?;
         String::from_utf8(text).ok()
     }
 
-    /// Replaces the saved text. A text that is too long is not saved.
-    pub fn save(&self, server: &str, text: &str) -> Result<(), StoreError> {
+    fn save(&self, server: &str, text: &str) -> Result<(), StoreError> {
         if text.len() > MAX_SHAPES_BYTES {
             return Ok(());
         }
         files::replace(&self.path(server), text.as_bytes())
-    }
-
-    fn path(&self, server: &str) -> PathBuf {
-        self.folder.join(format!("{}.json", files::slug(server)))
     }
 }
 

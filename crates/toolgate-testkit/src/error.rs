@@ -26,6 +26,9 @@ pub enum TestkitError {
     /// A file or a socket failed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
+    /// PostgreSQL does not run.
+    #[error("PostgreSQL does not run: {0}")]
+    Postgres(String),
     /// The real servers are not installed.
     #[error("{missing} is missing; run `scripts/install-test-servers` to install the test servers")]
     RealServers {

@@ -58,6 +58,8 @@ pub mod malformed;
 mod model;
 mod outbox;
 mod peer;
+#[cfg(unix)]
+mod postgres;
 mod questions;
 mod raw_client;
 mod real_servers;
@@ -71,7 +73,7 @@ mod tools;
 
 pub use authorization::{
     AuthorizationFault, AuthorizationOptions, AuthorizationRecord, AuthorizationServer, Discovery,
-    Visited, visit,
+    PERSON, Visited, send_form, visit, visit_with,
 };
 pub use binary::{FixtureEntry, conformance_binary, fixture_binary, program_binary};
 pub use builtin::Builtin;
@@ -84,6 +86,8 @@ pub use fixture::{ArgumentAnswer, Fixture, FixtureEra, HttpAnswers, HttpOptions,
 pub use http::RunningHttp;
 pub use issuer::{Issuer, IssuerFault, SigningKey};
 pub use model::{ModelEndpoint, ModelScript};
+#[cfg(unix)]
+pub use postgres::Postgres;
 pub use raw_client::RawClient;
 pub use real_servers::{RealServer, RealServers, installed_servers, real_servers};
 pub use registry::{RegistryEndpoint, RegistryFault};

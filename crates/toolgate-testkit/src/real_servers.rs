@@ -167,11 +167,13 @@ impl RealServers {
 /// Finds the real servers: where `TOOLGATE_TEST_SERVERS` says, or in `.servers` in the root of the
 /// repository. The error says how to install them.
 pub fn real_servers() -> Result<RealServers, TestkitError> {
-    let directory = std::env::var_os(DIRECTORY_VARIABLE).map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.servers"),
-        PathBuf::from,
-    );
-    in_directory(&directory)
+    in_directory(&servers_directory())
+}
+
+/// The folder of what is installed for tests.
+pub(crate) fn servers_directory() -> PathBuf {
+    std::env::var_os(DIRECTORY_VARIABLE)
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.servers"), PathBuf::from)
 }
 
 /// The [`real_servers`], or `None` if the test that needs them is to be skipped: then the reason is

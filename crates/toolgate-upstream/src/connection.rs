@@ -20,7 +20,8 @@ use toolgate_mcp::{
 };
 
 use crate::{
-    calls::{CallStage, ConnectionState, ListFailed, PendingCall},
+    announced_lists::ListFailed,
+    calls::{CallStage, ConnectionState, PendingCall},
     error::CallError,
     handshake::Handshake,
     input_handler::{self, CallClient, InputHandler},
@@ -47,6 +48,8 @@ pub struct Progress {
 /// How a call is made.
 #[derive(Debug, Clone, Default)]
 pub struct CallOptions {
+    /// Who calls, where each caller has their own login at the server.
+    pub caller: Option<Arc<str>>,
     /// `_meta` for the server. Keys that belong to the connection are left out.
     pub meta: Option<JsonObject>,
     /// Receives the progress in order. A slow reader loses reports.
@@ -414,7 +417,7 @@ impl Connection {
             if self.has_tasks() {
                 // The connection waits for the end of a task itself.
                 let all = capabilities.entry(extensions::CAPABILITY).or_insert_with(|| json!({}));
-                all[meta::TASKS_EXTENSION] = json!({});
+                all[extensions::TASKS] = json!({});
             }
             if handler.is_some() || !capabilities.is_empty() {
                 all.insert(meta::CLIENT_CAPABILITIES.to_owned(), Value::Object(capabilities));

@@ -31,6 +31,17 @@ pub enum CallError {
         /// What the server requires.
         failure: ConnectFailure,
     },
+    /// Each caller has their own login at the server, and this caller has none. Nothing was sent.
+    #[error(
+        "server `{server}` needs a login of your own: the person opens {link} in their browser and logs in; \
+         then call again"
+    )]
+    LoginNeeded {
+        /// The server.
+        server: ServerName,
+        /// What the person opens.
+        link: String,
+    },
     /// The connection ended during the call. Whether the call had an effect is unknown, and it was
     /// not repeated. The server is being restarted.
     #[error(

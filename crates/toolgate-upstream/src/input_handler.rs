@@ -72,7 +72,7 @@ struct ClientLife(ClientKey);
 /// Identifies a session without prolonging it.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientKey {
-    number: u64,
+    pub(crate) number: u64,
     /// Cancelled when the session is over.
     pub(crate) gone: CancellationToken,
 }
@@ -87,12 +87,6 @@ impl ClientId {
 
     pub(crate) fn key(&self) -> &ClientKey {
         &self.0.0
-    }
-}
-
-impl ClientKey {
-    pub(crate) fn number(&self) -> u64 {
-        self.number
     }
 }
 

@@ -137,8 +137,8 @@ fn able(
 /// Whether a client takes the requests of extensions, and declares one of these that toolgate does not know.
 fn shares_extension(handler: &dyn InputHandler, extensions: &JsonObject) -> bool {
     let declared = extensions::declared(handler.capabilities());
-    let is_shared = |name: &String| !extensions::is_known(name) && declared.contains_key(name);
-    handler.takes_requests() && extensions.keys().any(is_shared)
+    handler.takes_requests()
+        && extensions::unknown(extensions).any(|name| declared.contains_key(name))
 }
 
 /// Asks as long as a caller waits for one of the calls.

@@ -8,6 +8,7 @@
 //!
 //! > **Invariant:** a call that may have had an effect is never repeated.
 
+mod announced_lists;
 mod auth;
 mod calls;
 mod connection;
@@ -22,8 +23,9 @@ mod spec;
 mod upstream;
 
 pub use auth::{
-    AuthorizationSettings, Authorizer, CallbackListener, CredentialLock, CredentialStore,
-    CredentialStoreError, Login, LoginCredentials, LoginError, LoginState, LogoutOutcome,
+    ACCESS_TOKEN_TYPE, AuthorizationSettings, Authorizer, CALLBACK, CallbackListener,
+    CallerLoginSettings, CallerLogins, LOGIN_PATH, Login, LoginCredentials, LoginError, LoginEvent,
+    LoginState, LogoutOutcome, PendingLogin, PendingLogins, SubjectToken, TokenSource,
 };
 pub use connection::{CallOptions, LogSink, Progress, SendCheck};
 pub use error::CallError;

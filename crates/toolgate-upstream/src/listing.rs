@@ -103,8 +103,8 @@ pub(crate) async fn list(
         cursor = Some(next);
     }
     if groups {
-        let room = (MAX_TOOLS - entries.len(), MAX_BYTES.saturating_sub(bytes));
-        let (mut tools, is_whole) = groups::crawl(connection, room).await;
+        let left = (MAX_TOOLS - entries.len(), MAX_BYTES.saturating_sub(bytes));
+        let (mut tools, is_whole) = groups::crawl(connection, left).await;
         // A tool may be in several groups, with the same definition.
         let mut known: HashSet<Fingerprint> = entries.iter().map(Fingerprint::of).collect();
         tools.retain(|tool| known.insert(Fingerprint::of(tool)));

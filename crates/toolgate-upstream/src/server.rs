@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    sync::Arc,
+    sync::{Arc, Weak},
     time::{Duration, Instant},
 };
 
@@ -26,12 +26,14 @@ use crate::{
     upstream::ServerObserver,
 };
 
+mod callers;
 mod demand;
 mod instances;
 mod supervise;
 
 pub(crate) use instances::Asking;
 
+use callers::CallerServers;
 use demand::Demand;
 use instances::OtherInstance;
 
@@ -75,6 +77,10 @@ pub(crate) struct Server {
     redactor: Redactor,
     observer: Arc<dyn ServerObserver>,
     asking: Arc<Asking>,
+    /// The servers of callers, where each caller has their own login.
+    callers: Option<CallerServers>,
+    /// The caller whose server this is, and the server of all callers.
+    owner: Option<ServerOwner>,
     /// The instances beside the first.
     others: Mutex<Vec<OtherInstance>>,
     /// Notified when a call ends.
@@ -95,6 +101,15 @@ pub(crate) struct Server {
     pub(crate) finished: CancellationToken,
     /// The extensions that clients have declared.
     extensions: Arc<RwLock<JsonObject>>,
+}
+
+/// The caller of a server that only its parent knows. All instances share it.
+#[derive(Debug, Clone)]
+struct ServerOwner {
+    parent: Weak<Server>,
+    caller: Arc<str>,
+    /// Cancelled when another server has taken the place of this one, after a login.
+    replaced: CancellationToken,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -133,6 +148,8 @@ impl Server {
         Self {
             redactor: spec.redactor(),
             asking: Arc::new(Asking::new(spec.asks)),
+            callers: spec.callers.clone().map(CallerServers::new),
+            owner: None,
             spec,
             observer,
             others: Mutex::default(),
@@ -154,6 +171,7 @@ impl Server {
     fn instance_of(first: &Self, spec: ServerSpec) -> Self {
         Self {
             asking: Arc::clone(&first.asking),
+            owner: first.owner.clone(),
             is_first: false,
             retired: first.retired.clone(),
             listed: Arc::clone(&first.listed),
@@ -182,12 +200,61 @@ impl Server {
 
     /// Passes a list on, unless the server was taken away. Most instances list what the first has.
     fn pass_on(&self, handshake: &Handshake, listing: Listing) {
+        if let Some(callers) = &self.callers {
+            return self.list_for(callers, None, handshake, listing);
+        }
+        if let Some(owner) = &self.owner {
+            let parent = owner.parent.upgrade();
+            if let Some(parent) = parent
+                && let Some(callers) = &parent.callers
+            {
+                parent.list_for(callers, Some(owner), handshake, listing);
+            }
+            return;
+        }
         let fingerprint = Fingerprint::of_list(&listing.definitions);
         let mut listed = self.listed.lock();
         let is_known = !self.is_first && listed.as_ref() == Some(&fingerprint);
         if !self.retired.is_cancelled() && !is_known {
             *listed = Some(fingerprint);
             self.observer.listed(&self.spec.name, handshake, listing);
+        }
+    }
+
+    /// Whether each caller has their own login.
+    pub(crate) fn is_per_caller(&self) -> bool {
+        self.callers.is_some()
+    }
+
+    /// The state of the server for a caller.
+    pub(crate) fn state_for(&self, caller: &str) -> ServerState {
+        match &self.callers {
+            Some(callers) => self.state_of_caller(callers, caller),
+            None => self.state(),
+        }
+    }
+
+    /// Whether a caller is offered a tool with this definition.
+    pub(crate) fn offers(&self, caller: &str, tool: &str, definition: Fingerprint) -> bool {
+        let callers = self.callers.as_ref();
+        callers.is_none_or(|callers| Self::is_offered(callers, caller, tool, definition))
+    }
+
+    /// Connects for the caller of the options, who may have to log in.
+    pub(crate) async fn connect_for(
+        self: &Arc<Self>,
+        options: &CallOptions,
+    ) -> Result<(), CallError> {
+        match &self.callers {
+            Some(callers) => self.connect_as_caller(callers, options).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Connects for a caller who has logged in, and waits for it.
+    pub(crate) async fn recall(self: &Arc<Self>, caller: &Arc<str>) {
+        if let Some(callers) = &self.callers {
+            self.recall_caller(callers, caller).await;
         }
     }
 
@@ -222,6 +289,9 @@ impl Server {
             self.publish(|_| {});
         }
         instances::set_disabled(&self.others, way_on);
+        if let Some(callers) = &self.callers {
+            callers.set_disabled(way_on);
+        }
     }
 
     /// Waits until the current attempt to connect has ended.
@@ -241,6 +311,10 @@ impl Server {
         params: JsonObject,
         options: CallOptions,
     ) -> Result<Value, CallError> {
+        if let Some(callers) = &self.callers {
+            // Boxed, because it makes another request.
+            return Box::pin(self.request_as_caller(callers, about, method, params, options)).await;
+        }
         let cancel = options.cancel.child_token();
         let _cancelled_when_dropped = cancel.clone().drop_guard();
         let instance = self.instance(about, method, &options);
@@ -312,6 +386,7 @@ impl Server {
         params: Option<Value>,
     ) -> Result<(), CallError> {
         let connection = self.state.borrow().connection.clone();
+        let connection = connection.filter(|_| self.callers.is_none());
         let Some(connection) = connection else {
             return Err(
                 self.not_connected(ConnectFailure::new("it is not connected", "call it first"))
@@ -402,7 +477,11 @@ impl Server {
     }
 
     fn note(&self, text: &str) {
-        let whose = if self.is_first { "" } else { "the instance of one session: " };
+        let whose = match (&self.owner, self.is_first) {
+            (Some(_), _) => "the connection of one caller: ",
+            (None, true) => "",
+            (None, false) => "the instance of one session: ",
+        };
         let text = self.redactor.line(&format!("{whose}{text}"));
         tracing::debug!(server = %self.spec.name, "{text}");
         self.observer.output(&self.spec.name, OutputSource::Toolgate, &text);

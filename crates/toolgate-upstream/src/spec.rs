@@ -3,15 +3,18 @@
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
 
 use toolgate_catalog::{Fingerprint, ServerName};
 use toolgate_mcp::{
     Era, InstanceMode,
     client::{
         ConnectFailure, ConnectionClient, ConnectionHandler, ConnectionSettings, Endpoint,
-        RawConnection, Redactor, ServerLimits, SpareProcesses,
+        HttpEndpoint, RawConnection, Redactor, ServerLimits, SpareProcesses,
     },
 };
+
+use crate::auth::{CallerLogins, NoLogin};
 
 /// One server.
 #[derive(Debug, Clone)]
@@ -20,6 +23,8 @@ pub struct ServerSpec {
     pub name: ServerName,
     /// Where it is.
     pub endpoint: Endpoint,
+    /// The logins of callers, where each caller has their own.
+    pub callers: Option<Arc<CallerLogins>>,
     /// Reads the values of the endpoint that are known only when the server starts.
     pub late_values: Option<Arc<dyn LateValues>>,
     /// Limits of time and size.
@@ -65,6 +70,7 @@ impl ServerSpec {
         Self {
             name: name.into(),
             endpoint,
+            callers: None,
             late_values: None,
             limits: ServerLimits::default(),
             remembered_era: None,
@@ -95,6 +101,31 @@ impl ServerSpec {
             Some(late) => late.complete(&self.endpoint).await.map(Cow::Owned),
             None => Ok(Cow::Borrowed(&self.endpoint)),
         }
+    }
+
+    /// The server with the login of a caller, where each caller has their own. Without a login, the failure has
+    /// the link that the person opens.
+    pub async fn of_caller(&self, caller: &Arc<str>) -> Result<Cow<'_, Self>, ConnectFailure> {
+        let (Some(callers), Endpoint::Http(http)) = (&self.callers, &self.endpoint) else {
+            return Ok(Cow::Borrowed(self));
+        };
+        let action = "log in, and connect again";
+        match callers.log_in(caller, None, &CancellationToken::new()).await {
+            Ok(()) | Err(NoLogin::NotAsked) => {}
+            Err(NoLogin::Open(link)) => {
+                let reason = format!("it needs a login of your own at {link}");
+                return Err(ConnectFailure::new(reason, action));
+            }
+            Err(NoLogin::Failed(why)) => return Err(ConnectFailure::new(why, action)),
+            Err(NoLogin::Cancelled) => {
+                return Err(ConnectFailure::new("it was cancelled", action));
+            }
+        }
+        let authorizer = callers.authorizer(caller);
+        let authorizer = authorizer.map_err(|it| ConnectFailure::new(it.to_string(), action))?;
+        let endpoint = HttpEndpoint { authorizer: Some(authorizer as _), ..http.clone() };
+        let endpoint = Endpoint::Http(endpoint);
+        Ok(Cow::Owned(Self { endpoint, callers: None, ..self.clone() }))
     }
 
     /// Opens a connection for one client, without a supervisor.

@@ -1,12 +1,20 @@
 //! All servers.
 
-use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use futures::future::{BoxFuture, join_all};
 use parking_lot::{Mutex, RwLock};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use toolgate_catalog::ServerName;
+use toolgate_catalog::{Fingerprint, ServerName};
 use toolgate_mcp::{
     ErrorObject, JsonObject,
     client::{OutputSource, ServerLimits},
@@ -14,6 +22,7 @@ use toolgate_mcp::{
 };
 
 use crate::{
+    auth::LoginEvent,
     connection::CallOptions,
     error::CallError,
     handshake::Handshake,
@@ -48,6 +57,11 @@ pub trait ServerObserver: Send + Sync + 'static {
         let _ = (server, method, params);
     }
 
+    /// Something happened to the login of a caller.
+    fn login(&self, server: &ServerName, caller: &str, event: LoginEvent) {
+        let _ = (server, caller, event);
+    }
+
     /// A server asks for the roots of its client, and this belongs to no call.
     fn roots(&self, server: &ServerName) -> BoxFuture<'static, Result<Value, ErrorObject>> {
         let _ = server;
@@ -68,6 +82,8 @@ pub struct ServerPool {
     stop: CancellationToken,
     /// The extensions that clients have declared.
     extensions: Arc<RwLock<JsonObject>>,
+    /// How many servers were added at which each caller has their own login.
+    per_caller: AtomicUsize,
 }
 
 impl Upstream {
@@ -80,6 +96,7 @@ impl Upstream {
             observer: Arc::clone(observer),
             stop: CancellationToken::new(),
             extensions: Arc::default(),
+            per_caller: AtomicUsize::new(0),
         };
         for spec in specs {
             pool.add(spec);
@@ -158,6 +175,13 @@ impl ServerPool {
         }
         let name = spec.name.clone();
         let observer = Arc::clone(&self.observer);
+        if let Some(callers) = &spec.callers {
+            self.per_caller.fetch_add(1, Ordering::Relaxed);
+            let observer = Arc::clone(&observer);
+            callers.observe(Arc::new(move |server: &ServerName, caller: &str, event| {
+                observer.login(server, caller, event);
+            }));
+        }
         let server = Arc::new(Server::new(
             spec,
             observer,
@@ -232,6 +256,61 @@ impl ServerPool {
     /// The state of a server.
     pub fn state(&self, server: &str) -> Option<ServerState> {
         self.server(server).map(|server| server.state())
+    }
+
+    /// The state of a server for a caller, who may have their own login there.
+    pub fn state_for(&self, server: &str, caller: &str) -> Option<ServerState> {
+        self.server(server).map(|server| server.state_for(caller))
+    }
+
+    /// Whether each caller has their own login at a server.
+    pub fn is_per_caller(&self, server: &str) -> bool {
+        self.has_callers() && self.server(server).is_some_and(|server| server.is_per_caller())
+    }
+
+    /// The servers at which each caller has their own login.
+    pub fn per_caller(&self) -> Vec<ServerName> {
+        if !self.has_callers() {
+            return Vec::new();
+        }
+        let servers = self.all().into_iter().filter(|server| server.is_per_caller());
+        servers.map(|server| server.spec.name.clone()).collect()
+    }
+
+    /// Whether a server offers a caller a tool with this definition. `caller` is asked for only if it
+    /// matters.
+    pub fn offers(
+        &self,
+        server: &ServerName,
+        tool: &str,
+        definition: Fingerprint,
+        caller: impl FnOnce() -> Arc<str>,
+    ) -> bool {
+        if !self.has_callers() {
+            return true;
+        }
+        let known = self.server(server.as_str()).filter(|server| server.is_per_caller());
+        known.is_none_or(|server| server.offers(&caller(), tool, definition))
+    }
+
+    /// Connects a server for the caller of the options, and asks the person to log in if it is necessary.
+    pub async fn connect_for(&self, server: &str, options: &CallOptions) -> Result<(), CallError> {
+        match self.server(server) {
+            Some(server) => server.connect_for(options).await,
+            None => Err(CallError::UnknownServer(server.into())),
+        }
+    }
+
+    /// Connects the servers at which a caller has logged in, and waits until they have listed their tools or
+    /// failed.
+    pub async fn recall_caller(&self, caller: &Arc<str>) {
+        let servers = self.all().into_iter().filter(|server| server.is_per_caller());
+        join_all(servers.map(|server| async move { server.recall(caller).await })).await;
+    }
+
+    /// Whether any server has logins of callers.
+    pub fn has_callers(&self) -> bool {
+        self.per_caller.load(Ordering::Relaxed) > 0
     }
 
     /// Tells the connected servers of the legacy era that the roots of clients changed. Servers of the modern

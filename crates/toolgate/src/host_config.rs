@@ -28,9 +28,10 @@ use toolgate_registry::{Registry, RegistrySettings, ServerSource as Source, Skil
 use toolgate_sandbox::{PoolSettings, PythonChoice, PythonSettings, RunLimits};
 use toolgate_search::encoder::Encoder;
 use toolgate_store::{
-    AuditLimits, ChoiceFile, DamagedChoices, Retention, Store, StoreError, VaultKey,
+    AuditLimits, ChoiceStore, DamagedChoices, Retention, Store, StoreError, VaultKey,
 };
 use toolgate_telemetry::{Telemetry, TelemetryOptions};
+use toolgate_upstream::PendingLogins;
 
 use crate::env_files::{FileAccess, parse_file, read_env_file};
 use crate::pins::{PinFile, PinFileError};
@@ -76,6 +77,8 @@ pub struct HostConfig {
     callers: CallerReads,
     /// Namespaces share it, so that a limit holds for all of them together.
     limiter: OnceLock<Arc<CallLimiter>>,
+    /// The logins of callers that wait for a browser, in all namespaces.
+    pub(crate) pending_logins: PendingLogins,
 }
 
 /// Why a configuration cannot be used at all.
@@ -197,6 +200,7 @@ impl HostConfig {
             telemetry: OnceLock::new(),
             callers: CallerReads::default(),
             limiter: OnceLock::new(),
+            pending_logins: PendingLogins::default(),
         };
         config.check()?;
         Ok(config)
@@ -228,7 +232,13 @@ impl HostConfig {
         self.callers = before.callers.clone();
         self.telemetry = before.telemetry().into();
         self.limiter = before.limiter().into();
+        self.pending_logins = before.pending_logins.clone();
         self
+    }
+
+    /// The logins of callers that wait for a browser.
+    pub fn pending_logins(&self) -> &PendingLogins {
+        &self.pending_logins
     }
 
     /// The state folder, if it can be written. A folder that cannot be written is not used at all.
@@ -249,11 +259,15 @@ impl HostConfig {
 
     /// The file that says which servers are enabled and which were approved. Each namespace has its
     /// own.
-    pub fn choices(&self, namespace: Option<&str>) -> Option<ChoiceFile> {
+    pub fn choices(&self, namespace: Option<&str>) -> Option<Arc<dyn ChoiceStore>> {
         let path = self.path.as_ref()?;
-        let path = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
         let namespace = namespace.map(|name| format!("#{name}")).unwrap_or_default();
         let store = self.environment.store.as_ref()?;
+        if store.shared().is_some() {
+            // The nodes of a fleet have one configuration, at whatever path.
+            return Some(store.choices(&format!("fleet{namespace}")));
+        }
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
         Some(store.choices(&format!("{}{namespace}", path.display())))
     }
 
@@ -303,6 +317,9 @@ impl HostConfig {
         let lock = self.lock.clone().or_else(|| holds.then(Lock::default));
         let pins = self.path.as_ref().filter(|_| lock.is_some());
         let variables = Arc::clone(&self.environment.variables);
+        if let Some(values) = self.environment.store.as_ref().and_then(Store::timed_values) {
+            self.callers.share(&values);
+        }
         HostSettings {
             exposure: exposure(&search),
             namespace: namespace.map(str::to_owned),

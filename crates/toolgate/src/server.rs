@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use toolgate_broker::ValidationSettings;
 use toolgate_catalog::CatalogServer;
-use toolgate_config::{Secret, ServerConfig, Transport};
+use toolgate_config::{LoginConfig, LoginGrant, Secret, ServerAuth, ServerConfig, Transport};
 use toolgate_host::ServerSetup;
-use toolgate_store::{Vault, VaultError};
+use toolgate_store::{LoginKey, Logins};
 use toolgate_upstream::{
-    AuthorizationSettings, Authorizer, ConnectFailure, CredentialLock, CredentialStore,
-    CredentialStoreError, Endpoint, HttpEndpoint, LateValues as _, LoginError, ServerLimits,
-    ServerSpec, StdioEndpoint,
+    ACCESS_TOKEN_TYPE, AuthorizationSettings, Authorizer, CallerLoginSettings, CallerLogins,
+    ConnectFailure, Endpoint, HttpEndpoint, LateValues as _, LoginError, ServerLimits, ServerSpec,
+    StdioEndpoint, SubjectToken, TokenSource,
 };
 
 use crate::{host_config::HostConfig, stored_values::CommandValues};
@@ -28,23 +28,40 @@ pub enum AuthorizerError {
 }
 
 impl HostConfig {
-    /// What logs in at the server with this URL.
+    /// What logs in at the server with this URL: for all callers, or for one whose own login it is.
     pub fn authorizer(
         &self,
         server: &ServerConfig,
         url: &str,
+        caller: Option<&str>,
     ) -> Result<Arc<Authorizer>, AuthorizerError> {
+        let key = LoginKey::shared(&server.name, url);
+        let key = caller.map_or_else(|| key.clone(), |caller| key.of(caller));
+        let authorizer = Authorizer::new(key, authorization(server), self.logins()?)?;
+        Ok(Arc::new(authorizer))
+    }
+
+    /// The stored logins.
+    pub fn logins(&self) -> Result<Arc<dyn Logins>, AuthorizerError> {
         let environment = self.environment();
         let store = environment.store.as_ref().ok_or(AuthorizerError::NoStateFolder)?;
-        let oauth = &server.settings.oauth;
-        let settings = AuthorizationSettings {
-            client_id: oauth.client_id.clone(),
-            client_secret: oauth.client_secret.as_ref().map(|secret| secret.expose().to_owned()),
-            client_metadata_url: oauth.client_metadata_url.clone(),
-            scopes: oauth.scopes.clone(),
+        Ok(Arc::new(store.vault(environment.vault_key.clone())))
+    }
+
+    /// The logins of callers at a server, if each has their own.
+    fn caller_logins(&self, server: &ServerConfig) -> Option<Arc<CallerLogins>> {
+        let Ok(Transport::Http { url, headers, .. }) = &server.transport else { return None };
+        if server.settings.auth != ServerAuth::PerCaller {
+            return None;
+        }
+        let settings = CallerLoginSettings {
+            authorization: authorization(server),
+            store: self.logins().ok()?,
+            headers: exposed(headers),
+            redirect_port: server.settings.oauth.redirect_port,
+            pending: self.pending_logins.clone(),
         };
-        let vault = Arc::new(VaultCredentials(store.vault(environment.vault_key.clone())));
-        Ok(Arc::new(Authorizer::new(server.name.as_str(), url, settings, vault)?))
+        Some(Arc::new(CallerLogins::new(&server.name, url, settings)))
     }
 
     /// The headers of a server, with the values that commands print.
@@ -64,7 +81,8 @@ impl HostConfig {
 
     /// The settings of a server; none where its transport cannot be used.
     pub(crate) fn server_setup(&self, server: &ServerConfig) -> Option<ServerSetup> {
-        let endpoint = self.endpoint(server)?;
+        let callers = self.caller_logins(server);
+        let endpoint = self.endpoint(server, callers.as_deref())?;
         let settings = &server.settings;
         let limits = ServerLimits {
             connect: settings.connect_timeout,
@@ -75,6 +93,7 @@ impl HostConfig {
         };
         let spec = ServerSpec {
             limits,
+            callers,
             rest_after: settings.idle_timeout,
             instances: settings.instances,
             late_values: CommandValues::of(&server.commands).map(|values| values as _),
@@ -104,7 +123,7 @@ impl HostConfig {
         Some(ServerSetup { spec, entry, validation, admits: Arc::new(admits), lazy: settings.lazy })
     }
 
-    fn endpoint(&self, server: &ServerConfig) -> Option<Endpoint> {
+    fn endpoint(&self, server: &ServerConfig, callers: Option<&CallerLogins>) -> Option<Endpoint> {
         Some(match server.transport.as_ref().ok()? {
             Transport::Stdio { command, args, env, cwd } => Endpoint::Stdio(StdioEndpoint {
                 command: command.clone(),
@@ -116,8 +135,14 @@ impl HostConfig {
                 url: url.clone(),
                 headers: exposed(headers),
                 dialect: *dialect,
-                // Without a state folder nobody can have logged in.
-                authorizer: self.authorizer(server, url).ok().map(|authorizer| authorizer as _),
+                authorizer: match (callers, server.settings.auth) {
+                    (Some(callers), _) => Some(callers.nobody()),
+                    // Without a state folder nobody can have logged in.
+                    (None, ServerAuth::PerCaller) => None,
+                    (None, ServerAuth::Shared) => {
+                        self.authorizer(server, url, None).ok().map(|authorizer| authorizer as _)
+                    }
+                },
             }),
         })
     }
@@ -128,31 +153,38 @@ pub(crate) fn exposed(values: &BTreeMap<String, Secret>) -> BTreeMap<String, Str
     values.iter().map(|(name, value)| (name.clone(), value.expose().to_owned())).collect()
 }
 
-/// Stores logins in the vault of the state folder.
-#[derive(Debug)]
-struct VaultCredentials(Vault);
-
-impl CredentialStore for VaultCredentials {
-    fn load(&self, name: &str) -> Result<Option<String>, CredentialStoreError> {
-        self.0.load(name).map_err(store_error)
-    }
-
-    fn save(&self, name: &str, secret: &str) -> Result<(), CredentialStoreError> {
-        self.0.save(name, secret).map_err(store_error)
-    }
-
-    fn forget(&self, name: &str) -> Result<(), CredentialStoreError> {
-        self.0.forget(name).map_err(store_error)
-    }
-
-    fn lock(&self, name: &str) -> Result<CredentialLock, CredentialStoreError> {
-        self.0.lock(name).map(CredentialLock::new).map_err(store_error)
+fn authorization(server: &ServerConfig) -> AuthorizationSettings {
+    let oauth = &server.settings.oauth;
+    AuthorizationSettings {
+        client_id: oauth.client_id.clone(),
+        client_secret: oauth.client_secret.as_ref().map(|secret| secret.expose().to_owned()),
+        client_metadata_url: oauth.client_metadata_url.clone(),
+        scopes: oauth.scopes.clone(),
+        source: source(oauth),
     }
 }
 
-fn store_error(error: VaultError) -> CredentialStoreError {
-    CredentialStoreError(match error {
-        VaultError::ShortKey => format!("TOOLGATE_VAULT_KEY: {error}"),
-        error => error.to_string(),
-    })
+fn source(oauth: &LoginConfig) -> TokenSource {
+    let exposed = |secret: &Option<Secret>| secret.as_ref().map(|it| it.expose().to_owned());
+    let token = || match (&oauth.subject_token_file, exposed(&oauth.subject_token)) {
+        (Some(path), None) => SubjectToken::File(path.clone()),
+        (_, token) => SubjectToken::Given(token.unwrap_or_default()),
+    };
+    match oauth.grant {
+        LoginGrant::Person => TokenSource::Person,
+        LoginGrant::ClientCredentials => {
+            TokenSource::ClientCredentials { private_key: exposed(&oauth.private_key) }
+        }
+        LoginGrant::JwtBearer => TokenSource::JwtBearer(token()),
+        LoginGrant::TokenExchange => TokenSource::Exchange {
+            token: token(),
+            kind: oauth.subject_token_type.clone().unwrap_or_else(|| ACCESS_TOKEN_TYPE.to_owned()),
+        },
+        LoginGrant::Enterprise => TokenSource::Enterprise {
+            token: token(),
+            endpoint: oauth.idp_token_endpoint.clone().unwrap_or_default(),
+            client_id: oauth.idp_client_id.clone(),
+            client_secret: exposed(&oauth.idp_client_secret),
+        },
+    }
 }

@@ -106,7 +106,7 @@ async fn a_clock_that_is_set_back_renews_no_day() {
     let mut count = CallCount::default();
     let at = |day: i64| Times { since_start: Duration::ZERO, now: 0, day };
     for (day, is_full) in [(5, false), (5, true), (6, false), (5, true), (6, true), (7, false)] {
-        assert_eq!(full(&limit, &mut count, at(day)).is_some(), is_full, "day {day}");
+        assert_eq!(full(&limit, &mut count, at(day), |most| most).is_some(), is_full, "day {day}");
         count.day.1 += u32::from(!is_full);
     }
 }

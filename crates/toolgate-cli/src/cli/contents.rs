@@ -9,7 +9,10 @@ use super::Cli;
 /// The groups of commands, in the order in which a new user needs them.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Start", &["setup", "demo", "config", "status", "doctor", "engines"]),
-    ("Serve an agent", &["serve", "service", "token", "login", "logout", "secret"]),
+    (
+        "Serve an agent",
+        &["serve", "service", "fleet", "token", "login", "logout", "logins", "secret"],
+    ),
     ("Use tools", &["search", "inspect", "call", "run", "runs", "chat"]),
     ("Choose servers", &["add", "remove", "list", "enable", "disable", "skills", "logs"]),
     (

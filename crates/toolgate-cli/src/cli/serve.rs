@@ -138,6 +138,53 @@ pub(crate) enum TokenCommand {
     },
 }
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum FleetCommand {
+    /// Show the nodes, and how much the database has
+    Status {
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Make the tables, or bring them to the version of this program
+    ///
+    /// Nodes of the version before go on meanwhile. Tables never become older.
+    Migrate {
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Copy what is in the state folder of this machine
+    ///
+    /// It copies runs, grants, open approvals, the audit log, tokens and past queries. What is in the database already
+    /// stays as it is. Logins are not copied.
+    Import {
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Logins {
+    #[command(flatten)]
+    pub(crate) output: Output,
+    #[command(subcommand)]
+    pub(crate) command: Option<LoginsCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LoginsCommand {
+    /// Revoke logins; running gateways stop using them within a second
+    #[command(group = clap::ArgGroup::new("which").required(true).multiple(true))]
+    Revoke {
+        /// Revoke those of this caller, as `toolgate logins` shows it
+        #[arg(long, value_name = "CALLER", group = "which")]
+        caller: Option<String>,
+        /// Revoke those at this server
+        #[arg(long, value_name = "NAME", group = "which")]
+        server: Option<String>,
+    },
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
     /// Write what was measured as pictures to this folder: effect-light.svg and effect-dark.svg

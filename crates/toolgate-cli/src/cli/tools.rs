@@ -11,15 +11,18 @@ use super::{ConfigFile, Output};
 
 #[derive(Debug, Args)]
 pub(crate) struct Search {
-    /// What the tool should do, in quotes; toolgate merges the results of several queries
-    #[arg(required = true, value_name = "QUERY")]
+    /// What the tool should do, in quotes; each of several queries has its own results
+    #[arg(required_unless_present = "server", value_name = "QUERY")]
     pub(crate) queries: Vec<String>,
-    /// Search only this server
+    /// Search only this server; without a query, list its tools
     #[arg(long, value_name = "NAME")]
     pub(crate) server: Option<String>,
-    /// Show at most N tools
+    /// Show at most N tools for each query
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
+    /// Leave out the first N tools
+    #[arg(long, value_name = "N")]
+    pub(crate) offset: Option<usize>,
     /// Rank with this strategy; the configuration sets the default
     #[arg(long, value_name = "STRATEGY", value_parser = strategy())]
     pub(crate) strategy: Option<StrategyName>,
@@ -36,9 +39,9 @@ pub(crate) struct Search {
 pub(crate) enum Detail {
     /// The name
     Name,
-    /// The name and the description
+    /// The name, the parameters and the description
     Description,
-    /// The name, the description and the input schema
+    /// The name, the description and the schemas
     Schema,
 }
 

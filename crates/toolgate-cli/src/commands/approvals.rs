@@ -18,19 +18,22 @@ pub(crate) struct WaitingCall {
 }
 
 /// The calls that wait, oldest first.
-pub(crate) fn waiting(journal: &Journal) -> Result<Vec<WaitingCall>, Failure> {
+pub(crate) fn waiting(journal: &dyn Journal) -> Result<Vec<WaitingCall>, Failure> {
     let open = journal.open_approvals()?;
     Ok(open.into_iter().filter_map(read).collect())
 }
 
 /// A call by its whole id.
-pub(crate) fn find(journal: &Journal, id: &str) -> Result<Option<WaitingCall>, Failure> {
+pub(crate) fn find(journal: &dyn Journal, id: &str) -> Result<Option<WaitingCall>, Failure> {
     let found = journal.approval(id)?;
     Ok(found.and_then(read).filter(|call| call.approval.state == ApprovalState::Open))
 }
 
 /// A call by the name of its question, as agents know it.
-pub(crate) fn find_named(journal: &Journal, name: &str) -> Result<Option<WaitingCall>, Failure> {
+pub(crate) fn find_named(
+    journal: &dyn Journal,
+    name: &str,
+) -> Result<Option<WaitingCall>, Failure> {
     let is_named = |call: &WaitingCall| call.approval.reference().as_str() == name;
     Ok(waiting(journal)?.into_iter().find(is_named))
 }
@@ -38,7 +41,7 @@ pub(crate) fn find_named(journal: &Journal, name: &str) -> Result<Option<Waiting
 /// Answers a question. An approval becomes a grant, which the returned text describes.
 pub(crate) fn answer(
     store: &Store,
-    journal: &Journal,
+    journal: &dyn Journal,
     call: &WaitingCall,
     answer: &PersonAnswer,
     expires: Option<Duration>,

@@ -3,6 +3,7 @@
 use std::{
     io::{IsTerminal as _, stdout},
     process::ExitCode,
+    sync::Arc,
 };
 
 use serde_json::json;
@@ -11,7 +12,7 @@ use toolgate_policy::{
     ArgumentConditions, GrantedArguments, OPERATORS, Presence, definitions::shown,
 };
 use toolgate_store::{
-    ChoiceFile, Consent, Journal, QuestionReference, ServerConsentRequest, Store,
+    ChoiceStore, Consent, Journal, QuestionReference, ServerConsentRequest, Store,
 };
 
 use super::approvals::{self, WaitingCall};
@@ -24,26 +25,29 @@ use crate::{
     print,
 };
 
+/// The choices of a namespace.
+type NamedChoices = (Option<String>, Arc<dyn ChoiceStore>);
+
 /// A server of the registry that waits for approval.
 struct Waiting {
     id: String,
     namespace: Option<String>,
     request: ServerConsentRequest,
-    file: ChoiceFile,
+    file: Arc<dyn ChoiceStore>,
 }
 
 pub(crate) fn run(globals: &Globals, arguments: &Approve) -> CommandResult {
     let loaded = load::load(globals)?;
     let files = files(&loaded)?;
     let store = load::required_store()?;
-    let journal = store.journal()?;
-    let Some(id) = &arguments.id else { return list(&files, &journal, arguments) };
-    if let Some(call) = approvals::find(&journal, id)? {
-        return decide(&loaded, &store, &journal, call, arguments);
+    let journal = &*store.journal()?;
+    let Some(id) = &arguments.id else { return list(&files, journal, arguments) };
+    if let Some(call) = approvals::find(journal, id)? {
+        return decide(&loaded, &store, journal, call, arguments);
     }
     let waiting = waiting(&files)?;
     // What agents are told names a question, but allows nothing.
-    let call_named = approvals::find_named(&journal, id)?;
+    let call_named = approvals::find_named(journal, id)?;
     let is_named = |waiting: &Waiting| QuestionReference::of(&waiting.id).as_str() == *id;
     if !arguments.show && !arguments.deny && (call_named.is_some() || waiting.iter().any(is_named))
     {
@@ -53,7 +57,7 @@ pub(crate) fn run(globals: &Globals, arguments: &Approve) -> CommandResult {
         .hint("`toolgate approve`, in a terminal, shows the id that does"));
     }
     if let Some(call) = call_named {
-        return decide(&loaded, &store, &journal, call, arguments);
+        return decide(&loaded, &store, journal, call, arguments);
     }
     let waiting = waiting.into_iter().find(|waiting| waiting.id == *id || is_named(waiting));
     if arguments.deny {
@@ -84,7 +88,7 @@ pub(crate) fn run(globals: &Globals, arguments: &Approve) -> CommandResult {
 fn decide(
     loaded: &Loaded,
     store: &Store,
-    journal: &Journal,
+    journal: &dyn Journal,
     mut call: WaitingCall,
     arguments: &Approve,
 ) -> CommandResult {
@@ -165,11 +169,7 @@ fn extent(call: &WaitingCall, arguments: &Approve) -> Result<GrantExtent, Failur
     Ok(extent)
 }
 
-fn list(
-    files: &[(Option<String>, ChoiceFile)],
-    journal: &Journal,
-    arguments: &Approve,
-) -> CommandResult {
+fn list(files: &[NamedChoices], journal: &dyn Journal, arguments: &Approve) -> CommandResult {
     let waiting = waiting(files)?;
     let calls = approvals::waiting(journal)?;
     if arguments.output.json {
@@ -217,11 +217,7 @@ fn list(
 }
 
 /// Refuses what waits under an id, or revokes the approval of a server of this name.
-fn deny(
-    id: &str,
-    waiting: Option<Waiting>,
-    files: &[(Option<String>, ChoiceFile)],
-) -> CommandResult {
+fn deny(id: &str, waiting: Option<Waiting>, files: &[NamedChoices]) -> CommandResult {
     if let Some(Waiting { id, request, file, .. }) = waiting {
         file.change(|choices| choices.requests.remove(&id))?;
         let rule = format!("approval {}", QuestionReference::of(&id));
@@ -241,7 +237,7 @@ fn deny(
     Ok(ExitCode::SUCCESS)
 }
 
-fn waiting(files: &[(Option<String>, ChoiceFile)]) -> Result<Vec<Waiting>, Failure> {
+fn waiting(files: &[NamedChoices]) -> Result<Vec<Waiting>, Failure> {
     let mut waiting = Vec::new();
     for (namespace, file) in files {
         let requests = file.read()?.requests.into_iter();
@@ -257,7 +253,7 @@ fn waiting(files: &[(Option<String>, ChoiceFile)]) -> Result<Vec<Waiting>, Failu
 }
 
 /// The choices of the selected namespace, or of all.
-fn files(loaded: &Loaded) -> Result<Vec<(Option<String>, ChoiceFile)>, Failure> {
+fn files(loaded: &Loaded) -> Result<Vec<NamedChoices>, Failure> {
     let all = loaded.configuration.namespaces.iter().map(|it| Some(it.name.clone()));
     let all = std::iter::once(None).chain(all);
     let wanted = |name: &Option<String>| loaded.namespace.is_none() || *name == loaded.namespace;

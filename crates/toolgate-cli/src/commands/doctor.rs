@@ -89,12 +89,16 @@ pub(crate) async fn run(globals: &Globals, arguments: &Doctor) -> CommandResult 
     if let Some(loaded) = &loaded {
         servers(loaded, arguments.offline, &mut checks).await;
         for login in logins::of_all(loaded).await {
+            let whose = login.caller.as_ref().map(|it| format!(" of {it}")).unwrap_or_default();
             let message = login.to_string();
             checks.push(if login.is_over() {
-                Check::new(Severity::Warning, format!("login at {}", login.server), message)
-                    .fix(format!("toolgate login {}", login.server))
+                let check = format!("login{whose} at {}", login.server);
+                Check::new(Severity::Warning, check, message).fix(match &login.caller {
+                    None => format!("toolgate login {}", login.server),
+                    Some(_) => "their next call asks them to log in".to_owned(),
+                })
             } else {
-                Check::ok(format!("login at {}", login.server), message)
+                Check::ok(format!("login{whose} at {}", login.server), message)
             });
         }
     }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use toolgate_registry::Plan;
-use toolgate_store::{ChoiceFile, Choices, Consent, SwitchedBy};
+use toolgate_store::{ChoiceStore, Choices, Consent, SwitchedBy};
 
 use crate::{
     cli::{Enable, Globals},
@@ -27,7 +27,7 @@ pub(crate) async fn enable(globals: &Globals, arguments: &Enable) -> CommandResu
             return Err(Failure::new(format!("the configuration switches `{name}` off"))
                 .hint("correct `enabled` or `disabled` of the server there"));
         }
-        agreed(&loaded, &file, name)?;
+        agreed(&loaded, &*file, name)?;
         let was_off = file.change(|choices| choices.disabled.remove(name).is_some())?;
         decisions::about_server("server", name, true, "enabled")?;
         print::line(if was_off {
@@ -44,7 +44,7 @@ pub(crate) async fn enable(globals: &Globals, arguments: &Enable) -> CommandResu
     let Some(entry) = listed else {
         let choices = file.read()?;
         if choices.consents.contains_key(unversioned) {
-            agreed(&loaded, &file, unversioned)?;
+            agreed(&loaded, &*file, unversioned)?;
             file.change(|choices| choices.disabled.remove(unversioned))?;
             decisions::about_server("server", unversioned, true, "enabled")?;
             print::line(format!("{unversioned} is enabled."));
@@ -88,7 +88,7 @@ pub(crate) fn disable(globals: &Globals, name: &str) -> CommandResult {
 
 /// Asks the person before a server is enabled that a person disabled. A model may enable what a model
 /// has disabled.
-fn agreed(loaded: &Loaded, file: &ChoiceFile, name: &str) -> Result<(), Failure> {
+fn agreed(loaded: &Loaded, file: &dyn ChoiceStore, name: &str) -> Result<(), Failure> {
     if file.read()?.disabled.get(name) != Some(&SwitchedBy::Person) {
         return Ok(());
     }

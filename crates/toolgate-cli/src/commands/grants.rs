@@ -15,8 +15,8 @@ use crate::{
 
 pub(crate) fn run(arguments: &Grants) -> CommandResult {
     let store = load::required_store()?;
-    let journal = store.journal()?;
-    let grants = read_grants(&journal)?;
+    let journal = &*store.journal()?;
+    let grants = read_grants(journal)?;
     if let Some(GrantsCommand::Revoke { id }) = &arguments.command {
         let Some(grant) = grants.iter().find(|grant| *grant.id.0 == **id) else {
             return Err(Failure::usage(format!("there is no grant `{id}`"))

@@ -18,7 +18,7 @@ pub(crate) async fn run(globals: &Globals, arguments: Inspect) -> CommandResult 
     let mut tools = Vec::new();
     for name in &arguments.names {
         // One at a time: a definition on its own is always given whole.
-        let request = json!({ "names": [name] });
+        let request = json!({ "names": [name], "format": "json" });
         let mut result = meta_call(&session, "get_tool_details", request).await?;
         if let Some(found) = result["structuredContent"]["tools"].as_array_mut() {
             tools.append(found);

@@ -8,7 +8,7 @@ use std::{
 };
 
 use tokio::{process::Command, sync::mpsc};
-use toolgate_config::Transport;
+use toolgate_config::{LoginGrant, Transport};
 use toolgate_upstream::{CallbackListener, Login as Pending, LoginError};
 use url::Url;
 
@@ -18,7 +18,7 @@ use crate::{
     decisions,
     failure::{CommandResult, Failure},
     load,
-    logins::LoginOverview,
+    logins::{LoginOverview, own_caller},
     print,
 };
 
@@ -38,9 +38,13 @@ pub(crate) async fn run(globals: &Globals, arguments: &Login) -> CommandResult {
         return Err(Failure::usage(format!("`{name}` has an `Authorization` header already"))
             .hint("remove it from `headers` to log in instead"));
     }
+    if server.settings.oauth.grant != LoginGrant::Person {
+        return Err(Failure::usage(format!("toolgate logs in at `{name}` by itself"))
+            .hint("remove `grant` from its `oauth` to log in instead"));
+    }
     let headers = loaded.headers(server, headers).await;
     let headers = headers.map_err(|it| Failure::new(it.reason).hint(it.action))?;
-    let authorizer = loaded.authorizer(server, url)?;
+    let authorizer = loaded.authorizer(server, url, own_caller(server))?;
     let listener = CallbackListener::bind(server.settings.oauth.redirect_port).await?;
     let bar = print::progress(1, "asking where to log in");
     let started = authorizer.begin(&listener.redirect_uri(), &arguments.scope, &headers).await;

@@ -23,12 +23,12 @@ pub(crate) fn run(globals: &Globals, arguments: &Runs) -> CommandResult {
         // Runs are listed for all namespaces. An unknown name is still a mistake.
         load::load(globals)?;
     }
-    let journal = load::required_store()?.journal()?;
+    let journal = &*load::required_store()?.journal()?;
     match &arguments.command {
-        None => list(&journal, arguments)?,
+        None => list(journal, arguments)?,
         Some(RunsCommand::Show { id, output }) => {
-            let detail = detail(&journal, id)?;
-            let state = State::of(&journal, &detail.summary)?;
+            let detail = detail(journal, id)?;
+            let state = State::of(journal, &detail.summary)?;
             let cleaner = Cleaner::new(globals);
             if output.json {
                 print::json(&data(&detail, state, &cleaner))?;
@@ -36,21 +36,21 @@ pub(crate) fn run(globals: &Globals, arguments: &Runs) -> CommandResult {
                 show(&detail, state, &cleaner);
             }
         }
-        Some(RunsCommand::Repeat { id, call }) => repeat(globals, &journal, id, *call)?,
+        Some(RunsCommand::Repeat { id, call }) => repeat(globals, journal, id, *call)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// The whole id of a run, from its beginning.
 pub(super) fn find(id: &str) -> Result<String, Failure> {
-    Ok(detail(&load::required_store()?.journal()?, id)?.summary.id)
+    Ok(detail(&*load::required_store()?.journal()?, id)?.summary.id)
 }
 
 /// Asks the person whether all calls of a run whose outcome is unknown may be repeated.
 pub(super) fn agree_to_repeat(globals: &Globals, id: &str) -> Result<(), Failure> {
-    let journal = load::required_store()?.journal()?;
-    let detail = detail(&journal, id)?;
-    let state = State::of(&journal, &detail.summary)?;
+    let journal = &*load::required_store()?.journal()?;
+    let detail = detail(journal, id)?;
+    let state = State::of(journal, &detail.summary)?;
     let is_unknown = |call: &&RunCall| call_state(call, state) == "unknown";
     let unknown: Vec<&RunCall> = detail.calls.iter().filter(is_unknown).collect();
     // Without one nothing is allowed.
@@ -79,7 +79,7 @@ enum State {
 }
 
 impl State {
-    fn of(journal: &Journal, run: &RunSummary) -> Result<Self, Failure> {
+    fn of(journal: &dyn Journal, run: &RunSummary) -> Result<Self, Failure> {
         let interrupted = run.state == RunState::Running && !journal.is_running(&run.id)?;
         Ok(if interrupted { Self::Interrupted } else { Self::Is(run.state) })
     }
@@ -113,7 +113,7 @@ impl Cleaner {
     }
 }
 
-fn detail(journal: &Journal, id: &str) -> Result<RunDetail, Failure> {
+fn detail(journal: &dyn Journal, id: &str) -> Result<RunDetail, Failure> {
     journal.run(id)?.ok_or_else(|| {
         Failure::usage(format!(
             "there is no run `{}`, or several ids begin like this",
@@ -123,7 +123,7 @@ fn detail(journal: &Journal, id: &str) -> Result<RunDetail, Failure> {
     })
 }
 
-fn list(journal: &Journal, arguments: &Runs) -> Result<(), Failure> {
+fn list(journal: &dyn Journal, arguments: &Runs) -> Result<(), Failure> {
     let runs = journal.runs(arguments.limit)?;
     let mut rows = Vec::new();
     for run in runs {
@@ -151,7 +151,7 @@ fn overview(runs: Vec<(State, RunSummary)>) -> String {
     table(&columns, rows)
 }
 
-fn repeat(globals: &Globals, journal: &Journal, id: &str, call: u64) -> Result<(), Failure> {
+fn repeat(globals: &Globals, journal: &dyn Journal, id: &str, call: u64) -> Result<(), Failure> {
     let detail = detail(journal, id)?;
     let id = &detail.summary.id;
     let state = State::of(journal, &detail.summary)?;

@@ -29,6 +29,9 @@ pub(crate) async fn run(globals: &Globals, arguments: Search) -> CommandResult {
     if let Some(limit) = arguments.limit {
         request["limit"] = json!(limit);
     }
+    if let Some(offset) = arguments.offset {
+        request["offset"] = json!(offset);
+    }
     let result = meta_call(&session, "search_tools", request).await?;
     host.shutdown().await;
     print::show(arguments.output.json, &result["structuredContent"], || text_of(&result))?;

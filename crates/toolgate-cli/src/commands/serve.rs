@@ -5,6 +5,7 @@ use std::{
     net::SocketAddr,
     process::ExitCode,
     sync::Arc,
+    time::Duration,
 };
 
 use futures::future::join_all;
@@ -21,7 +22,7 @@ use crate::{
     access,
     cli::{Globals, Serve},
     failure::{CommandResult, Failure},
-    folders,
+    fleet, folders,
     load::{self, Loaded},
     memory, own_entry, print,
 };
@@ -32,6 +33,8 @@ mod reload;
 
 use reload::Reloader;
 
+/// How long a node that stops waits for the requests in progress, so that a rolling restart loses none.
+const DRAIN: Duration = Duration::from_secs(25);
 /// Each session of a server that is passed through is a connection to it, and maybe a process.
 const PASSTHROUGH_SESSIONS: usize = 64;
 
@@ -83,6 +86,12 @@ pub(crate) async fn run(globals: &Globals, arguments: &Serve) -> CommandResult {
     if let Some((listener, address, access)) = listener {
         let mut settings = HttpSettings::new(source);
         access::apply(&loaded.configuration.gateway, access, &mut settings);
+        if let Some(link) = fleet::link(globals).await? {
+            settings.fleet = Some(link);
+            settings.drain = DRAIN;
+        }
+        access::serve_logins(&loaded, address)?;
+        settings.logins = loaded.pending_logins().clone();
         if passthrough.is_some() {
             settings.limits.sessions = settings.limits.sessions.min(PASSTHROUGH_SESSIONS);
         }

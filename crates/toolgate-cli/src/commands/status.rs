@@ -13,7 +13,6 @@ use serde_json::json;
 use toolgate_catalog::ExposureKind;
 use toolgate_config::{Configuration, Problem};
 use toolgate_host::{EncodeTools, ServerOverview, ToolHost, VectorProgress};
-use toolgate_store::AuditLog;
 
 use super::findings::Findings;
 use crate::{
@@ -91,7 +90,7 @@ async fn show(loaded: &Loaded, host: &ToolHost, arguments: &Status) -> Result<bo
     let waiting = waiting + calls.map(|calls| calls.len()).unwrap_or_default();
     let (limits, uncounted) = limits::used(loaded);
     let log = load::store().map(|store| store.audit());
-    let unrecorded = log.as_ref().map(AuditLog::unrecorded).unwrap_or_default();
+    let unrecorded = log.as_ref().map(|log| log.unrecorded()).unwrap_or_default();
     let damage = log.and_then(|log| log.damage()).map(|damage| damage.to_string());
     if arguments.output.json {
         print::json(&json!({
@@ -223,8 +222,12 @@ fn render(
                 let action = server.action.as_deref().unwrap_or_default();
                 remarks.push(format!("{reason}; {action}"));
             }
-            let login = logins.iter().find(|login| login.server == server.server.as_str());
-            remarks.extend(login.map(ToString::to_string));
+            let own = || logins.iter().filter(|login| login.server == server.server.as_str());
+            match own().filter(|login| login.caller.is_some()).count() {
+                0 => remarks.extend(own().next().map(ToString::to_string)),
+                1 => remarks.push("1 caller is logged in: `toolgate logins`".to_owned()),
+                count => remarks.push(format!("{count} callers are logged in: `toolgate logins`")),
+            }
             match server.state {
                 "disabled" => {
                     remarks.push(format!("`toolgate enable {}` enables it", server.server));

@@ -23,7 +23,7 @@ const DEFAULT: &str = "default";
 
 pub(crate) fn run(globals: &Globals, command: &TokenCommand) -> CommandResult {
     let store = load::required_store()?;
-    let tokens = store.access_tokens();
+    let tokens = &*store.access_tokens();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     match command {
         TokenCommand::Create { name, expires, namespaces } => {
@@ -35,12 +35,12 @@ pub(crate) fn run(globals: &Globals, command: &TokenCommand) -> CommandResult {
                 expires: expires.map(|days| now + days * DAY),
                 namespaces: namespaces.clone(),
             };
-            let made = create(&tokens, &order, now)?;
+            let made = create(tokens, &order, now)?;
             decisions::write(&store, &record("token", true, format!("token {made} made")))?;
         }
-        TokenCommand::List { output } => list(&tokens, now, output.json)?,
+        TokenCommand::List { output } => list(tokens, now, output.json)?,
         TokenCommand::Revoke { name } => {
-            tokens.revoke(name).map_err(|error| not_revoked(&tokens, name, error))?;
+            tokens.revoke(name).map_err(|error| not_revoked(tokens, name, error))?;
             decisions::write(&store, &record("token", false, format!("token {name} revoked")))?;
             print::line(format!("Token {name} is revoked: clients with it are refused."));
         }
@@ -59,7 +59,7 @@ fn check(globals: &Globals, namespaces: &[String]) -> Result<(), Failure> {
 }
 
 /// Creates a token and returns its name. Only the token goes to stdout, so that it can be piped.
-fn create(tokens: &AccessTokens, order: &TokenOrder, now: u64) -> Result<String, Failure> {
+fn create(tokens: &dyn AccessTokens, order: &TokenOrder, now: u64) -> Result<String, Failure> {
     let (record, token) = tokens.create(order, now)?;
     let until = match record.expires {
         Some(expires) => format!("until {}", utc(expires)),
@@ -79,7 +79,7 @@ fn create(tokens: &AccessTokens, order: &TokenOrder, now: u64) -> Result<String,
     Ok(record.name)
 }
 
-fn list(tokens: &AccessTokens, now: u64, as_json: bool) -> Result<(), Failure> {
+fn list(tokens: &dyn AccessTokens, now: u64, as_json: bool) -> Result<(), Failure> {
     let records = tokens.list()?;
     let used = |record: &TokenRecord| tokens.last_use(record.hash).map(utc);
     let data = records.iter().map(|record| {
@@ -125,7 +125,7 @@ fn day(utc: &str) -> String {
     utc.chars().take(10).collect()
 }
 
-fn not_revoked(tokens: &AccessTokens, name: &str, error: TokenError) -> Failure {
+fn not_revoked(tokens: &dyn AccessTokens, name: &str, error: TokenError) -> Failure {
     let is_unknown = matches!(error, TokenError::Unknown(_));
     let known = if is_unknown { tokens.list().unwrap_or_default() } else { Vec::new() };
     Failure::from(error).meaning(name, known.iter().map(|record| record.name.as_str()))

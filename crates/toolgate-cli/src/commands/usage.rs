@@ -14,11 +14,11 @@ use crate::{
 
 pub(crate) fn run(globals: &Globals, arguments: &Usage) -> CommandResult {
     let store = load::required_store()?;
-    let log = store.usage();
+    let log = &*store.usage();
     match &arguments.command {
-        None => list(globals, &log, arguments),
+        None => list(globals, log, arguments),
         Some(UsageCommand::Erase { which, all, output }) => {
-            let erased = erase(&log, which, *all)?;
+            let erased = erase(log, which, *all)?;
             if erased.is_empty() {
                 check_server(globals, which)?;
             }
@@ -42,7 +42,7 @@ fn check_server(globals: &Globals, which: &Which) -> Result<(), Failure> {
     Ok(())
 }
 
-fn list(globals: &Globals, log: &UsageLog, arguments: &Usage) -> CommandResult {
+fn list(globals: &Globals, log: &dyn UsageLog, arguments: &Usage) -> CommandResult {
     let mut uses = log.read();
     uses.retain(|past| fits(&arguments.which, past));
     if uses.is_empty() {
@@ -102,13 +102,13 @@ fn effect(past: &PastUse) -> &'static str {
     }
 }
 
-fn erase(log: &UsageLog, which: &Which, all: bool) -> Result<Vec<PastUse>, Failure> {
+fn erase(log: &dyn UsageLog, which: &Which, all: bool) -> Result<Vec<PastUse>, Failure> {
     if !all && which.tool.is_none() && which.server.is_none() {
         return Err(Failure::usage("there is nothing selected to erase")
             .hint("name a tool or a server: --tool NAME, --server NAME; or --all"));
     }
     let keep = |past: &PastUse| !all && !fits(which, past);
-    log.erase(keep).map_err(|error| Failure::new(format!("the queries cannot be erased: {error}")))
+    log.erase(&keep).map_err(|error| Failure::new(format!("the queries cannot be erased: {error}")))
 }
 
 /// Whether a use is selected.

@@ -250,7 +250,7 @@ impl Task {
             let (language, code) = self.script;
             let queries: Vec<&str> = used.iter().map(|(query, _)| *query).collect();
             let names: Vec<&str> = used.iter().map(|(_, name)| name.as_str()).collect();
-            moves.push(one("search_tools", json!({ "queries": queries, "limit": 6 })));
+            moves.push(one("search_tools", json!({ "queries": queries, "limit": 3 })));
             moves.push(one("get_tool_details", json!({ "names": names, "format": language })));
             moves.push(one("run_code", json!({ "code": code, "language": language })));
         }

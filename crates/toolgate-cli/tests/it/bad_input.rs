@@ -45,9 +45,9 @@ async fn invalid_json() {
      a session         tools  definitions  instructions  together
      without toolgate      0            0             0         0
      direct                3          392            58       450  now, recommended
-     stable                6          696            58       754
-     dynamic               6          704            58       762
-     code                  5          631            46       677
+     stable                6          732            58       790
+     dynamic               6          740            58       798
+     code                  5          667            46       713
 
     Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
     A session now is direct: 392 tokens fit into the 10,000 allowed.

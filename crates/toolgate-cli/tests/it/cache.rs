@@ -288,9 +288,9 @@ async fn two_tools_of_one_name() {
      a session         tools  definitions  instructions  together
      without toolgate      0            0             0         0
      direct                3          389            62       451  now, recommended
-     stable                6          693            62       755
-     dynamic               6          701            62       763
-     code                  5          628            50       678
+     stable                6          729            62       791
+     dynamic               6          737            62       799
+     code                  5          664            50       714
 
     Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
 

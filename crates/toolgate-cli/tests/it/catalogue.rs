@@ -173,7 +173,9 @@ async fn definitions_arrive_as_they_were_sent() {
     let mut given: BTreeMap<String, Value> = BTreeMap::new();
     let mut alone = Vec::new();
     for batch in all.chunks(20) {
-        let result = call(&mut client, "get_tool_details", json!({ "names": batch })).await;
+        let result =
+            call(&mut client, "get_tool_details", json!({ "names": batch, "format": "json" }))
+                .await;
         for tool in result["structuredContent"]["tools"].as_array().unwrap() {
             let name = tool["name"].as_str().unwrap().to_owned();
             match tool.get("definition") {
@@ -183,7 +185,9 @@ async fn definitions_arrive_as_they_were_sent() {
         }
     }
     for name in alone {
-        let result = call(&mut client, "get_tool_details", json!({ "names": [name] })).await;
+        let result =
+            call(&mut client, "get_tool_details", json!({ "names": [name], "format": "json" }))
+                .await;
         let definition = result["structuredContent"]["tools"][0]["definition"].clone();
         given.insert(name, definition);
     }

@@ -52,12 +52,12 @@ async fn status_of_servers_that_work() {
      a session         tools  definitions  instructions  together
      without toolgate      6          319             0       319
      direct                9          715            69       784  now, recommended
-     stable                6          693            69       762
-     dynamic               6          701            69       770
-     code                  5          628            57       685
+     stable                6          729            69       798
+     dynamic               6          737            69       806
+     code                  5          664            57       721
 
-    Recommended: direct, because 708 tokens fit into the 10,000 allowed, and no search is needed.
-    Code costs 99 less: tools are searched for first, and called by scripts.
+    Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
+    Code costs 63 less: tools are searched for first, and called by scripts.
     Without toolgate a session costs 465 less, and has no scripts, no search and no policy.
 
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
@@ -78,12 +78,12 @@ async fn status_of_servers_that_work() {
      a session         tools  definitions  instructions  together
      without toolgate      6          319             0       319
      direct                9          715            69       784  recommended
-     stable                6          693            69       762
-     dynamic               6          701            69       770  now
-     code                  5          628            57       685
+     stable                6          729            69       798
+     dynamic               6          737            69       806  now
+     code                  5          664            57       721
 
-    Recommended: direct, because 708 tokens fit into the 10,000 allowed, and no search is needed.
-    Code costs 99 less: tools are searched for first, and called by scripts.
+    Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
+    Code costs 63 less: tools are searched for first, and called by scripts.
     Without toolgate a session costs 465 less, and has no scripts, no search and no policy.
 
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
@@ -122,13 +122,13 @@ async fn status_of_servers_that_fail() {
      a session         tools  definitions  instructions  together
      without toolgate      9          374             0       374
      direct               12          785            70       855
-     stable                6          693            70       763  now, recommended
-     dynamic               6          701            70       771
-     code                  5          628            58       686
+     stable                6          729            70       799  now, recommended
+     dynamic               6          737            70       807
+     code                  5          664            58       722
 
     Recommended: stable, because the tools of mute are not known yet, and what is unknown must not flood a context.
     Code costs 77 less: tools are searched for first, and called by scripts.
-    Without toolgate a session costs 389 less, and has no scripts, no search and no policy.
+    Without toolgate a session costs 425 less, and has no scripts, no search and no policy.
 
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
     Data flow is not watched, since no tool has labels: `toolgate policy suggest` proposes them.
@@ -211,12 +211,12 @@ async fn tokens() {
      a session         tools  definitions  instructions  together
      without toolgate     26        1,108             0     1,108
      direct               29        1,529            64     1,593  recommended
-     stable                6          693            64       757  now
-     dynamic               6          701            64       765
-     code                  5          628            52       680
+     stable                6          729            64       793  now
+     dynamic               6          737            64       801
+     code                  5          664            52       716
 
     Recommended: direct, because 1,497 tokens fit into the 10,000 allowed, and no search is needed.
-    Code costs 913 less: tools are searched for first, and called by scripts.
+    Code costs 877 less: tools are searched for first, and called by scripts.
     Without toolgate a session costs 485 less, and has no scripts, no search and no policy.
     A session now is stable: it was asked for.
     Counted: name, description and input schema of each listed tool, and the instructions of the handshake.
@@ -234,12 +234,12 @@ async fn tokens() {
      a session         tools  definitions  instructions  together
      without toolgate     26        4,849             0     4,849
      direct               29        6,654           294     6,948  recommended
-     stable                6        3,065           294     3,359  now
-     dynamic               6        3,106           294     3,400
-     code                  5        2,767           244     3,011
+     stable                6        3,220           294     3,514  now
+     dynamic               6        3,261           294     3,555
+     code                  5        2,922           244     3,166
 
     Recommended: direct, because 1,497 tokens fit into the 10,000 allowed, and no search is needed.
-    Code costs 3,937 less: tools are searched for first, and called by scripts.
+    Code costs 3,782 less: tools are searched for first, and called by scripts.
     Without toolgate a session costs 2,099 less, and has no scripts, no search and no policy.
     A session now is stable: it was asked for.
     Counted: name, description and input schema of each listed tool, and the instructions of the handshake.

@@ -92,27 +92,27 @@ async fn the_whole_demo() {
        ticket for the error that the services log most often.
 
        > search_tools({"query":"error logs of the last hours","limit":3})
-         3 of 156 tools for "error logs of the last hours": (184 tokens)
+         3 of 156 tools for "error logs of the last hours": (278 tokens)
        > get_tool_details({"names":["logging_getLogs"]})
-         logging_getLogs (server logging) (438 tokens)
+         interface Result { (333 tokens)
        > call_tool({"name":"logging_getLogs","arguments":{"level":"error","since":…
          [{"id":"log-00008","timestamp":"2026-10-15T09:22:20Z","l… (6,860 tokens)
        > search_tools({"query":"open a ticket for a bug","limit":3})
-         3 of 156 tools for "open a ticket for a bug": (150 tokens)
+         3 of 156 tools for "open a ticket for a bug": (232 tokens)
        > get_tool_details({"names":["ticketing_createIssue"]})
-         ticketing_createIssue (server ticketing) (780 tokens)
+         interface Comment { (598 tokens)
        > call_tool({"name":"ticketing_createIssue","arguments":{"title":"Payment p…
          {"id":"ISS-1001","title":"Payment provider timeout after 3… (130 tokens)
 
     3. What that cost the context, in tokens of o200k:
 
                                   directly  with toolgate
-        definitions of 156 tools    20,315            696
+        definitions of 156 tools    20,315            732
         instructions                   335            568
-        the conversation above       6,990          8,542
-        together                    27,640          9,806
+        the conversation above       6,990          8,431
+        together                    27,640          9,731
 
-       64.5 % saved. However many servers you add, their definitions stay out.
+       64.8 % saved. However many servers you add, their definitions stay out.
 
     4. For several calls the model writes a script. It runs in a sandbox, and only
        what it prints or returns comes back:

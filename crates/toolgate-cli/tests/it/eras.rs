@@ -117,7 +117,7 @@ async fn dynamic_is_stable_for_a_modern_client() {
     let before = client.request("tools/list", modern(json!({}))).await.unwrap();
     let result = modern_call(&mut client, "search_tools", json!({ "query": "forecast" })).await;
     let text = result["content"][0]["text"].as_str().unwrap();
-    assert!(text.ends_with("To call: call_tool."), "{text}");
+    assert!(text.contains("\n\nTo call: call_tool. "), "{text}");
     let after = client.request("tools/list", modern(json!({}))).await.unwrap();
     assert_eq!(after["result"], before["result"]);
     let described = before["result"]["tools"][0]["description"].as_str().unwrap();

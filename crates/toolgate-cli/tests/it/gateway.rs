@@ -3,6 +3,7 @@
 mod budget;
 mod call;
 mod details;
+mod finding;
 mod list;
 mod passing;
 mod search;

@@ -99,6 +99,11 @@ impl HttpGateway {
         self.stop_by("TERM").await;
     }
 
+    /// Kills it, as a power cut does.
+    pub(crate) async fn stop_by_kill(mut self) {
+        within("the end of the gateway", self.child.kill()).await.unwrap();
+    }
+
     /// The same by another signal.
     pub(crate) async fn stop_by(mut self, name: &str) {
         signal(name, self.child.id().unwrap());
@@ -147,6 +152,11 @@ impl HttpClient {
         message["error"].take()
     }
 
+    /// The whole answer, whether it is a result or an error.
+    pub(crate) async fn answer(&self, method: &str, params: Value) -> Value {
+        self.send(method, params).await
+    }
+
     async fn send(&self, method: &str, params: Value) -> Value {
         let answer = self.post(method, params).await.text().await.unwrap();
         // One JSON text, or a stream of events of which the last is the answer.
@@ -156,7 +166,16 @@ impl HttpClient {
     }
 
     /// Sends a request; gives the response as it begins.
-    pub(crate) async fn post(&self, method: &str, mut params: Value) -> reqwest::Response {
+    pub(crate) async fn post(&self, method: &str, params: Value) -> reqwest::Response {
+        self.try_post(method, params).await.unwrap()
+    }
+
+    /// Sends a request to a gateway that may be gone.
+    pub(crate) async fn try_post(
+        &self,
+        method: &str,
+        mut params: Value,
+    ) -> reqwest::Result<reqwest::Response> {
         params["_meta"] = json!({
             "io.modelcontextprotocol/protocolVersion": VERSION,
             "io.modelcontextprotocol/clientInfo": { "name": self.name, "version": "1" },
@@ -175,7 +194,7 @@ impl HttpClient {
             request = request.header(name, value);
         }
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        request.json(&body).send().await.unwrap()
+        request.json(&body).send().await
     }
 
     pub(crate) async fn list(&self) -> Vec<Value> {

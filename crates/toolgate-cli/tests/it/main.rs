@@ -13,6 +13,7 @@ mod agent_run;
 mod asking;
 mod bad_input;
 mod cache;
+mod caller_logins;
 mod catalogue;
 #[cfg(unix)]
 mod chat;
@@ -38,6 +39,8 @@ mod everyday;
 #[cfg(unix)]
 mod extensions;
 mod fixtures;
+#[cfg(unix)]
+mod fleet;
 #[cfg(unix)]
 mod flow;
 mod gateway;

@@ -127,13 +127,13 @@ async fn dynamic_appends_found_tools_in_order() {
     let forecast = json!({ "query": "forecast of the next days", "limit": 1 });
     let result = call(&mut client, "search_tools", forecast.clone()).await;
     insta::assert_snapshot!(text(&result), @r#"
-1 of 6 tools for "forecast of the next days":
+    1 of 6 tools for "forecast of the next days":
 
-weather (2 tools)
-- weather_forecast: Weather of the next days for a place.
+    weather (2 tools)
+    - weather_forecast(place: string): Weather of the next days for a place.
 
-The tools found are loaded now: call them by name.
-"#);
+    The tools found are loaded now: call them by name.
+    "#);
     notification(&mut client, "notifications/tools/list_changed").await;
     let tools = list(&mut client).await;
     assert_eq!(names(&tools), [&META[..], &["weather_forecast"]].concat());
@@ -151,7 +151,11 @@ The tools found are loaded now: call them by name.
 
     // Found again: marked, not listed twice, not announced.
     let again = call(&mut client, "search_tools", forecast).await;
-    assert!(text(&again).contains("- weather_forecast [loaded]"), "{}", text(&again));
+    assert!(
+        text(&again).contains("- weather_forecast(place: string) [loaded]"),
+        "{}",
+        text(&again)
+    );
     assert_eq!(names(&list(&mut client).await), expected);
     assert!(client.asides.is_empty(), "{:?}", client.asides);
 }

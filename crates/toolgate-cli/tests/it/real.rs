@@ -68,7 +68,7 @@ fn uses(root: &Path) -> [Use; 10] {
         ),
         (
             "working tree status of a git repository",
-            "git_git_status",
+            "git_status",
             json!({ "repo_path": root }),
             "hello.txt",
         ),
@@ -137,7 +137,8 @@ async fn use_all(client: &mut Connection, root: &Path) {
     for Use { query, tool, arguments, answer } in uses(root) {
         let result = client.call("search_tools", json!({ "query": query })).await;
         assert!(text(&result).contains(tool), "{query}: {}", text(&result));
-        let result = client.call("get_tool_details", json!({ "names": [tool] })).await;
+        let result =
+            client.call("get_tool_details", json!({ "names": [tool], "format": "json" })).await;
         let details = &result["structuredContent"]["tools"][0]["definition"];
         assert!(details["inputSchema"].is_object(), "{tool}: {result}");
         let result = client.call_through(tool, arguments).await;

@@ -29,6 +29,10 @@ const COMMANDS: &[&[&str]] = &[
     &["token", "create"],
     &["token", "list"],
     &["token", "revoke"],
+    &["fleet"],
+    &["fleet", "status"],
+    &["fleet", "migrate"],
+    &["fleet", "import"],
     &["search"],
     &["inspect"],
     &["call"],
@@ -39,6 +43,8 @@ const COMMANDS: &[&[&str]] = &[
     &["chat"],
     &["login"],
     &["logout"],
+    &["logins"],
+    &["logins", "revoke"],
     &["enable"],
     &["disable"],
     &["trust"],
@@ -127,6 +133,7 @@ async fn every_command_is_in_the_reference() {
         "runs",
         "engines",
         "service",
+        "fleet",
         "secret",
     ];
     for parent in [&[][..]].into_iter().chain(parents.iter().map(std::slice::from_ref)) {

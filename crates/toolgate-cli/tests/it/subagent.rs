@@ -39,7 +39,7 @@ async fn a_model_chooses_and_invented_names_are_dropped() {
             "exit code 0\n--- stdout\n2 of 6 tools for \"note about the weather\":\n\n\
              weather (2 tools)\n- weather_current_conditions\n\n\
              notes (4 tools)\n- notes_delete_note\n\n\
-             Parameters: get_tool_details. To call: call_tool.\n--- stderr\n",
+             To call: call_tool. What parameters mean: get_tool_details.\n--- stderr\n",
             "{provider}"
         );
         let asked = model.questions()[0].to_string();

@@ -62,7 +62,7 @@ async fn a_tool_that_was_called_twice_ranks_first_in_the_next_session() {
     let mut client = workplace.connect(&[]).await;
     assert_eq!(first(&mut client, PARAPHRASE).await, "thoughts_jot");
     let result = call(&mut client, "search_tools", json!({ "query": PARAPHRASE })).await;
-    assert!(text(&result).contains("thoughts_jot [used before]"), "{result}");
+    assert!(text(&result).contains("thoughts_jot(text: string) [used before]"), "{result}");
     assert_eq!(first(&mut client, "weather of tomorrow").await, "weather_forecast");
     assert_eq!(first(&mut client, "keep_idea").await, "thoughts_keep_idea", "called by name");
     let told = workplace.run(&["search", PARAPHRASE, "--limit", "1", "--json"]).await.json();

@@ -301,11 +301,20 @@ fn toolgate_itself() {
         settings: ServerSettings {
             env_file: None,
             enabled: true,
+            auth: Shared,
             oauth: LoginConfig {
                 client_id: None,
                 client_secret: None,
                 client_metadata_url: None,
                 scopes: [],
+                grant: Person,
+                private_key: None,
+                subject_token: None,
+                subject_token_file: None,
+                subject_token_type: None,
+                idp_token_endpoint: None,
+                idp_client_id: None,
+                idp_client_secret: None,
                 redirect_port: None,
             },
             prefix: Some(

@@ -399,3 +399,31 @@ fn a_switch_for_python_means_the_embedded_one_or_that_of_the_machine() {
     // Nobody knows what was meant, so no program of the machine runs.
     assert_eq!(python("3"), ("monty".to_owned(), 1));
 }
+
+#[test]
+fn a_fleet_without_a_usable_database() {
+    let fleet = |text: &str| read(&format!("{{ \"mcpServers\": {{}}, \"fleet\": {text} }}"));
+    assert!(read(r#"{ "mcpServers": {} }"#).fleet.is_none());
+    let written = fleet(r#"{ "database": "postgresql://u:s3cr3t@h/d" }"#);
+    assert!(shown(&written).contains("`fleet.database` is a secret, and must not be written here"));
+    let wrong = [
+        r#"{ "database": "postgresql://u:s3cr3t@h/d" }"#,
+        r#"{ "secret": "${TOKEN}" }"#,
+        r#"{ "database": "${TOKEN}", "secret": "${TOKEN}" }"#,
+        r#"{ "database": "${TOKEN}", "advertise": "http://10.0.0.1:8443" }"#,
+        "7",
+    ];
+    for wrong in wrong {
+        let read = fleet(wrong);
+        assert!(!read.problems.is_empty(), "{wrong}");
+        // A node that keeps its records for itself is no node.
+        assert!(read.fleet.is_some_and(|fleet| fleet.database.is_none()), "{wrong}");
+    }
+    let right = fleet(
+        r#"{ "database": "${TOKEN}", "advertise": "https://10.0.0.1:8443", "leaseSeconds": 2 }"#,
+    );
+    assert!(!shown(&right).contains("fleet"), "{}", shown(&right));
+    let right = right.fleet.unwrap();
+    assert_eq!(right.database.as_ref().unwrap().expose(), "s3cr3t-t0ken");
+    assert!(!format!("{right:?}").contains("s3cr3t"));
+}

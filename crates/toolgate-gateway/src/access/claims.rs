@@ -123,6 +123,7 @@ pub(super) fn verify(
     let has_scopes =
         requirements.scopes.iter().all(|wanted| scopes.iter().any(|scope| **scope == **wanted));
     let facts = CallerFacts {
+        issuer: Some(claims.iss.as_str().into()),
         subject: claims.sub.as_deref().map(Into::into),
         scopes,
         groups: names(claims.groups.as_ref()),

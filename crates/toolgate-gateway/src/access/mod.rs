@@ -16,6 +16,7 @@ mod tokens;
 
 use std::{
     net::IpAddr,
+    sync::Arc,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -91,7 +92,7 @@ impl AccessControl {
 
     /// Accepts these access tokens. Tokens that are created or revoked later are noticed.
     #[must_use]
-    pub fn with_tokens(mut self, tokens: AccessTokens) -> Self {
+    pub fn with_tokens(mut self, tokens: Arc<dyn AccessTokens>) -> Self {
         self.tokens = Some(TokenTable::new(tokens));
         self
     }
@@ -125,7 +126,11 @@ impl AccessControl {
             PresentedCredentials::Bearer(token) => token,
         };
         if token.starts_with(AccessToken::PREFIX) {
-            let found = self.tokens.as_ref().and_then(|tokens| tokens.find(token, now()));
+            let found = self.tokens.as_ref().map_or(Ok(None), |tokens| tokens.find(token, now()));
+            let found = found.map_err(|_| {
+                let message = "the access tokens cannot be read at the moment; try again later";
+                HttpError::new(StatusCode::SERVICE_UNAVAILABLE, message)
+            })?;
             let Some(record) = found else { return Err(self.invalid_token(path, peer)) };
             if !record.opens(namespace(path)) {
                 let message = "this token is for another path";
@@ -163,6 +168,27 @@ impl AccessControl {
                 Err(HttpError::new(StatusCode::SERVICE_UNAVAILABLE, message))
             }
         }
+    }
+
+    /// The client that a token identifies at one of these paths.
+    pub(crate) async fn identify(
+        &self,
+        token: &str,
+        paths: &[String],
+        peer: IpAddr,
+    ) -> Result<AuthenticatedClient, HttpError> {
+        let refused = || self.invalid_token("/mcp", peer);
+        let mut headers = HeaderMap::new();
+        headers.insert(AUTHORIZATION, format!("Bearer {token}").parse().map_err(|_| refused())?);
+        for path in paths {
+            match self.authenticate(&headers, path, peer).await {
+                Ok(access) => return Ok(access.caller),
+                // The token may be for another path.
+                Err(error) if error.status() == StatusCode::FORBIDDEN => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(refused())
     }
 
     /// Completes when the access is no longer valid.

@@ -2,6 +2,7 @@
 
 mod hearing;
 mod instructions;
+mod shown;
 mod subscriptions;
 mod tasks;
 
@@ -82,6 +83,9 @@ impl ServiceFactory for AggregateFactory {
         if client.era == Era::Modern {
             session.fix_list();
         }
+        if shown::shows_one(&client) {
+            session.set_shows_one();
+        }
         let service = AggregateService {
             session: Arc::new(session),
             client: ClientId::unique(),
@@ -113,7 +117,7 @@ impl McpService for AggregateService {
         });
         let mut extensions = self.session.host().server_extensions();
         if era == Era::Modern {
-            extensions.insert(meta::TASKS_EXTENSION.to_owned(), json!({}));
+            extensions.insert(extensions::TASKS.to_owned(), json!({}));
         }
         if self.session.host().has_skills() {
             extensions.insert(extensions::SKILLS.to_owned(), json!({}));

@@ -23,7 +23,7 @@ use tokio::{
     time::Instant,
 };
 use tokio_util::sync::CancellationToken;
-use toolgate_mcp::{ErrorObject, JsonObject, codes, meta, methods};
+use toolgate_mcp::{ErrorObject, JsonObject, codes, extensions, methods};
 use toolgate_store::{Journal, TaskRow};
 use toolgate_upstream::{InputHandler as _, Progress};
 
@@ -38,7 +38,7 @@ pub(super) struct ClientTasks {
     /// The calls that may become tasks.
     prepared: Arc<Mutex<HashMap<AuthenticatedClient, usize>>>,
     /// Where tasks are written, so that they outlive this process.
-    journal: Option<Arc<Journal>>,
+    journal: Option<Arc<dyn Journal>>,
     /// The namespace of the host. Other namespaces have the same journal.
     pub(super) namespace: Option<String>,
     /// Whether the host stops, and ends the calls with it.
@@ -82,12 +82,12 @@ const MAX_TASKS_PER_CALLER: usize = 100;
 /// Whether a client with these capabilities knows tasks.
 pub(super) fn knows_tasks(channel: &ClientChannel) -> bool {
     let extensions = channel.capabilities().get("extensions");
-    extensions.and_then(|all| all.get(meta::TASKS_EXTENSION)).is_some_and(Value::is_object)
+    extensions.and_then(|all| all.get(extensions::TASKS)).is_some_and(Value::is_object)
 }
 
 /// The error for a client that uses tasks and does not declare that it knows them.
 pub(super) fn not_declared() -> ErrorObject {
-    let required = json!({ "extensions": { meta::TASKS_EXTENSION: {} } });
+    let required = json!({ "extensions": { extensions::TASKS: {} } });
     ErrorObject::new(
         codes::MISSING_CLIENT_CAPABILITY,
         "the request does not declare the extension for tasks",
@@ -96,7 +96,7 @@ pub(super) fn not_declared() -> ErrorObject {
 }
 
 impl ClientTasks {
-    pub(super) fn new(journal: Option<Arc<Journal>>, is_stopping: Arc<AtomicBool>) -> Self {
+    pub(super) fn new(journal: Option<Arc<dyn Journal>>, is_stopping: Arc<AtomicBool>) -> Self {
         Self { journal, is_stopping, ..Self::default() }
     }
 
@@ -421,7 +421,7 @@ mod tests {
         assert!(begun.iter().all(Option::is_some));
         assert!(tasks.prepare(&ada).is_none(), "any of them may become a task");
         assert!(tasks.prepare(&bob).is_some());
-        // One that has ended without becoming a task makes room.
+        // One that has ended without becoming a task counts no more.
         begun.pop();
         assert!(endless(&tasks, &ada).await.is_some());
         assert!(tasks.prepare(&ada).is_none());
@@ -447,8 +447,7 @@ mod tests {
     #[tokio::test]
     async fn a_task_outlives_its_process() {
         let folder = tempfile::tempdir().unwrap();
-        let journal =
-            || Some(Arc::new(toolgate_store::Store::new(folder.path()).journal().unwrap()));
+        let journal = || Some(toolgate_store::Store::new(folder.path()).journal().unwrap());
         let ada = AuthenticatedClient::named("ada");
         let look = |tasks: &Arc<ClientTasks>, owner: &AuthenticatedClient, id: &str| {
             let params = json!({ "taskId": id });
@@ -474,7 +473,7 @@ mod tests {
             }
         }
         let reopened = toolgate_store::Store::new(copy.path()).journal().unwrap();
-        let tasks = Arc::new(ClientTasks::new(Some(Arc::new(reopened)), Arc::default()));
+        let tasks = Arc::new(ClientTasks::new(Some(reopened), Arc::default()));
         let seen = look(&tasks, &ada, &done).unwrap();
         assert_eq!(
             (&seen["status"], &seen["result"]),

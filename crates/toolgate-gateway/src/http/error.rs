@@ -26,6 +26,11 @@ struct ErrorParts {
 const RETRY_SECONDS: u64 = 5;
 
 impl HttpError {
+    /// The HTTP status.
+    pub(crate) fn status(&self) -> StatusCode {
+        self.0.status
+    }
+
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self::with(status, ErrorObject::invalid_request(message.into(), None))
     }

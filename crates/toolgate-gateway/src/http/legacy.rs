@@ -132,8 +132,15 @@ pub(crate) fn get(context: &RequestContext, headers: &HeaderMap) -> Result<Respo
 }
 
 /// Answers a DELETE: ends the session.
-pub(crate) fn delete(context: &RequestContext, headers: &HeaderMap) -> Result<Response, HttpError> {
-    context.server.sessions.remove(session_id(headers)?, &context.owner)?;
+pub(crate) async fn delete(
+    context: &RequestContext,
+    headers: &HeaderMap,
+) -> Result<Response, HttpError> {
+    let id = session_id(headers)?;
+    context.server.sessions.remove(id, &context.owner)?;
+    if let Some(fleet) = &context.server.fleet {
+        fleet.session_ended(id, &context.owner).await;
+    }
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -156,7 +163,16 @@ async fn initialize(
         _ => HttpError::with(StatusCode::BAD_GATEWAY, error),
     })?;
     let session = HttpSession::new(context.owner.clone(), session, streams);
+    let session = session.opened_with(request.params.clone());
     let id = sessions.insert(session, reservation)?;
+    if let Some(fleet) = &context.server.fleet {
+        let (params, keep) = (request.params.as_ref(), limits.session_idle);
+        if let Err(error) = fleet.session_began(&id, &context.owner, params, keep).await {
+            // Other nodes would not know it.
+            let _ = sessions.remove(&id, &context.owner);
+            return Err(error);
+        }
+    }
     let mut response = Json(response_message(&request.id, Ok(result))).into_response();
     if let Ok(id) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(SESSION_ID, id);

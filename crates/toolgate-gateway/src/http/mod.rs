@@ -4,9 +4,11 @@
 //! arrival time of headers nor the time that a client may read nothing.
 
 mod error;
+mod fleet;
 mod framing;
 mod headers;
 mod legacy;
+mod logins;
 mod modern;
 mod new_connections;
 mod origin;
@@ -25,8 +27,8 @@ use std::{
 use axum::{
     Json, Router,
     body::Body,
-    extract::{Request as HttpRequest, State},
-    http::{HeaderMap, Method, StatusCode, header},
+    extract::{DefaultBodyLimit, Request as HttpRequest, State},
+    http::{Method, StatusCode, header, request::Parts},
     middleware::{self, Next},
     response::{
         IntoResponse, Response, Sse,
@@ -40,17 +42,27 @@ use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
+use serde_json::Value;
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     sync::Semaphore,
 };
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolgate_mcp::{ErrorObject, JsonRpcInput, JsonRpcMessage, MalformedMessage, codes, nesting};
+use toolgate_upstream::{CALLBACK, LOGIN_PATH, PendingLogins};
+use url::Url;
 
 use self::{
-    framing::CheckedStream, modern::ModernClients, new_connections::NewConnections,
-    origin::OriginPolicy, peer::PeerConnection, sessions::SessionTable,
+    fleet::{FleetState, SessionPlace},
+    framing::CheckedStream,
+    headers::SESSION_ID,
+    modern::ModernClients,
+    new_connections::NewConnections,
+    origin::OriginPolicy,
+    peer::PeerConnection,
+    sessions::SessionTable,
 };
 use crate::{
     access::{AccessControl, AccessPass, WELL_KNOWN},
@@ -59,6 +71,7 @@ use crate::{
     service::{Owner, ServiceFactory},
 };
 
+pub use self::fleet::{FleetLink, FleetPeers};
 pub use self::settings::{HttpLimits, HttpSettings, NamespaceRoute, RouteTable};
 pub(crate) use self::{error::HttpError, peer::RequestPeer};
 
@@ -67,11 +80,14 @@ pub(crate) use self::{error::HttpError, peer::RequestPeer};
 pub(crate) struct HttpState {
     origin_policy: OriginPolicy,
     access: AccessControl,
+    /// The logins of callers that wait for a browser.
+    logins: PendingLogins,
     endpoints: RouteTable,
     limits: HttpLimits,
     new_connections: Arc<NewConnections>,
     sessions: Arc<SessionTable>,
     parked: ParkedRequests,
+    pub(crate) fleet: Option<FleetState>,
     /// The modern requests in progress.
     responding: TaskTracker,
     stop: CancellationToken,
@@ -101,17 +117,35 @@ pub(crate) struct RequestContext {
     connection: Arc<PeerConnection>,
 }
 
+/// A form has one token.
+const MAX_FORM_BYTES: usize = 32 * 1024;
 /// The interval at which expired sessions and requests are removed.
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(5);
 /// How long connections may take to end when the server stops.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// The part of the time for requests in progress in which new ones are still accepted.
+const NOTICE_PART: u32 = 5;
+/// Between two looks whether requests are in progress.
+const SETTLED_PAUSE: Duration = Duration::from_millis(20);
 
 /// Serves clients on a listener until `stop` is cancelled. Then requests in progress get a response,
 /// streams end and sessions are closed.
-pub async fn serve_http(listener: TcpListener, settings: HttpSettings, stop: CancellationToken) {
+pub async fn serve_http(
+    listener: TcpListener,
+    settings: HttpSettings,
+    mut stop: CancellationToken,
+) {
     let address = listener.local_addr().ok();
-    let HttpSettings { namespaces, limits, mut allowed_hosts, allowed_origins, access } = settings;
+    let HttpSettings { namespaces, limits, access, logins, fleet, drain, .. } = settings;
+    let HttpSettings { mut allowed_hosts, mut allowed_origins, .. } = settings;
+    let (fleet, nodes) = fleet.map(FleetState::new).unzip();
+    // Requests in progress end later than the acceptance of new ones.
+    let asked_to_stop = std::mem::replace(&mut stop, CancellationToken::new());
     allowed_hosts.extend(access.public_host().map(str::to_owned));
+    if let Some(pages) = logins.pages() {
+        allowed_hosts.extend(authority(&pages));
+        allowed_origins.push(pages.origin().ascii_serialization());
+    }
     let server = Arc::new(HttpState {
         origin_policy: OriginPolicy {
             port: address.map_or(0, |address| address.port()),
@@ -120,6 +154,7 @@ pub async fn serve_http(listener: TcpListener, settings: HttpSettings, stop: Can
             allowed_origins,
         },
         access,
+        logins,
         endpoints: namespaces,
         new_connections: NewConnections::new(limits.new_connections, limits.new_connection_timeout),
         sessions: SessionTable::new(
@@ -128,6 +163,7 @@ pub async fn serve_http(listener: TcpListener, settings: HttpSettings, stop: Can
             limits.session_idle,
         ),
         parked: ParkedRequests::new(limits.parked, limits.in_flight, limits.input_timeout),
+        fleet,
         responding: TaskTracker::new(),
         limits,
         stop,
@@ -136,17 +172,39 @@ pub async fn serve_http(listener: TcpListener, settings: HttpSettings, stop: Can
         .route("/health", any(health))
         .route(WELL_KNOWN, any(describe_resource))
         .route(&format!("{WELL_KNOWN}/{{*rest}}"), any(describe_resource))
+        .route(&format!("{LOGIN_PATH}/{CALLBACK}"), any(logins::callback))
+        .route(
+            &format!("{LOGIN_PATH}/{{id}}"),
+            any(logins::open).post(logins::show).layer(DefaultBodyLimit::max(MAX_FORM_BYTES)),
+        )
         .fallback(handle)
         .layer(middleware::from_fn_with_state(Arc::clone(&server), check))
         .with_state(Arc::clone(&server));
     let connections = TaskTracker::new();
+    let serving_nodes = tokio::spawn({
+        let (server, router, connections) =
+            (Arc::clone(&server), router.clone(), connections.clone());
+        async move {
+            if let Some(nodes) = nodes.flatten() {
+                fleet::serve_nodes(server, nodes, router, connections).await;
+            }
+        }
+    });
+    let stopping = async {
+        asked_to_stop.cancelled().await;
+        // From now on the health check says so. A balancer still sends requests until it has asked.
+        server.responding.close();
+        tokio::time::sleep(drain / NOTICE_PART).await;
+    };
     tokio::select! {
         () = accept(&server, &listener, router, &connections) => {}
         () = clean_up(&server) => {}
-        () = server.stop.cancelled() => {}
+        () = stopping => {}
     }
     drop(listener);
-    server.responding.close();
+    let _ = tokio::time::timeout(drain, server.settled()).await;
+    serving_nodes.abort();
+    server.stop.cancel();
     tokio::join!(server.sessions.end(), async {
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, server.responding.wait()).await;
     });
@@ -186,6 +244,16 @@ async fn serve_connection(server: &HttpState, stream: TcpStream, peer: SocketAdd
     let _ = stream.set_nodelay(true);
     let acceptance = server.new_connections.add(peer.ip());
     let peer = PeerConnection::new(peer, stream.local_addr().ok(), acceptance);
+    serve_stream(server, stream, peer, router).await;
+}
+
+/// Answers the requests of a connection.
+async fn serve_stream(
+    server: &HttpState,
+    stream: impl AsyncRead + AsyncWrite + Send + 'static,
+    peer: Arc<PeerConnection>,
+    router: Router,
+) {
     let router = router.layer(axum::Extension(Arc::clone(&peer)));
     let limits = &server.limits;
     let mut stream = TimeoutStream::new(stream);
@@ -240,7 +308,10 @@ async fn check(
     let (parts, body) = request.into_parts();
     let checked = headers::check_size(&parts, server.limits.header_bytes)
         .and_then(|()| headers::check_encoding(&parts.headers))
-        .and_then(|()| server.origin_policy.check(&parts));
+        // The node that passes a request on has checked this, at its own address.
+        .and_then(
+            |()| if connection.is_node() { Ok(()) } else { server.origin_policy.check(&parts) },
+        );
     let response = match checked {
         Ok(()) => next.run(HttpRequest::from_parts(parts, body)).await,
         Err(error) => error.into_response(),
@@ -281,8 +352,15 @@ async fn handle(
         }
         let owner = Owner { caller: access.caller, path: Arc::clone(&endpoint.path) };
         let context = RequestContext { server, endpoint, owner, pass: access.pass, connection };
+        context.believe_node(&parts);
+        if let Some(fleet) = &context.server.fleet
+            && let Some(id) = text(SESSION_ID)
+            && let SessionPlace::Elsewhere(url) = context.place_of_session(fleet, id).await?
+        {
+            return context.pass_on(fleet, &url, &parts, body).await;
+        }
         match parts.method {
-            Method::POST => context.post(headers, body).await,
+            Method::POST => context.post(&parts, body).await,
             Method::GET => {
                 headers::check_accepts_stream(headers)?;
                 match headers::declared_era(headers)? {
@@ -291,7 +369,7 @@ async fn handle(
                 }
             }
             Method::DELETE => match headers::declared_era(headers)? {
-                Era::Legacy => legacy::delete(&context, headers),
+                Era::Legacy => legacy::delete(&context, headers).await,
                 Era::Modern => Ok(method_not_allowed("POST")),
             },
             _ => Ok(method_not_allowed("GET, POST, DELETE")),
@@ -301,8 +379,12 @@ async fn handle(
 }
 
 /// Says that the gateway serves. It says nothing that a stranger should not know.
-async fn health(method: Method) -> Response {
+async fn health(State(server): State<Arc<HttpState>>, method: Method) -> Response {
     match method {
+        Method::GET | Method::HEAD if server.responding.is_closed() => {
+            let status = Json(serde_json::json!({ "status": "stopping" }));
+            (StatusCode::SERVICE_UNAVAILABLE, status).into_response()
+        }
         Method::GET | Method::HEAD => Json(serde_json::json!({ "status": "ok" })).into_response(),
         _ => method_not_allowed("GET, HEAD"),
     }
@@ -320,14 +402,33 @@ async fn describe_resource(State(server): State<Arc<HttpState>>, request: HttpRe
     origin::with_cors(parts.headers.get(header::ORIGIN).cloned(), response)
 }
 
+impl HttpState {
+    /// Waits until no request is in progress.
+    async fn settled(&self) {
+        self.responding.wait().await;
+        while self.sessions.is_busy() {
+            tokio::time::sleep(SETTLED_PAUSE).await;
+        }
+    }
+}
+
 impl RequestContext {
+    /// Stores that a request waits here, for the nodes that its client may come back to.
+    async fn store_parked(&self, waiting: &Result<Value, ErrorObject>) {
+        let (Some(fleet), Ok(waiting)) = (&self.server.fleet, waiting) else { return };
+        let Some(state) = waiting.get("requestState").and_then(Value::as_str) else { return };
+        // If this fails, the client has to come back to this node.
+        let _ = fleet.parked(state, &self.owner, self.server.limits.input_timeout).await;
+    }
+
     /// The sender of the request.
     fn peer(&self) -> RequestPeer {
         let has_token = !self.owner.caller.is_local();
         RequestPeer { connection: Arc::clone(&self.connection), has_token }
     }
 
-    async fn post(&self, headers: &HeaderMap, body: Body) -> Result<Response, HttpError> {
+    async fn post(&self, parts: &Parts, body: Body) -> Result<Response, HttpError> {
+        let headers = &parts.headers;
         headers::check_media_types(headers)?;
         let limits = &self.server.limits;
         let reading = read_body(body, limits.body_bytes, &self.connection);
@@ -340,6 +441,14 @@ impl RequestContext {
             HttpError::bad_request(malformed.error).for_request(malformed.id.as_ref())
         };
         let input = JsonRpcInput::read(&bytes).map_err(refuse)?;
+        if let Some(fleet) = &self.server.fleet
+            && let Some(state) = state_of(&input)
+            && !self.server.parked.has(state)
+            && !self.connection.is_node()
+            && let Some(url) = fleet.parked_at(state, &self.owner).await?
+        {
+            return self.pass_on(fleet, &url, parts, Body::from(bytes)).await;
+        }
         drop(bytes);
         match input {
             JsonRpcInput::One(mut message) => {
@@ -384,6 +493,12 @@ impl RequestContext {
     }
 }
 
+/// The `requestState` of a request.
+fn state_of(input: &JsonRpcInput) -> Option<&str> {
+    let JsonRpcInput::One(JsonRpcMessage::Request(request)) = input else { return None };
+    request.fields()?.get("requestState")?.as_str()
+}
+
 /// Reads a body of at most `limit` bytes. A body that announces more is not read at all.
 async fn read_body(
     body: Body,
@@ -414,6 +529,12 @@ async fn read_body(
         bytes.extend_from_slice(&piece);
     }
     Ok(bytes)
+}
+
+/// The host of a URL, with its port.
+fn authority(url: &Url) -> Option<String> {
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    url.host_str().map(|host| format!("{host}{port}"))
 }
 
 fn method_not_allowed(allowed: &'static str) -> Response {

@@ -112,7 +112,11 @@ pub(crate) async fn post(
     };
     match event {
         RequestEvent::Finished(outcome) => Ok(json_response(&id, outcome)),
-        RequestEvent::InputRequired => Ok(json_response(&id, parked.park(owner, running))),
+        RequestEvent::InputRequired => {
+            let waiting = parked.park(owner, running);
+            context.store_parked(&waiting).await;
+            Ok(json_response(&id, waiting))
+        }
         RequestEvent::Notification(first) => {
             let rest = ResponseStream { context: context.clone(), id, running, _guards: guards };
             let first = futures::stream::once(std::future::ready(message_event(&first)));
@@ -155,7 +159,9 @@ impl ResponseStream {
                 RequestEvent::Finished(outcome) => outcome,
                 RequestEvent::InputRequired => {
                     let RequestContext { server, owner, .. } = &stream.context;
-                    server.parked.park(owner, stream.running)
+                    let waiting = server.parked.park(owner, stream.running);
+                    stream.context.store_parked(&waiting).await;
+                    waiting
                 }
             };
             Some((message_event(&response_message(&stream.id, outcome)), None))

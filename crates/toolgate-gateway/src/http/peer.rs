@@ -20,6 +20,8 @@ pub(crate) struct PeerConnection {
     /// Our end of it.
     own: Option<SocketAddr>,
     kind: OnceCell<PeerKind>,
+    /// Whether another node of the fleet is at its other end.
+    is_node: bool,
     /// Whether one of its requests was accepted.
     pub(crate) acceptance: NewConnection,
     /// Whether a chunk of a body is larger than a body may be.
@@ -52,7 +54,30 @@ impl PeerConnection {
         acceptance: NewConnection,
     ) -> Arc<Self> {
         let has_large_chunk = Arc::default();
-        Arc::new(Self { peer, own, kind: OnceCell::new(), acceptance, has_large_chunk })
+        let (kind, is_node) = (OnceCell::new(), false);
+        Arc::new(Self { peer, own, kind, is_node, acceptance, has_large_chunk })
+    }
+
+    /// A connection of another node of the fleet.
+    pub(crate) fn of_node(
+        peer: SocketAddr,
+        own: Option<SocketAddr>,
+        acceptance: NewConnection,
+    ) -> Arc<Self> {
+        let has_large_chunk = Arc::default();
+        let (kind, is_node) = (OnceCell::new(), true);
+        Arc::new(Self { peer, own, kind, is_node, acceptance, has_large_chunk })
+    }
+
+    pub(crate) fn is_node(&self) -> bool {
+        self.is_node
+    }
+
+    /// Takes the word of another node for who is at the other end of its connection.
+    pub(crate) fn is_for_client(&self, may_decide: bool) {
+        let kind = if may_decide { PeerKind::Free } else { PeerKind::ServerOrUnknown };
+        // The first one holds: a node makes a connection for each request.
+        let _ = self.kind.set(kind);
     }
 
     pub(crate) fn address(&self) -> SocketAddr {

@@ -4,6 +4,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use axum::http::StatusCode;
 use parking_lot::Mutex;
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{error::HttpError, streams::SessionStreams};
@@ -18,7 +19,11 @@ pub(crate) struct HttpSession {
     pub(crate) owner: Owner,
     pub(crate) session: Arc<LegacySession>,
     pub(crate) streams: SessionStreams,
+    /// The parameters of its `initialize`, with which another node opens it again.
+    pub(crate) params: Option<Value>,
     last_used: Mutex<Instant>,
+    /// When it was last stored for other nodes.
+    stored: Mutex<Instant>,
 }
 
 /// All sessions, by their ids.
@@ -53,7 +58,23 @@ const FINISH_TIMEOUT: Duration = Duration::from_millis(500);
 
 impl HttpSession {
     pub(crate) fn new(owner: Owner, session: Arc<LegacySession>, streams: SessionStreams) -> Self {
-        Self { owner, session, streams, last_used: Mutex::new(Instant::now()) }
+        let (last_used, stored) = (Mutex::new(Instant::now()), Mutex::new(Instant::now()));
+        Self { owner, session, streams, params: None, last_used, stored }
+    }
+
+    /// The same session with the parameters of its `initialize`.
+    pub(crate) fn opened_with(self, params: Option<Value>) -> Self {
+        Self { params, ..self }
+    }
+
+    /// Whether it was not stored for this time. Then it counts as stored now.
+    pub(crate) fn is_due(&self, pause: Duration) -> bool {
+        let mut stored = self.stored.lock();
+        let is_due = stored.elapsed() >= pause;
+        if is_due {
+            *stored = Instant::now();
+        }
+        is_due
     }
 
     /// How long it was not used; `None` if it is in use.
@@ -120,23 +141,35 @@ impl SessionTable {
     pub(crate) fn insert(
         self: &Arc<Self>,
         session: HttpSession,
-        mut reservation: SessionReservation,
+        reservation: SessionReservation,
     ) -> Result<String, HttpError> {
-        let session = Arc::new(session);
         let id = match random_id() {
             Ok(id) => id,
             Err(error) => {
-                session.end();
+                Arc::new(session).end();
                 return Err(HttpError::with(StatusCode::INTERNAL_SERVER_ERROR, error));
             }
         };
+        self.insert_as(id.clone(), session, reservation);
+        Ok(id)
+    }
+
+    /// Adds a session under an id that it has already.
+    pub(crate) fn insert_as(
+        self: &Arc<Self>,
+        id: String,
+        session: HttpSession,
+        mut reservation: SessionReservation,
+    ) {
+        let session = Arc::new(session);
         {
             let mut entries = self.entries.lock();
             entries.release(&reservation.caller);
             reservation.is_used = true;
-            entries.sessions.insert(id.clone(), Arc::clone(&session));
+            let replaced = entries.sessions.insert(id.clone(), Arc::clone(&session));
+            replaced.into_iter().for_each(HttpSession::end);
         }
-        let (table, session_id) = (Arc::downgrade(self), id.clone());
+        let (table, session_id) = (Arc::downgrade(self), id);
         tokio::spawn(async move {
             tokio::select! {
                 () = session.session.service.closed() => {}
@@ -149,7 +182,11 @@ impl SessionTable {
             let _ = tokio::time::timeout(FINISH_TIMEOUT, session.session.idle()).await;
             session.end();
         });
-        Ok(id)
+    }
+
+    /// Whether a request of any session is in progress.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.entries.lock().sessions.values().any(|session| session.session.is_busy())
     }
 
     /// The session with this id. The error does not reveal that another owner has such a session.
@@ -216,7 +253,7 @@ impl Drop for SessionReservation {
 #[cfg(test)]
 mod tests {
     use futures::future::BoxFuture;
-    use serde_json::{Value, json};
+    use serde_json::json;
     use toolgate_mcp::{ErrorObject, JsonObject, JsonRpcRequest};
 
     use super::*;

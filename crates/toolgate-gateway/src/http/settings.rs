@@ -4,7 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use parking_lot::RwLock;
 
-use super::ServedEndpoint;
+use toolgate_upstream::PendingLogins;
+
+use super::{ServedEndpoint, fleet::FleetLink};
 use crate::{
     access::{AccessControl, CredentialRequirement},
     service::ServiceFactory,
@@ -23,6 +25,12 @@ pub struct HttpSettings {
     pub allowed_origins: Vec<String>,
     /// Decides who may connect.
     pub access: AccessControl,
+    /// The fleet that this gateway is a node of.
+    pub fleet: Option<FleetLink>,
+    /// How long requests in progress may go on when the gateway stops. New ones are not accepted meanwhile.
+    pub drain: Duration,
+    /// The logins of callers at servers that wait for a browser.
+    pub logins: PendingLogins,
 }
 
 /// A path and its services.
@@ -117,6 +125,9 @@ impl HttpSettings {
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             access: AccessControl::new(CredentialRequirement::Optional),
+            fleet: None,
+            drain: Duration::ZERO,
+            logins: PendingLogins::default(),
         }
     }
 }

@@ -15,9 +15,11 @@ use crate::era::Era;
 
 /// Opens connections.
 pub(crate) trait ServerConnector: fmt::Debug + Send + Sync + 'static {
-    /// Connects in the era of the client if the server supports it, so that less is converted.
+    /// Connects in the era of the client if the server supports it, so that less is converted. `owner` is whose
+    /// login the client uses, where each caller has their own.
     fn connect(
         &self,
+        owner: Arc<str>,
         era: Era,
         client: ConnectionClient,
         handler: Arc<dyn ConnectionHandler>,
@@ -27,12 +29,17 @@ pub(crate) trait ServerConnector: fmt::Debug + Send + Sync + 'static {
 impl ServerConnector for ServerSpec {
     fn connect(
         &self,
+        owner: Arc<str>,
         era: Era,
         client: ConnectionClient,
         handler: Arc<dyn ConnectionHandler>,
     ) -> BoxFuture<'_, Result<Arc<dyn RawChannel>, ErrorObject>> {
         Box::pin(async move {
-            Broker::connect_raw(self, era, client, handler).await.map_err(|failure| {
+            let connecting = async {
+                let spec = self.of_caller(&owner).await?;
+                Broker::connect_raw(&spec, era, client, handler).await
+            };
+            connecting.await.map_err(|failure| {
                 let message = format!(
                     "server `{}` is not connected: {}; {}",
                     self.name, failure.reason, failure.action

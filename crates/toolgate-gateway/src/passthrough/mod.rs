@@ -158,7 +158,8 @@ impl ServiceFactory for PassthroughFactory {
             };
             let handler = Arc::clone(&router) as _;
             let server = Arc::clone(&self.server.read());
-            let connection = server.connect(client.era, introduced, handler).await?;
+            let owner = caller.login_owner();
+            let connection = server.connect(owner, client.era, introduced, handler).await?;
             let changes = router.list_changes.subscribe();
             let guard = Arc::clone(&self.guard);
             let tools = ToolList::new(Arc::clone(&connection), Arc::clone(&guard), changes.clone());

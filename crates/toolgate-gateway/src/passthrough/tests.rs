@@ -140,6 +140,7 @@ impl Server {
 impl ServerConnector for Server {
     fn connect(
         &self,
+        _owner: Arc<str>,
         _era: Era,
         _client: ConnectionClient,
         handler: Arc<dyn ConnectionHandler>,

@@ -21,7 +21,7 @@ use super::{graph::RunGraph, value::ToolError};
 /// The journal of one run.
 #[derive(Debug)]
 pub(super) struct RunJournal {
-    journal: Arc<Journal>,
+    journal: Arc<dyn Journal>,
     id: String,
     language: String,
     code: String,
@@ -122,7 +122,7 @@ impl PastCallState {
 impl RunJournal {
     /// A journal for a run that begins.
     pub(super) fn new(
-        journal: Arc<Journal>,
+        journal: Arc<dyn Journal>,
         id: String,
         language: String,
         code: String,
@@ -471,7 +471,7 @@ mod tests {
 
     use super::*;
 
-    fn recorder(journal: &Arc<Journal>) -> RunJournal {
+    fn recorder(journal: &Arc<dyn Journal>) -> RunJournal {
         let stop = CancellationToken::new();
         let (id, code) = ("run_1".to_owned(), "code".to_owned());
         RunJournal::new(
@@ -488,7 +488,7 @@ mod tests {
         RawValue::from_string("{}".to_owned()).unwrap()
     }
 
-    fn sent(journal: &Journal) -> Vec<bool> {
+    fn sent(journal: &dyn Journal) -> Vec<bool> {
         journal.history("run_1").unwrap().unwrap().calls.iter().map(|call| call.sent).collect()
     }
 
@@ -504,7 +504,7 @@ mod tests {
     #[test]
     fn what_an_earlier_part_did_is_told_though_the_script_did_not_reach_it() {
         let folder = tempfile::tempdir().unwrap();
-        let journal = Arc::new(Store::new(folder.path().to_owned()).journal().unwrap());
+        let journal = Store::new(folder.path().to_owned()).journal().unwrap();
         let past = |name: &str, sent, answer| PastCallState {
             name: name.to_owned(),
             arguments: "{}".to_owned(),
@@ -540,17 +540,17 @@ mod tests {
     #[test]
     fn a_call_is_recorded_before_it_is_sent_and_stays_recorded() {
         let folder = tempfile::tempdir().unwrap();
-        let journal = Arc::new(Store::new(folder.path().to_owned()).journal().unwrap());
+        let journal = Store::new(folder.path().to_owned()).journal().unwrap();
         let arguments = arguments();
         let called = RunEvent::Called { id: 0, name: "mail_send", arguments: &arguments };
         let first = recorder(&journal);
         first.happened(&RunEvent::Began(RunSeed::default()));
         first.happened(&called);
-        assert_eq!(sent(&journal), [false; 0], "nothing has happened yet");
+        assert_eq!(sent(&*journal), [false; 0], "nothing has happened yet");
         assert!(first.is_unsent(0));
         first.decided(0, SENT).unwrap();
         assert!(!first.is_unsent(0));
-        assert_eq!(sent(&journal), [true]);
+        assert_eq!(sent(&*journal), [true]);
 
         // Killed here; whoever goes on comes to the same call.
         std::mem::forget(first);
@@ -567,7 +567,7 @@ mod tests {
         let thrown = ToolException::new("mail_send", "unknown");
         let at = std::time::Duration::ZERO;
         second.happened(&RunEvent::Completed { id: 0, at, outcome: &Err(thrown) });
-        assert_eq!(sent(&journal), [true]);
+        assert_eq!(sent(&*journal), [true]);
         assert!(second.decided(0, SENT).is_err(), "it is over");
     }
 }

@@ -78,7 +78,7 @@ pub struct CodeMode {
     components: Option<ComponentFolder>,
     outputs: OutputStore,
     extracted: Arc<ExtractCache>,
-    journal: Option<Result<Arc<Journal>, JournalUnavailable>>,
+    journal: Option<Result<Arc<dyn Journal>, JournalUnavailable>>,
 }
 
 /// Why no worker can be started.
@@ -135,14 +135,14 @@ impl CodeMode {
     pub(crate) fn new(
         settings: Option<CodeSettings>,
         store: Option<&Store>,
-        journal: Option<Result<Arc<Journal>, JournalUnavailable>>,
+        journal: Option<Result<Arc<dyn Journal>, JournalUnavailable>>,
     ) -> Self {
         Self {
             settings: RwLock::new(settings.map(Arc::new)),
             pool: Mutex::default(),
             shapes: Arc::new(LearnedShapes::new(store.map(Store::shapes))),
             components: store.map(Store::components),
-            outputs: OutputStore::default(),
+            outputs: OutputStore::shared_in(store.and_then(Store::timed_values)),
             extracted: Arc::default(),
             journal,
         }
@@ -259,7 +259,10 @@ impl CodeMode {
     }
 
     /// The journal; `None` if runs are not kept.
-    fn journal(&self, retention: Retention) -> Option<Result<Arc<Journal>, JournalUnavailable>> {
+    fn journal(
+        &self,
+        retention: Retention,
+    ) -> Option<Result<Arc<dyn Journal>, JournalUnavailable>> {
         let journal = self.journal.clone()?;
         if let Ok(journal) = &journal
             && journal.may_be_beyond(retention)
@@ -337,7 +340,7 @@ impl ToolSession {
             };
             let host = self.host().settings();
             let who = (&**self.context(), host.namespace.as_deref());
-            let run = resume::take(&journal, id, who, &resume, &repeatable)?;
+            let run = resume::take(&*journal, id, who, &resume, &repeatable)?;
             let ResumedRun { language, code, caller, history, past, lost, earlier } = run;
             let written_in = self.host().code().language(&language);
             let written_in = written_in.ok_or_else(|| ResumeError::Language(language.clone()))?;

@@ -5,11 +5,14 @@ use std::{
     fmt::Write,
     hash::{BuildHasher, Hasher},
     sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use parking_lot::Mutex;
 use regex::{Regex, RegexBuilder};
+use serde::{Deserialize, Serialize};
 use toolgate_broker::{PriorRead, SessionContext};
+use toolgate_store::{TimedKind, TimedValue, TimedValues};
 
 use super::budget;
 use crate::meta::one_line;
@@ -18,6 +21,16 @@ use crate::meta::one_line;
 #[derive(Debug, Default)]
 pub(crate) struct OutputStore {
     stored: Mutex<VecDeque<StoredOutput>>,
+    /// For the other nodes of a fleet, where the rest may be read.
+    shared: Option<Arc<dyn TimedValues>>,
+}
+
+/// A text as other nodes get it.
+#[derive(Serialize, Deserialize)]
+struct SharedOutput {
+    text: Arc<str>,
+    session: Arc<str>,
+    read: Arc<[PriorRead]>,
 }
 
 /// The texts of one caller.
@@ -69,6 +82,8 @@ pub(crate) enum OutputError {
 /// How many bytes and texts are stored. The oldest is dropped first.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 const MAX_STORED: usize = 200;
+/// How long other nodes can read a text.
+const SHARED_FOR: Duration = Duration::from_hours(1);
 /// How many bytes of a line are shown around a match, if the line is longer.
 const LINE_BYTES: usize = 400;
 const PATTERN_SIZE: usize = 1 << 20;
@@ -105,6 +120,11 @@ impl OutputError {
 }
 
 impl OutputStore {
+    /// The texts are also stored for other nodes.
+    pub(crate) fn shared_in(shared: Option<Arc<dyn TimedValues>>) -> Self {
+        Self { shared, ..Self::default() }
+    }
+
     /// The texts of a session's caller.
     pub(crate) fn of<'o>(&'o self, session: &'o SessionContext) -> SessionOutputs<'o> {
         SessionOutputs { outputs: self, session }
@@ -129,8 +149,41 @@ impl SessionOutputs<'_> {
             session: Arc::clone(self.session.id()),
             read: self.session.read().into(),
         };
+        self.share(&new);
+        self.keep(new);
+    }
+
+    /// Stores a text for other nodes. If that fails, it can be read at this one alone.
+    fn share(&self, new: &StoredOutput) {
+        let Some(shared) = &self.outputs.shared else { return };
+        let StoredOutput { text, session, read, .. } = new;
+        let output = SharedOutput {
+            text: Arc::clone(text),
+            session: Arc::clone(session),
+            read: Arc::clone(read),
+        };
+        let Ok(content) = serde_json::to_string(&output) else { return };
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let expires = u64::try_from((since + SHARED_FOR).as_millis()).unwrap_or(u64::MAX);
+        let value = TimedValue { owner: new.owner.to_string(), content, expires };
+        if let Err(error) = shared.put(TimedKind::Output, &new.id, &value) {
+            tracing::debug!("{error}");
+        }
+    }
+
+    /// A text that another node has stored.
+    fn fetch(&self, id: &str) -> Option<Arc<str>> {
+        let owner = &self.session.caller().identity;
+        let content = self.outputs.shared.as_ref()?.get(TimedKind::Output, id, owner).ok()??;
+        let SharedOutput { text, session, read } = serde_json::from_str(&content).ok()?;
+        let (owner, id) = (Arc::clone(owner), id.to_owned());
+        self.keep(StoredOutput { owner, id, text: Arc::clone(&text), session, read });
+        Some(text)
+    }
+
+    fn keep(&self, new: StoredOutput) {
         let mut stored = self.outputs.stored.lock();
-        stored.retain(|each| !self.has(each, id));
+        stored.retain(|each| !self.has(each, &new.id));
         stored.push_back(new);
         let mut bytes: usize = stored.iter().map(|each| each.text.len()).sum();
         while (bytes > MAX_BYTES || stored.len() > MAX_STORED) && stored.len() > 1 {
@@ -229,7 +282,9 @@ impl SessionOutputs<'_> {
     fn text(&self, id: &str) -> Result<Arc<str>, OutputError> {
         let stored = self.outputs.stored.lock();
         let found = stored.iter().find(|each| self.has(each, id));
-        found.map(|each| Arc::clone(&each.text)).ok_or(OutputError::Unknown)
+        let found = found.map(|each| Arc::clone(&each.text));
+        drop(stored);
+        found.or_else(|| self.fetch(id)).ok_or(OutputError::Unknown)
     }
 
     fn has(&self, stored: &StoredOutput, id: &str) -> bool {

@@ -103,7 +103,7 @@ impl From<JournalError> for ResumeError {
 /// others only their own, in the same namespace. `is_repeatable` says whether a call can be made
 /// twice.
 pub(super) fn take(
-    journal: &Journal,
+    journal: &dyn Journal,
     id: &str,
     (session, namespace): (&SessionContext, Option<&str>),
     resume: &Resume,
@@ -139,7 +139,7 @@ pub(super) fn take(
 }
 
 fn read(
-    journal: &Journal,
+    journal: &dyn Journal,
     id: &str,
     state: RunState,
     unknown: UnknownCalls,
@@ -175,7 +175,7 @@ fn read(
 
 /// Adds what the caller's session has read, because the caller may have written the corrected code.
 fn after_reading(
-    journal: &Journal,
+    journal: &dyn Journal,
     id: &str,
     session: &SessionContext,
     resume: &Resume,

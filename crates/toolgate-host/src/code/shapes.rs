@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 use toolgate_bindings::{Shape, wraps_result};
 use toolgate_catalog::{Fingerprint, ServerName, Tool};
@@ -17,7 +17,9 @@ use super::value::{self, Wrapping};
 #[derive(Debug)]
 pub(crate) struct LearnedShapes {
     known: Mutex<ShapeTable>,
-    store: Option<ShapeStore>,
+    store: Option<Arc<dyn ShapeStore>>,
+    /// Servers at which each caller has their own login: the results of one are nothing for the others.
+    private: RwLock<HashSet<ServerName>>,
     /// Serializes the writes, so that the last one wins.
     writing: Arc<Mutex<()>>,
 }
@@ -36,8 +38,14 @@ const MAX_TOOLS: usize = 2_000;
 const MAX_DECLARED: usize = 50_000;
 
 impl LearnedShapes {
-    pub(crate) fn new(store: Option<ShapeStore>) -> Self {
-        Self { known: Mutex::default(), store, writing: Arc::default() }
+    pub(crate) fn new(store: Option<Arc<dyn ShapeStore>>) -> Self {
+        let private = RwLock::default();
+        Self { known: Mutex::default(), store, private, writing: Arc::default() }
+    }
+
+    /// Learns nothing from the results of these servers.
+    pub(crate) fn set_private(&self, servers: HashSet<ServerName>) {
+        *self.private.write() = servers;
     }
 
     /// How a tool's declared result is wrapped; `None` if it declares none.
@@ -77,19 +85,24 @@ impl LearnedShapes {
     /// Learns from one more result.
     pub(super) fn learn(&self, tool: &Tool, value: &Value) {
         let server = &tool.id.server;
+        if self.private.read().contains(server) {
+            return;
+        }
         let mut known = self.known.lock();
         self.load(&mut known, server);
         let shapes = known.shapes.entry(server.clone()).or_default();
         let key = key(tool);
-        let before = shapes.get(&key).cloned();
+        let before = shapes.get(&key);
         if before.is_none() && shapes.len() >= MAX_TOOLS {
             return;
         }
-        let mut after = before.clone().unwrap_or_default();
+        let mut after = before.cloned().unwrap_or_default();
         after.observe(value);
-        let changed = before.as_ref() != Some(&after);
+        if before == Some(&after) {
+            return;
+        }
         shapes.insert(key, after);
-        let Some(store) = self.store.clone().filter(|_| changed) else { return };
+        let Some(store) = self.store.clone() else { return };
         let text = serde_json::to_string(&shapes).unwrap_or_default();
         drop(known);
         let (server, writing) = (server.clone(), Arc::clone(&self.writing));

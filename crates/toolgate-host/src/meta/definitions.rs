@@ -203,8 +203,12 @@ pub(crate) fn input_schema(tool: MetaTool, unloads: bool) -> Value {
                         "type": "array", "items": { "type": "string" },
                         "description": "Several queries at once, for a task of several steps"
                     },
-                    "server": { "type": "string", "description": "Only this server" },
+                    "server": {
+                        "type": "string", "description": "Only this server; alone, lists its tools"
+                    },
                     "limit": { "type": "integer", "minimum": 1, "maximum": 50 },
+                    "offset": { "type": "integer" },
+                    "strategy": { "enum": ["hybrid", "bm25", "embedding", "keyword", "regex"] },
                     "detail": {
                         "enum": ["name", "description", "schema"],
                         "description": "How much to show of each tool; default description"
@@ -223,7 +227,9 @@ pub(crate) fn input_schema(tool: MetaTool, unloads: bool) -> Value {
             "type": "object",
             "properties": {
                 "names": { "type": "array", "items": { "type": "string" }, "minItems": 1, "maxItems": 20 },
-                "format": { "enum": ["json", "typescript", "python"] },
+                "format": {
+                    "enum": ["typescript", "python", "json"], "description": "Default typescript"
+                },
             },
             "required": ["names"],
             "additionalProperties": false,

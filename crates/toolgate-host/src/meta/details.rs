@@ -22,16 +22,15 @@ pub(super) struct DetailsRequest {
     #[serde(default)]
     name: Option<String>,
     #[serde(default)]
-    format: DetailFormat,
+    format: Option<DetailFormat>,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum DetailFormat {
     /// As the server sent it.
-    #[default]
     Json,
-    /// As a function of TypeScript.
+    /// As a function of TypeScript, which takes less than half of the tokens.
     TypeScript,
     /// As a function of Python.
     Python,
@@ -50,6 +49,7 @@ pub(super) async fn details(session: &ToolSession, request: &DetailsRequest) -> 
     for name in names.iter().take(MAX_NAMES) {
         session.host().connect_owners(name).await;
     }
+    let format = request.format.unwrap_or(DetailFormat::TypeScript);
     let catalog = session.host().catalog().read();
     let mut text = String::new();
     let mut tools = Vec::new();
@@ -58,7 +58,7 @@ pub(super) async fn details(session: &ToolSession, request: &DetailsRequest) -> 
         if !text.is_empty() {
             text.push_str("\n\n");
         }
-        let of_scripts = match request.format {
+        let of_scripts = match format {
             DetailFormat::Python => toolgate_bindings::python_function(name),
             DetailFormat::Json | DetailFormat::TypeScript => {
                 toolgate_bindings::typescript_function(name)
@@ -70,7 +70,11 @@ pub(super) async fn details(session: &ToolSession, request: &DetailsRequest) -> 
             continue;
         }
         let offered = |tool: &&Tool| session.offers(tool);
-        let Some(tool) = catalog.resolve(name).filter(offered) else {
+        let tool = catalog
+            .resolve(name)
+            .or_else(|| catalog.resolve_doubled(name))
+            .or_else(|| catalog.resolve_own(name));
+        let Some(tool) = tool.filter(offered) else {
             let known = catalog.tools().filter(offered).map(|tool| tool.name.as_str());
             let nearest = nearest(name, known, SUGGESTIONS);
             let name = one_line(name, 128);
@@ -83,12 +87,14 @@ pub(super) async fn details(session: &ToolSession, request: &DetailsRequest) -> 
             tools.push(json!({ "name": name, "error": "unknown", "nearest": nearest }));
             continue;
         };
-        if request.format != DetailFormat::Json && !session.opens(tool, CallPath::Script) {
+        let is_for_scripts = request.format.is_some_and(|format| format != DetailFormat::Json);
+        if is_for_scripts && !session.opens(tool, CallPath::Script) {
+            let name = tool.name.as_str();
             let _ = write!(text, "{name}: it is not for scripts; call it directly.");
             tools.push(json!({ "name": name, "error": "not for scripts" }));
             continue;
         }
-        let language = match request.format {
+        let language = match format {
             DetailFormat::Json => None,
             DetailFormat::TypeScript => Some(Language::TypeScript),
             DetailFormat::Python => Some(Language::Python),
@@ -111,7 +117,7 @@ pub(super) async fn details(session: &ToolSession, request: &DetailsRequest) -> 
             tools.push(json!({ "name": name, "error": "too large", "bytes": size }));
             continue;
         }
-        let server = tool.id.server.as_str();
+        let (name, server) = (tool.name.as_str(), tool.id.server.as_str());
         if let Some(declaration) = &declaration {
             text.push_str(declaration.trim_end());
             tools.push(json!({ "name": name, "server": server, "declaration": declaration }));

@@ -10,7 +10,6 @@ use toolgate_upstream::StateKind;
 use super::one_line;
 use crate::{
     directory::{DirectoryEntry, DirectoryKind},
-    host::ToolHost,
     session::ToolSession,
 };
 
@@ -19,12 +18,22 @@ const REASON_CHARACTERS: usize = 160;
 
 /// A sentence for the servers that are still starting without tools, and one for those that are not
 /// connected.
-pub(super) fn absent_servers(host: &ToolHost, catalog: &Catalog) -> Vec<String> {
+pub(super) fn absent_servers(session: &ToolSession, catalog: &Catalog) -> Vec<String> {
+    let host = session.host();
+    let caller = host.servers().has_callers().then(|| session.context().caller().login_owner());
     let mut starting = Vec::new();
     let mut failed = Vec::new();
+    let mut logins = Vec::new();
     for entry in catalog.servers() {
         let name = entry.name.as_str();
-        match host.servers().state(name).map(|state| (state.kind, state.failure)) {
+        let state = match &caller {
+            Some(caller) => host.servers().state_for(name, caller),
+            None => host.servers().state(name),
+        };
+        match state.map(|state| (state.kind, state.failure)) {
+            Some((StateKind::Failed, _)) if host.servers().is_per_caller(name) => {
+                logins.push(name.to_owned());
+            }
             Some((StateKind::Failed | StateKind::Connecting, Some(failure))) => {
                 failed.push(format!("{name} ({})", one_line(&failure.reason, REASON_CHARACTERS)));
             }
@@ -41,6 +50,10 @@ pub(super) fn absent_servers(host: &ToolHost, catalog: &Catalog) -> Vec<String> 
     }
     if !failed.is_empty() {
         notes.push(format!("Not connected: {}.", bounded_list(&failed)));
+    }
+    if !logins.is_empty() {
+        let names = bounded_list(&logins);
+        notes.push(format!("The person has to log in: {names}. To begin: enable_server."));
     }
     notes
 }

@@ -50,7 +50,7 @@ pub(super) async fn run(session: &ToolSession, request: RunRequest, options: Cal
     let mut result = run.to_result();
     if run.is_unknown_tool() {
         // An unknown tool may belong to a server that is absent.
-        let notes = notes::absent_servers(host, &host.catalog().read());
+        let notes = notes::absent_servers(session, &host.catalog().read());
         if !notes.is_empty()
             && let Some(Value::String(text)) = result.pointer_mut("/content/0/text")
         {

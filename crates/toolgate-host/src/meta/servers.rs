@@ -145,7 +145,9 @@ pub(super) async fn enable(
     let host = session.host();
     let enabled = host.enable(&request.name, session.context().caller(), options).await;
     let (verdict, rule) = match &enabled {
-        EnableOutcome::Connected | EnableOutcome::Failed { .. } => ("allow", "enabled".to_owned()),
+        EnableOutcome::Connected
+        | EnableOutcome::LoginNeeded { .. }
+        | EnableOutcome::Failed { .. } => ("allow", "enabled".to_owned()),
         EnableOutcome::Waits { question } => ("ask", format!("approval {question}")),
         EnableOutcome::Declined => ("deny", "a person denied it".to_owned()),
         EnableOutcome::Unusable(_) => ("deny", "it cannot be enabled".to_owned()),
@@ -153,7 +155,7 @@ pub(super) async fn enable(
         EnableOutcome::Cancelled => ("deny", "it was cancelled".to_owned()),
     };
     note(session, &request.name, verdict, rule);
-    let (text, data) = match enable_report(host, &request.name, enabled) {
+    let (text, data) = match enable_report(session, &request.name, enabled) {
         EnableReport::Text { text, data } => (text, data),
         EnableReport::Cancelled => return Err(CallFailure::Cancelled),
         EnableReport::Problem(problem) => return Ok(error_result(&problem)),
@@ -168,13 +170,15 @@ enum EnableReport {
     Cancelled,
 }
 
-fn enable_report(host: &ToolHost, name: &str, enabled: EnableOutcome) -> EnableReport {
+fn enable_report(session: &ToolSession, name: &str, enabled: EnableOutcome) -> EnableReport {
+    let host = session.host();
     let shown = one_line(name, 200);
     let plain = name.split('@').next().unwrap_or(name);
     EnableReport::Problem(match enabled {
         EnableOutcome::Connected => {
             let catalog = host.catalog().read();
-            let tools = catalog.tools_of(plain);
+            let mut tools = catalog.tools_of(plain).to_vec();
+            tools.retain(|tool| session.host().broker().offers(tool, session.context().caller()));
             let names: Vec<&str> =
                 tools.iter().take(NAMED_TOOLS).map(|tool| tool.name.as_str()).collect();
             let plural = if tools.len() == 1 { "" } else { "s" };
@@ -198,6 +202,10 @@ fn enable_report(host: &ToolHost, name: &str, enabled: EnableOutcome) -> EnableR
             return EnableReport::Text { text, data };
         }
         EnableOutcome::Cancelled => return EnableReport::Cancelled,
+        EnableOutcome::LoginNeeded { link } => format!(
+            "Server {shown} needs a login of the person: they open {link} in their browser and log in. Then call \
+             enable_server again."
+        ),
         EnableOutcome::Failed { reason, action } => {
             let (reason, action) = (one_line(&reason, 300), one_line(&action, 200));
             format!("Server {shown} is enabled and could not be connected: {reason}; {action}.")
@@ -310,7 +318,7 @@ pub(super) async fn load(
     let mut remarks = Vec::new();
     for server in &skill.servers {
         let enabled = host.enable(server, session.context().caller(), options).await;
-        match enable_report(host, server, enabled) {
+        match enable_report(session, server, enabled) {
             EnableReport::Text { text, .. } | EnableReport::Problem(text) => remarks.push(text),
             EnableReport::Cancelled => return Err(CallFailure::Cancelled),
         }

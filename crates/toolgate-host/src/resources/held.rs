@@ -6,7 +6,11 @@ use toolgate_catalog::ServerName;
 use toolgate_policy::definitions::{ServerEntry, is_only_named_by};
 use toolgate_upstream::{CallOptions, StateKind};
 
-use super::{ListKind, lists::ServerList, requests};
+use super::{
+    ListKind,
+    lists::{ListSource, ServerList},
+    requests,
+};
 use crate::{
     entry_filter::{HeldEntries, HeldReason},
     host::ToolHost,
@@ -83,14 +87,14 @@ pub(super) async fn held_in(
 }
 
 /// Whether a resource is held back, or is not listed and only named by templates that are.
-pub(super) async fn is_resource_held(host: &ToolHost, server: &ServerName, uri: &str) -> bool {
-    let Some((held, list)) = judged_list(host, server, ListKind::Resources).await else {
+pub(super) async fn is_resource_held(host: &ToolHost, source: &ListSource, uri: &str) -> bool {
+    let Some((held, list)) = judged_list(host, source, ListKind::Resources).await else {
         return false;
     };
     if held.contains_key(uri) || list.keys.contains(uri) {
         return held.contains_key(uri);
     }
-    let Some((held, list)) = judged_list(host, server, ListKind::Templates).await else {
+    let Some((held, list)) = judged_list(host, source, ListKind::Templates).await else {
         return false;
     };
     let others = list.keys.iter().map(|key| &**key).filter(|key| !held.contains_key(*key));
@@ -100,20 +104,21 @@ pub(super) async fn is_resource_held(host: &ToolHost, server: &ServerName, uri: 
 /// Whether an entry is held back. The list of its server is requested if it is not current.
 pub(super) async fn is_held(
     host: &ToolHost,
-    server: &ServerName,
+    source: &ListSource,
     kind: ListKind,
     key: &str,
 ) -> bool {
-    let judged = judged_list(host, server, kind).await;
+    let judged = judged_list(host, source, kind).await;
     judged.is_some_and(|(held, _)| held.contains_key(key))
 }
 
 /// The current list of a server, and what of it is held back; `None` if nothing ever is.
 async fn judged_list(
     host: &ToolHost,
-    server: &ServerName,
+    source: &ListSource,
     kind: ListKind,
 ) -> Option<(Arc<HeldEntries>, Arc<ServerList>)> {
+    let server = &source.server;
     if !host.inner.live_catalog.filter().judges_entries() {
         return None;
     }
@@ -124,9 +129,9 @@ async fn judged_list(
     }
     let lists = &host.inner.resources.lists;
     if host.declares(server, kind) != Some(false) {
-        lists.refresh(host.broker(), std::slice::from_ref(server), kind).await;
+        lists.refresh(host.broker(), std::slice::from_ref(source), kind).await;
     }
-    let list = lists.known(server, kind).list;
+    let list = lists.known(source, kind).list;
     Some((held_in(host, server, kind, &list).await, list))
 }
 

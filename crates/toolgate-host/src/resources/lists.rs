@@ -118,19 +118,36 @@ fn is_not_connected(error: &BrokerError) -> bool {
     matches!(call_error(error), Some(CallError::NotConnected { .. }))
 }
 
+/// Whose list it is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct ListSource {
+    pub(super) server: ServerName,
+    /// The caller, where each caller has their own login at the server.
+    pub(super) caller: Option<Arc<str>>,
+}
+
+impl ListSource {
+    /// The list of a server for a caller. It is the same for all callers, unless each has their own login.
+    pub(super) fn new(broker: &Broker, server: &ServerName, caller: Option<&Arc<str>>) -> Self {
+        let caller = caller.filter(|_| broker.servers().is_per_caller(server.as_str()));
+        Self { server: server.clone(), caller: caller.cloned() }
+    }
+}
+
 /// Reads all pages of a list. A server that does not support the method has an empty list.
 pub(super) async fn list_all(
     broker: &Arc<Broker>,
-    server: &ServerName,
+    source: &ListSource,
     kind: ListKind,
 ) -> Result<ServerList, ListError> {
+    let ListSource { server, caller } = source;
     let mut list = ServerList::default();
     let mut total = 0;
     let mut cursor: Option<String> = None;
     let mut seen = HashSet::new();
     for _ in 0..MAX_PAGES {
         let params = cursor.as_ref().map(|cursor| json!({ "cursor": cursor }));
-        let options = CallOptions::default();
+        let options = CallOptions { caller: caller.clone(), ..CallOptions::default() };
         let listed = broker.request_unjudged(server, kind.method(), params, options).await;
         let mut page = match listed {
             Ok(page) => page,
@@ -170,7 +187,7 @@ pub(super) async fn list_all(
 /// The lists of all servers.
 #[derive(Debug)]
 pub(super) struct ListCache {
-    entries: Mutex<HashMap<(ServerName, ListKind), CacheEntry>>,
+    entries: Mutex<HashMap<(ListSource, ListKind), CacheEntry>>,
     events: EventBus,
 }
 
@@ -207,6 +224,8 @@ const LIST_READ_LIMIT: Duration = Duration::from_mins(1);
 const GOOD_FOR: Duration = Duration::from_mins(5);
 /// The same after a failure.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
+/// Above this number of lists, outdated ones of callers are forgotten.
+const MAX_LISTS: usize = 2_000;
 
 impl ListCache {
     pub(super) fn new(events: EventBus) -> Self {
@@ -218,14 +237,14 @@ impl ListCache {
     pub(super) async fn refresh(
         self: &Arc<Self>,
         broker: &Arc<Broker>,
-        servers: &[ServerName],
+        sources: &[ListSource],
         kind: ListKind,
     ) {
-        join_all(servers.iter().map(|server| async move {
+        join_all(sources.iter().map(|source| async move {
             let mut deadline = None;
             // Repeated if the list changed meanwhile, as it does with a server that has just
             // connected.
-            while let Some(mut asking) = self.request(broker, server, kind) {
+            while let Some(mut asking) = self.request(broker, source, kind) {
                 let until = *deadline.get_or_insert(asking.since + LIST_TIMEOUT);
                 let done = asking.done.wait_for(|done| *done);
                 // A late list is announced when it is complete.
@@ -238,9 +257,9 @@ impl ListCache {
     }
 
     /// The cached list of a server.
-    pub(super) fn known(&self, server: &ServerName, kind: ListKind) -> CachedList {
+    pub(super) fn known(&self, source: &ListSource, kind: ListKind) -> CachedList {
         let entries = self.entries.lock();
-        let Some(entry) = entries.get(&(server.clone(), kind)) else {
+        let Some(entry) = entries.get(&(source.clone(), kind)) else {
             return CachedList::default();
         };
         let mut known = entry.known.clone();
@@ -253,13 +272,16 @@ impl ListCache {
 
     /// Whether a server's list was requested since it last changed.
     pub(super) fn is_known(&self, server: &ServerName, kind: ListKind) -> bool {
+        let source = ListSource { server: server.clone(), caller: None };
         let entries = self.entries.lock();
-        entries.get(&(server.clone(), kind)).is_some_and(|entry| entry.good_until.is_some())
+        entries.get(&(source, kind)).is_some_and(|entry| entry.good_until.is_some())
     }
 
     /// Marks a list as outdated: it is requested when it is needed next.
     pub(super) fn outdated(&self, server: &ServerName, kind: ListKind) {
-        if let Some(entry) = self.entries.lock().get_mut(&(server.clone(), kind)) {
+        let mut entries = self.entries.lock();
+        let outdated = entries.iter_mut();
+        for (_, entry) in outdated.filter(|((of, list), _)| of.server == *server && *list == kind) {
             entry.round += 1;
             entry.good_until = None;
             entry.asking = None;
@@ -270,11 +292,18 @@ impl ListCache {
     fn request(
         self: &Arc<Self>,
         broker: &Arc<Broker>,
-        server: &ServerName,
+        source: &ListSource,
         kind: ListKind,
     ) -> Option<PendingList> {
         let mut entries = self.entries.lock();
-        let entry = entries.entry((server.clone(), kind)).or_default();
+        if source.caller.is_some() && entries.len() >= MAX_LISTS {
+            let now = Instant::now();
+            // Those of callers that are outdated.
+            entries.retain(|(of, _), entry| {
+                of.caller.is_none() || entry.good_until.is_some_and(|until| until > now)
+            });
+        }
+        let entry = entries.entry((source.clone(), kind)).or_default();
         if entry.good_until.is_some_and(|until| until > Instant::now()) {
             return None;
         }
@@ -284,14 +313,14 @@ impl ListCache {
         let (sender, done) = watch::channel(false);
         let asking = PendingList { since: Instant::now(), done };
         entry.asking = Some(asking.clone());
-        let (lists, broker, server) = (Arc::clone(self), Arc::clone(broker), server.clone());
+        let (lists, broker, source) = (Arc::clone(self), Arc::clone(broker), source.clone());
         let (since, round) = (asking.since, entry.round);
         tokio::spawn(async move {
-            let listing = list_all(&broker, &server, kind);
+            let listing = list_all(&broker, &source, kind);
             let listed = tokio::time::timeout(LIST_READ_LIMIT, listing)
                 .await
                 .unwrap_or_else(|_| Err(ListError::TimedOut));
-            let changed = lists.put(&server, kind, round, listed);
+            let changed = lists.put(&source, kind, round, listed);
             sender.send_replace(true);
             if changed && kind != ListKind::Skills && since.elapsed() >= LIST_TIMEOUT {
                 lists.events.send(ResourceEvent::ListChanged(kind));
@@ -303,13 +332,13 @@ impl ListCache {
     /// Stores the outcome of a request. Returns whether the list may have changed.
     fn put(
         &self,
-        server: &ServerName,
+        source: &ListSource,
         kind: ListKind,
         round: u64,
         listed: Result<ServerList, ListError>,
     ) -> bool {
         let mut entries = self.entries.lock();
-        let Some(entry) = entries.get_mut(&(server.clone(), kind)) else { return false };
+        let Some(entry) = entries.get_mut(&(source.clone(), kind)) else { return false };
         if entry.round != round {
             return false;
         }

@@ -26,7 +26,8 @@ use toolgate_broker::Broker;
 use toolgate_catalog::{Catalog, ServerName};
 use toolgate_mcp::{JsonObject, extensions, meta::SUBSCRIPTION_ID, methods};
 use toolgate_policy::definitions::EntryKind;
-use toolgate_upstream::StateKind;
+use toolgate_store::AuditRecord;
+use toolgate_upstream::{LoginEvent, StateKind};
 
 pub use held::JudgedEntry;
 pub(crate) use requests::{
@@ -180,6 +181,31 @@ impl ResourceHub {
         tokio::spawn(async move {
             hub.clients.set_level(&broker, &server, &handshake).await;
             subscriptions::resubscribe(&hub, &broker, &server, era).await;
+        });
+    }
+
+    /// Handles a change of a caller's login: forgets the lists that another login had, and writes it to the audit
+    /// log.
+    pub(crate) fn login_changed(&self, server: &ServerName, caller: &str, event: LoginEvent) {
+        if event == LoginEvent::LoggedIn {
+            for kind in ListKind::ALL {
+                self.lists.outdated(server, kind);
+                self.announce(kind);
+            }
+        }
+        let Some(broker) = self.broker.get().and_then(Weak::upgrade) else { return };
+        let (verdict, rule) = match event {
+            LoginEvent::LoggedIn => ("allow", "logged in".to_owned()),
+            LoginEvent::NotRenewed(why) => ("deny", format!("the login was not renewed: {why}")),
+            LoginEvent::LoggedOut => ("deny", "logged out".to_owned()),
+        };
+        broker.record(AuditRecord {
+            kind: "login".to_owned(),
+            caller: caller.to_owned(),
+            server: server.to_string(),
+            verdict: verdict.to_owned(),
+            rule,
+            ..AuditRecord::default()
         });
     }
 

@@ -18,7 +18,7 @@ use toolgate_upstream::{CallError, CallOptions, StateKind};
 
 use super::{
     ListKind, held,
-    lists::{CachedList, NOT_CONNECTED, PromptNames, ServerList},
+    lists::{CachedList, ListSource, NOT_CONNECTED, PromptNames, ServerList},
     skills::{self, SkillRefusal},
     uris::{self, UriTarget},
 };
@@ -129,7 +129,7 @@ pub(crate) async fn read_in(
         return Ok(json!({ "contents": [block] }));
     };
     if is_hidden(host, &server, ListKind::Resources)
-        || held::is_resource_held(host, &server, &theirs).await
+        || held::is_resource_held(host, &source(host, &server, &options), &theirs).await
     {
         return Err(not_found(&ours).into());
     }
@@ -270,6 +270,11 @@ async fn list(
     result.ok_or_else(unknown)
 }
 
+/// Whose list a request needs.
+fn source(host: &ToolHost, server: &ServerName, options: &CallOptions) -> ListSource {
+    ListSource::new(host.broker(), server, options.caller.as_ref())
+}
+
 /// The lists of all servers, in the order of the configuration. Servers that are connected or
 /// connecting are asked; for the others the last list is used.
 pub(super) async fn lists(
@@ -289,18 +294,25 @@ pub(super) async fn lists_of(
 ) -> Result<Vec<(ServerName, CachedList)>, CallFailure> {
     host.inner.resources.at_start(host).await;
     host.inner.resources.list_given(kind);
-    let servers: Vec<ServerName> =
+    let mut servers: Vec<ServerName> =
         host.catalog().read().servers().map(|entry| entry.name.clone()).collect();
+    if options.caller.is_none() {
+        servers.retain(|server| !host.servers().is_per_caller(server.as_str()));
+    }
+    let state_of = |server: &ServerName| match &options.caller {
+        Some(caller) => host.servers().state_for(server.as_str(), caller),
+        None => host.servers().state(server.as_str()),
+    };
     let mut asked = Vec::new();
     let mut absent = Vec::new();
     for server in &servers {
-        let list = match host.servers().state(server.as_str()).map(|state| state.kind) {
+        let list = match state_of(server).map(|state| state.kind) {
             Some(state) if states.contains(&state) => &mut asked,
             Some(StateKind::Failed) => &mut absent,
             _ => continue,
         };
         if host.declares(server, kind) != Some(false) {
-            list.push(server.clone());
+            list.push(source(host, server, options));
         }
     }
     let lists = &host.inner.resources.lists;
@@ -309,8 +321,9 @@ pub(super) async fn lists_of(
         () = lists.refresh(host.broker(), &asked, kind) => {}
     }
     let known = servers.into_iter().map(|server| {
-        let mut known = lists.known(&server, kind);
-        if absent.contains(&server) {
+        let source = source(host, &server, options);
+        let mut known = lists.known(&source, kind);
+        if absent.contains(&source) {
             known.problem = Some(NOT_CONNECTED.to_owned());
         }
         (server, known)
@@ -327,7 +340,8 @@ async fn prompt(
     let may_be = |(server, _): &(ServerName, String)| !is_hidden(host, server, ListKind::Prompts);
     let unknown = || invalid(format!("there is no prompt `{}`", one_line(name, SHOWN_CHARACTERS)));
     let usable = async |found: (ServerName, String)| {
-        let is_held = held::is_held(host, &found.0, ListKind::Prompts, &found.1).await;
+        let source = source(host, &found.0, options);
+        let is_held = held::is_held(host, &source, ListKind::Prompts, &found.1).await;
         if is_held { Err(unknown()) } else { Ok(found) }
     };
     let known = prompt_names(host, &lists(host, ListKind::Prompts, options).await?);
@@ -342,6 +356,7 @@ async fn prompt(
     let asleep = host.inner.resources.may_name(host, name);
     if !asleep.is_empty() {
         host.await_owners(&asleep, Instant::now(), || false).await;
+        let asleep: Vec<_> = asleep.iter().map(|server| source(host, server, options)).collect();
         host.inner.resources.lists.refresh(host.broker(), &asleep, ListKind::Prompts).await;
         let known = prompt_names(host, &lists(host, ListKind::Prompts, options).await?);
         if let Some(found) = known.resolve(name).filter(may_be) {
@@ -394,7 +409,7 @@ async fn template(
         .flat_map(|list| (0..list.items.len()).map(|index| list.key(index, ListKind::Templates)));
     let exact = written.into_iter().find(|theirs| uris::ours_template(&server, theirs) == ours);
     if let Some(theirs) = exact
-        && held::is_held(host, &server, ListKind::Templates, theirs).await
+        && held::is_held(host, &source(host, &server, options), ListKind::Templates, theirs).await
     {
         return Err(not_found(ours));
     }

@@ -15,7 +15,12 @@ use toolgate_registry::{Skill, front_matter_json, read_skill_file, sha256, skill
 use toolgate_search::{Query, SearchIndex, ServerText, StrategyName, ToolKey, ToolText};
 use toolgate_upstream::{CallOptions, StateKind};
 
-use super::{ListKind, held, lists::ServerList, requests, uris, uris::UriTarget};
+use super::{
+    ListKind, held,
+    lists::{ListSource, ServerList},
+    requests, uris,
+    uris::UriTarget,
+};
 use crate::{
     host::ToolHost,
     meta::one_line,
@@ -339,8 +344,9 @@ pub(super) async fn file_of(
 async fn current_list(host: &ToolHost, server: &ServerName) -> Arc<ServerList> {
     host.connect(server.as_str()).await;
     let lists = &host.inner.resources.lists;
-    lists.refresh(host.broker(), std::slice::from_ref(server), KIND).await;
-    lists.known(server, KIND).list
+    let source = ListSource::new(host.broker(), server, None);
+    lists.refresh(host.broker(), std::slice::from_ref(&source), KIND).await;
+    lists.known(&source, KIND).list
 }
 
 /// The entry of a skill, listed or not, unless it is held back.

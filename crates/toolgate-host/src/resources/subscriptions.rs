@@ -21,7 +21,7 @@ use toolgate_catalog::ServerName;
 use toolgate_mcp::{Era, methods};
 use toolgate_upstream::{CallError, CallOptions};
 
-use super::{ListKind, ResourceHub, held, requests, uris, uris::UriTarget};
+use super::{ListKind, ResourceHub, held, lists::ListSource, requests, uris, uris::UriTarget};
 use crate::{host::ToolHost, session::CallFailure};
 
 /// Receives notifications and subscribes to resources: a session, or one stream of a session. Its
@@ -119,8 +119,14 @@ impl Subscriber {
     pub async fn subscribe(&self, uri: &str, options: CallOptions) -> Result<Value, CallFailure> {
         let (server, theirs) = self.locate(uri, &options).await?;
         let kind = ListKind::Resources;
+        if self.host.servers().is_per_caller(server.as_str()) {
+            let why = "each caller has their own login there";
+            let message = format!("server `{server}` has no subscriptions: {why}");
+            return Err(requests::invalid(message));
+        }
+        let source = ListSource::new(self.host.broker(), &server, None);
         if requests::is_hidden(&self.host, &server, kind)
-            || held::is_resource_held(&self.host, &server, &theirs).await
+            || held::is_resource_held(&self.host, &source, &theirs).await
         {
             return Err(requests::not_found(uri));
         }

@@ -76,14 +76,14 @@ async fn a_grant_for_a_session_ends_with_it_and_one_for_always_does_not() {
         let arguments = json!({ "id": id });
         assert!(!fixture.call(&session, Some(&voice), "store_delete", arguments).await.1);
     }
-    assert_eq!((voice.asked().len(), read_grants(journal).unwrap().len()), (1, 1));
+    assert_eq!((voice.asked().len(), read_grants(&**journal).unwrap().len()), (1, 1));
     let other = fixture.host.session();
     assert!(fixture.call(&other, Some(&voice), "store_delete", json!({ "id": "3" })).await.1);
     drop(session);
-    assert!(read_grants(journal).unwrap().is_empty());
+    assert!(read_grants(&**journal).unwrap().is_empty());
     assert!(!fixture.call(&other, Some(&voice), "store_delete", json!({ "id": "4" })).await.1);
     drop(other);
-    let grants = read_grants(journal).unwrap();
+    let grants = read_grants(&**journal).unwrap();
     let later = fixture.host.session();
     assert!(!fixture.call(&later, None, "store_delete", json!({ "id": "5" })).await.1);
     // After another process revoked the grant, toolgate asks again.

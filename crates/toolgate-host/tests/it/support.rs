@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use toolgate_host::{HostSettings, ServerDirectory, ToolHost, ToolSession};
 use toolgate_mcp::{ErrorObject, JsonObject};
 use toolgate_registry::{Registry, RegistrySettings, ServerSource};
-use toolgate_store::{ChoiceFile, Store};
+use toolgate_store::{ChoiceStore, Store};
 use toolgate_testkit::{Builtin, Fixture, RegistryEndpoint, RunningHttp};
 use toolgate_upstream::{CallOptions, InputHandler, InputRequest};
 
@@ -79,7 +79,7 @@ impl Place {
         })]);
     }
 
-    pub(crate) fn choices(&self) -> ChoiceFile {
+    pub(crate) fn choices(&self) -> std::sync::Arc<dyn ChoiceStore> {
         Store::new(self.folder.path()).choices("test")
     }
 

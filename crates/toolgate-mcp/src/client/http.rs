@@ -63,6 +63,8 @@ pub enum TokenVerdict {
 #[derive(Debug, Clone)]
 pub(super) struct HttpClient {
     client: Client,
+    /// The server's URL, parsed once.
+    url: Arc<Url>,
     authorizer: Option<Arc<dyn TokenProvider>>,
     /// The configured headers.
     headers: HeaderMap,
@@ -89,7 +91,8 @@ impl HttpClient {
             let reason = format!("no HTTP client: {}", HttpError::from(error));
             ConnectFailure::new(reason, "check `url` of the server")
         })?;
-        Ok(Self { client, authorizer: endpoint.authorizer().cloned(), headers, is_here })
+        let authorizer = endpoint.authorizer().cloned();
+        Ok(Self { client, url: Arc::new(url), authorizer, headers, is_here })
     }
 
     /// Adds what a gateway needs to recognise itself.
@@ -101,16 +104,25 @@ impl HttpClient {
         added.fold(request, |request, (name, value)| request.header(name, value))
     }
 
-    pub(super) fn get(&self, url: &str) -> RequestBuilder {
-        self.via(self.client.get(url)).headers(self.headers.clone())
+    pub(super) fn get(&self) -> RequestBuilder {
+        self.via(self.client.get(self.url())).headers(self.headers.clone())
     }
 
-    pub(super) fn post(&self, url: &str) -> RequestBuilder {
+    pub(super) fn post(&self) -> RequestBuilder {
+        self.post_to(self.url())
+    }
+
+    /// A request to another URL of the server.
+    pub(super) fn post_to(&self, url: Url) -> RequestBuilder {
         self.via(self.client.post(url)).headers(self.headers.clone())
     }
 
-    pub(super) fn delete(&self, url: &str) -> RequestBuilder {
-        self.client.delete(url).headers(self.headers.clone())
+    pub(super) fn delete(&self) -> RequestBuilder {
+        self.client.delete(self.url()).headers(self.headers.clone())
+    }
+
+    fn url(&self) -> Url {
+        Url::clone(&self.url)
     }
 
     /// Sends a request with the token, and does not renew the token.

@@ -44,7 +44,7 @@ impl SseTransport {
         sizes: MessageSizes,
         exchange: &Arc<Exchange>,
     ) -> Result<Self, HttpError> {
-        let request = client.get(&endpoint.url).header(header::ACCEPT, EVENT_STREAM);
+        let request = client.get().header(header::ACCEPT, EVENT_STREAM);
         let response = client.send(request).await?;
         if !response.status().is_success() {
             return Err(HttpError::Status(response.status().as_u16()));
@@ -76,7 +76,8 @@ impl SseTransport {
 impl PostAddress {
     /// Posts a message. The response comes on the stream, not here.
     async fn post(&self, message: &Value) -> Result<(), HttpError> {
-        let response = self.client.send(self.client.post(self.url.as_str()).json(message)).await?;
+        let response =
+            self.client.send(self.client.post_to(self.url.clone()).json(message)).await?;
         if response.status().is_success() {
             return Ok(());
         }

@@ -45,7 +45,6 @@ const SESSION: &str = "mcp-session-id";
 #[derive(Clone)]
 pub(super) struct StreamableTransport {
     client: HttpClient,
-    url: Arc<str>,
     sizes: MessageSizes,
     parameters: ParameterHeaders,
     session: Arc<Mutex<HttpSession>>,
@@ -72,15 +71,9 @@ struct HttpSession {
 }
 
 impl StreamableTransport {
-    pub(super) fn new(
-        client: HttpClient,
-        url: &str,
-        sizes: MessageSizes,
-        exchange: Arc<Exchange>,
-    ) -> Self {
+    pub(super) fn new(client: HttpClient, sizes: MessageSizes, exchange: Arc<Exchange>) -> Self {
         Self {
             client,
-            url: url.into(),
             sizes,
             parameters: ParameterHeaders::default(),
             session: Arc::default(),
@@ -156,7 +149,7 @@ impl StreamableTransport {
     /// Ends the session.
     pub(super) async fn close(&self, limit: Duration) {
         if self.session.lock().id.is_some() {
-            let request = self.client.delete(&self.url).headers(self.headers("", None));
+            let request = self.client.delete().headers(self.headers("", None));
             // Servers may not let clients end sessions.
             let _ = tokio::time::timeout(limit, self.client.send_once(request)).await;
         }
@@ -340,7 +333,7 @@ impl StreamableTransport {
         if let Some(last) = last_event.and_then(|last| HeaderValue::from_str(last).ok()) {
             headers.insert(HeaderName::from_static("last-event-id"), last);
         }
-        let request = self.client.get(&self.url).headers(headers);
+        let request = self.client.get().headers(headers);
         let response = self.client.send(request.header(header::ACCEPT, EVENT_STREAM)).await?;
         match response.status() {
             StatusCode::METHOD_NOT_ALLOWED => Err(HttpError::NoEventStream),
@@ -357,7 +350,7 @@ impl StreamableTransport {
         headers: HeaderMap,
     ) -> Result<(Response, bool), HttpError> {
         let in_session = headers.contains_key(SESSION);
-        let request = self.client.post(&self.url).headers(headers);
+        let request = self.client.post().headers(headers);
         let request = request.header(header::ACCEPT, format!("{EVENT_STREAM}, {JSON}"));
         Ok((self.client.send(request.json(message)).await?, in_session))
     }
@@ -453,7 +446,6 @@ mod tests {
         let exchange = Exchange::new(Arc::new(NoHandler));
         let transport = StreamableTransport::new(
             client,
-            &url,
             MessageSizes { exact: 1024, kept: 1024 },
             Arc::clone(&exchange),
         );

@@ -65,7 +65,7 @@ impl Transport {
             }
             Endpoint::Http(endpoint) => {
                 let (client, exchange) = (HttpClient::new(endpoint)?, Arc::clone(exchange));
-                let transport = StreamableTransport::new(client, &endpoint.url, limit, exchange);
+                let transport = StreamableTransport::new(client, limit, exchange);
                 Ok(Self::Streamable(transport))
             }
         }

@@ -58,7 +58,11 @@ pub(crate) fn zygote_of(host: u32) -> u32 {
 
 pub(crate) fn kill(process: u32) {
     let process = Pid::from_raw(i32::try_from(process).unwrap()).unwrap();
-    rustix::process::kill_process(process, Signal::KILL).unwrap();
+    match rustix::process::kill_process(process, Signal::KILL) {
+        // It has ended by itself meanwhile.
+        Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+        Err(error) => panic!("{error}"),
+    }
 }
 
 pub(crate) async fn until(what: impl Fn() -> bool) {

@@ -15,7 +15,7 @@ mod unwritten;
 mod write;
 
 use std::{
-    io,
+    fmt, io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -75,9 +75,41 @@ pub struct AuditRecord {
     pub missing: u64,
 }
 
+/// A log of every decision and call, in a hash chain that shows missing lines.
+pub trait AuditLog: fmt::Debug + Send + Sync {
+    /// Makes what is needed to count records that cannot be written later. Does nothing if there is, or was, a
+    /// log.
+    fn prepare(&self) -> Result<(), AuditError>;
+
+    /// Appends a record.
+    fn append(&self, record: &AuditRecord) -> Result<(), AuditError> {
+        self.append_all(std::slice::from_ref(record))
+    }
+
+    /// Appends all records, or none if that fails.
+    fn append_all(&self, records: &[AuditRecord]) -> Result<(), AuditError>;
+
+    /// Appends a record without waiting for others; `None` if somebody else appends at the moment, or if it
+    /// would wait for a network.
+    fn append_at_once(&self, record: &AuditRecord) -> Option<Result<(), AuditError>>;
+
+    /// How many records are missing between the existing lines. Reads one line.
+    fn unrecorded(&self) -> u64;
+
+    /// Whether the log or its head is missing, without reading the lines.
+    fn damage(&self) -> Option<AuditProblem>;
+
+    /// Reads the whole chain, and calls `seen` with each record and each problem. Writers do not
+    /// wait.
+    fn read(
+        &self,
+        seen: &mut dyn FnMut(Result<(u64, AuditRecord), AuditProblem>),
+    ) -> Result<AuditExtent, AuditError>;
+}
+
 /// The log. Clones are the same log.
 #[derive(Debug, Clone)]
-pub struct AuditLog {
+pub struct AuditFile {
     path: PathBuf,
     limits: AuditLimits,
     open: Arc<Mutex<AuditState>>,
@@ -114,10 +146,21 @@ pub struct AuditExtent {
 
 /// The log could not be read or written. Its content did not change.
 #[derive(Debug, Error)]
-#[error("the audit log {path} cannot be used: {source}")]
+#[error("{place} cannot be used: {source}")]
 pub struct AuditError {
-    path: PathBuf,
+    place: String,
     source: io::Error,
+}
+
+impl AuditError {
+    /// A log that is in no file, which `place` names, cannot be used.
+    pub fn of(place: impl Into<String>, source: io::Error) -> Self {
+        Self { place: place.into(), source }
+    }
+
+    fn new(path: &Path, source: io::Error) -> Self {
+        Self::of(format!("the audit log {}", path.display()), source)
+    }
 }
 
 /// A line of the log.
@@ -183,7 +226,7 @@ pub enum AuditProblem {
     HeadMissing,
 }
 
-impl AuditLog {
+impl AuditFile {
     pub(crate) fn new(path: PathBuf) -> Self {
         Self { path, limits: AuditLimits::default(), open: Arc::default() }
     }
@@ -197,46 +240,6 @@ impl AuditLog {
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Makes the head file of a new log, so that records can be counted even if no file can be made
-    /// later. Does nothing if there is, or was, a log.
-    pub fn prepare(&self) -> Result<(), AuditError> {
-        OpenAuditLog::new(&self.path)
-            .and_then(|mut log| log.prepare())
-            .map_err(|source| AuditError { path: self.path.clone(), source })
-    }
-
-    /// Appends a record.
-    pub fn append(&self, record: &AuditRecord) -> Result<(), AuditError> {
-        self.append_all(std::slice::from_ref(record))
-    }
-
-    /// Appends all records, or none if that fails.
-    pub fn append_all(&self, records: &[AuditRecord]) -> Result<(), AuditError> {
-        let mut state = self.open.lock();
-        let AuditState { log, missing, mark } = &mut *state;
-        let appended = OpenAuditLog::of(log, &self.path).and_then(|open| {
-            open.lock()?;
-            open.append(records, missing, mark, self.limits)
-        });
-        self.count_missing(&mut state, records.len(), appended)
-    }
-
-    /// Appends a record without waiting for others; `None` if somebody else appends at the moment.
-    pub fn append_at_once(&self, record: &AuditRecord) -> Option<Result<(), AuditError>> {
-        let mut state = self.open.try_lock()?;
-        let AuditState { log, missing, mark } = &mut *state;
-        let appended = OpenAuditLog::of(log, &self.path).and_then(|open| {
-            if !open.try_lock()? {
-                return Ok(false);
-            }
-            open.append(std::slice::from_ref(record), missing, mark, self.limits).map(|()| true)
-        });
-        match appended {
-            Ok(false) => None,
-            appended => Some(self.count_missing(&mut state, 1, appended.map(drop))),
-        }
     }
 
     /// Counts records that could not be appended.
@@ -259,11 +262,43 @@ impl AuditLog {
             // The next write starts from the actual content of the file.
             *log = None;
         }
-        appended.map_err(|source| AuditError { path: self.path.clone(), source })
+        appended.map_err(|source| AuditError::new(&self.path, source))
+    }
+}
+
+impl AuditLog for AuditFile {
+    fn prepare(&self) -> Result<(), AuditError> {
+        OpenAuditLog::new(&self.path)
+            .and_then(|mut log| log.prepare())
+            .map_err(|source| AuditError::new(&self.path, source))
     }
 
-    /// How many records are missing between the existing lines. Reads one line.
-    pub fn unrecorded(&self) -> u64 {
+    fn append_all(&self, records: &[AuditRecord]) -> Result<(), AuditError> {
+        let mut state = self.open.lock();
+        let AuditState { log, missing, mark } = &mut *state;
+        let appended = OpenAuditLog::of(log, &self.path).and_then(|open| {
+            open.lock()?;
+            open.append(records, missing, mark, self.limits)
+        });
+        self.count_missing(&mut state, records.len(), appended)
+    }
+
+    fn append_at_once(&self, record: &AuditRecord) -> Option<Result<(), AuditError>> {
+        let mut state = self.open.try_lock()?;
+        let AuditState { log, missing, mark } = &mut *state;
+        let appended = OpenAuditLog::of(log, &self.path).and_then(|open| {
+            if !open.try_lock()? {
+                return Ok(false);
+            }
+            open.append(std::slice::from_ref(record), missing, mark, self.limits).map(|()| true)
+        });
+        match appended {
+            Ok(false) => None,
+            appended => Some(self.count_missing(&mut state, 1, appended.map(drop))),
+        }
+    }
+
+    fn unrecorded(&self) -> u64 {
         let head = std::fs::read(chain::head_path(&self.path)).unwrap_or_default();
         let head = chain::ChainHead::read(&head).unwrap_or_default();
         let AuditState { missing, mark, .. } = &mut *self.open.lock();
@@ -272,8 +307,7 @@ impl AuditLog {
         head.unrecorded().saturating_add(unwritten::count(&self.path)).saturating_add(unmarked)
     }
 
-    /// Whether the log or its head file is missing, without reading the lines.
-    pub fn damage(&self) -> Option<AuditProblem> {
+    fn damage(&self) -> Option<AuditProblem> {
         let head = std::fs::read(chain::head_path(&self.path)).unwrap_or_default();
         if chain::ChainHead::read(&head).is_some() {
             return None;
@@ -285,14 +319,11 @@ impl AuditLog {
         (!is_counted).then_some(problem)
     }
 
-    /// Reads the whole chain, and calls `seen` with each record and each problem. Writers do not
-    /// wait.
-    pub fn read(
+    fn read(
         &self,
         seen: &mut dyn FnMut(Result<(u64, AuditRecord), AuditProblem>),
     ) -> Result<AuditExtent, AuditError> {
-        read::read(&self.path, seen)
-            .map_err(|source| AuditError { path: self.path.clone(), source })
+        read::read(&self.path, seen).map_err(|source| AuditError::new(&self.path, source))
     }
 }
 

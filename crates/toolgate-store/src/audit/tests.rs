@@ -16,7 +16,7 @@ fn line(line: u64) -> AuditPosition {
     AuditPosition { file: "audit.jsonl".to_owned(), line }
 }
 
-fn seen(log: &AuditLog) -> (Vec<String>, Vec<AuditProblem>) {
+fn seen(log: &AuditFile) -> (Vec<String>, Vec<AuditProblem>) {
     let (mut tools, mut problems) = (Vec::new(), Vec::new());
     log.read(&mut |line| match line {
         Ok((_, record)) => tools.push(record.tool),
@@ -26,9 +26,9 @@ fn seen(log: &AuditLog) -> (Vec<String>, Vec<AuditProblem>) {
     (tools, problems)
 }
 
-fn log_of(tools: &[&str]) -> (tempfile::TempDir, AuditLog) {
+fn log_of(tools: &[&str]) -> (tempfile::TempDir, AuditFile) {
     let folder = tempfile::tempdir().unwrap();
-    let log = AuditLog::new(folder.path().join("audit").join("audit.jsonl"));
+    let log = AuditFile::new(folder.path().join("audit").join("audit.jsonl"));
     for tool in tools {
         log.append(&record(tool)).unwrap();
     }
@@ -39,7 +39,7 @@ fn log_of(tools: &[&str]) -> (tempfile::TempDir, AuditLog) {
 fn what_was_appended_is_read_and_in_order() {
     let (_folder, log) = log_of(&["a", "b", "c"]);
     // Another process, which knows nothing of the first.
-    AuditLog::new(log.path().to_owned()).append(&record("d")).unwrap();
+    AuditFile::new(log.path().to_owned()).append(&record("d")).unwrap();
     log.append(&record("e")).unwrap();
     let (tools, problems) = seen(&log);
     assert_eq!(tools, ["a", "b", "c", "d", "e"]);
@@ -77,7 +77,7 @@ fn a_truncated_log_is_reported_after_further_writes() {
     let text = fs::read_to_string(log.path()).unwrap();
     let shorter: Vec<&str> = text.lines().take(2).collect();
     fs::write(log.path(), shorter.join("\n") + "\n").unwrap();
-    AuditLog::new(log.path().to_owned()).append(&record("d")).unwrap();
+    AuditFile::new(log.path().to_owned()).append(&record("d")).unwrap();
     assert_eq!(seen(&log).1, [AuditProblem::Broken(line(3))]);
 }
 
@@ -86,7 +86,7 @@ fn half_a_line_is_reported_and_affects_no_other_line() {
     let (_folder, log) = log_of(&["a"]);
     let mut file = files::private_options().append(true).open(log.path()).unwrap();
     file.write_all(b"{\"number\":2,\"ti").unwrap();
-    AuditLog::new(log.path().to_owned()).append(&record("b")).unwrap();
+    AuditFile::new(log.path().to_owned()).append(&record("b")).unwrap();
     let (tools, problems) = seen(&log);
     assert_eq!(tools, ["a", "b"]);
     assert_eq!(problems[0], AuditProblem::Unreadable(line(2)));
@@ -98,7 +98,7 @@ fn many_writers_make_one_chain() {
     let path = log.path().to_owned();
     let writers: Vec<_> = (0..4)
         .map(|_| {
-            let log = AuditLog::new(path.clone());
+            let log = AuditFile::new(path.clone());
             std::thread::spawn(move || (0..50).for_each(|_| log.append(&record("t")).unwrap()))
         })
         .collect();
@@ -110,11 +110,11 @@ fn many_writers_make_one_chain() {
 }
 
 /// Each line is longer than a file may be, so every line except the first begins a new file.
-fn tiny(log: &AuditLog, files: usize) -> AuditLog {
-    AuditLog::new(log.path().to_owned()).with_limits(AuditLimits { file_bytes: 1, files })
+fn tiny(log: &AuditFile, files: usize) -> AuditFile {
+    AuditFile::new(log.path().to_owned()).with_limits(AuditLimits { file_bytes: 1, files })
 }
 
-fn aside(log: &AuditLog) -> Vec<std::path::PathBuf> {
+fn aside(log: &AuditFile) -> Vec<std::path::PathBuf> {
     chain::put_aside(log.path()).unwrap().into_iter().map(|(_, path)| path).collect()
 }
 
@@ -160,7 +160,7 @@ fn removed_old_files_are_no_gap() {
 fn a_missing_file_is_reported_after_further_writes() {
     let (_folder, log) = log_of(&["a", "b"]);
     fs::remove_file(log.path()).unwrap();
-    AuditLog::new(log.path().to_owned()).append(&record("c")).unwrap();
+    AuditFile::new(log.path().to_owned()).append(&record("c")).unwrap();
     assert_eq!(seen(&log).1, [AuditProblem::StartMissing { found: 3, expected: 1 }]);
 }
 
@@ -171,7 +171,7 @@ fn rotation_with_many_writers_loses_nothing() {
     let writers: Vec<_> = (0..4)
         .map(|_| {
             let limits = AuditLimits { file_bytes: 2_000, files: 400 };
-            let log = AuditLog::new(path.clone()).with_limits(limits);
+            let log = AuditFile::new(path.clone()).with_limits(limits);
             let batch = [record("t"), record("u")];
             std::thread::spawn(move || (0..40).for_each(|_| log.append_all(&batch).unwrap()))
         })
@@ -198,7 +198,7 @@ fn a_missing_head_file_is_reported_after_further_writes() {
             fs::write(head, "").unwrap();
         }
         assert_eq!(seen(&log).1, [AuditProblem::HeadMissing]);
-        let another = AuditLog::new(log.path().to_owned());
+        let another = AuditFile::new(log.path().to_owned());
         another.append(&record("d")).unwrap();
         another.append(&record("e")).unwrap();
         assert_eq!(seen(&log).1, [AuditProblem::Broken(line(3))]);
@@ -213,7 +213,7 @@ fn a_missing_head_file_is_reported_after_further_writes() {
 fn a_full_disk_leaves_no_half_line() {
     const PLACE: &str = "TOOLGATE_TEST_FULL_DISK";
     if let Some(path) = std::env::var_os(PLACE) {
-        let log = AuditLog::new(path.into());
+        let log = AuditFile::new(path.into());
         let failed = (0..100).filter(|_| log.append(&record("a")).is_err()).count() as u64;
         assert!(failed > 0, "it is never full");
         assert_eq!(log.unrecorded(), failed);
@@ -232,7 +232,7 @@ fn a_full_disk_leaves_no_half_line() {
     let written = seen(&log).0.len() as u64 - 1;
     let count = 100 - written;
     assert_eq!(seen(&log).1, [AuditProblem::UnwrittenEnd(count)]);
-    assert_eq!(AuditLog::new(log.path().to_owned()).unrecorded(), count);
+    assert_eq!(AuditFile::new(log.path().to_owned()).unrecorded(), count);
     log.append(&record("last")).unwrap();
     let (tools, problems) = seen(&log);
     assert_eq!(tools.last().unwrap().as_str(), "last");
@@ -251,7 +251,7 @@ fn a_missing_folder_of_the_log_is_reported() {
     fs::remove_dir_all(log.path().parent().unwrap()).unwrap();
     assert_eq!(seen(&log).1, [AuditProblem::Gone]);
     // A new one does not hide it.
-    AuditLog::new(log.path().to_owned()).append(&record("b")).unwrap();
+    AuditFile::new(log.path().to_owned()).append(&record("b")).unwrap();
     assert_eq!(seen(&log).1, [AuditProblem::Broken(line(1))]);
 }
 
@@ -261,7 +261,7 @@ fn a_missing_folder_of_the_log_is_reported() {
 fn a_disk_that_is_full_before_the_first_line_leaves_a_mark() {
     const PLACE: &str = "TOOLGATE_TEST_FULL_FROM_THE_START";
     if let Some(path) = std::env::var_os(PLACE) {
-        let log = AuditLog::new(path.into());
+        let log = AuditFile::new(path.into());
         let before = log.unrecorded();
         assert!((0..20).all(|_| log.append(&record("a")).is_err()));
         assert_eq!(log.unrecorded(), before + 20);
@@ -279,7 +279,7 @@ fn a_disk_that_is_full_before_the_first_line_leaves_a_mark() {
             .unwrap();
         assert!(status.success());
         assert_eq!(seen(&log), (Vec::new(), vec![AuditProblem::UnwrittenEnd(count)]));
-        let now = AuditLog::new(log.path().to_owned());
+        let now = AuditFile::new(log.path().to_owned());
         assert_eq!(now.unrecorded(), count);
         // Not beside that number also "it is not known how many".
         assert_eq!(now.damage(), None);
@@ -299,7 +299,7 @@ fn a_process_that_can_write_again_counts_its_own_records_once() {
     let (_folder, log) = log_of(&["a"]);
     let (head, aside) = (chain::head_path(log.path()), log.path().with_file_name("aside"));
     // Nothing can be opened in place of the head file, so that only the mark can count.
-    let other = AuditLog::new(log.path().to_owned());
+    let other = AuditFile::new(log.path().to_owned());
     fs::rename(&head, &aside).unwrap();
     fs::create_dir(&head).unwrap();
     for _ in 0..3 {
@@ -310,7 +310,7 @@ fn a_process_that_can_write_again_counts_its_own_records_once() {
     assert_eq!((other.unrecorded(), log.unrecorded()), (3, 3));
     assert_eq!(seen(&log).1, [AuditProblem::UnwrittenEnd(3)]);
     // Another process reports them. The one that lost them does not do it again.
-    AuditLog::new(log.path().to_owned()).append(&record("c")).unwrap();
+    AuditFile::new(log.path().to_owned()).append(&record("c")).unwrap();
     other.append(&record("d")).unwrap();
     let unwritten = AuditProblem::Unwritten { position: line(2), count: 3 };
     assert_eq!(seen(&log).1, [unwritten]);
@@ -324,11 +324,11 @@ fn records_are_counted_if_the_next_file_cannot_be_made() {
     let aside = log.path().with_file_name("aside");
     fs::rename(log.path(), &aside).unwrap();
     fs::create_dir(log.path()).unwrap();
-    let other = AuditLog::new(log.path().to_owned());
+    let other = AuditFile::new(log.path().to_owned());
     for count in 1..=3 {
         assert!(other.append(&record("b")).is_err());
         assert_eq!(unwritten::all(log.path()), [], "no file was needed");
-        assert_eq!(AuditLog::new(log.path().to_owned()).unrecorded(), count);
+        assert_eq!(AuditFile::new(log.path().to_owned()).unrecorded(), count);
     }
     fs::remove_dir(log.path()).unwrap();
     fs::rename(&aside, log.path()).unwrap();
@@ -345,14 +345,14 @@ fn records_are_counted_if_no_file_can_be_made_after_the_start() {
     for count in 1..=3 {
         assert!(log.append(&record("b")).is_err());
         assert_eq!(unwritten::all(log.path()), [], "no file was needed");
-        assert_eq!(AuditLog::new(log.path().to_owned()).unrecorded(), count);
+        assert_eq!(AuditFile::new(log.path().to_owned()).unrecorded(), count);
     }
     fs::remove_dir(log.path()).unwrap();
     assert_eq!(seen(&log).1, [AuditProblem::UnwrittenEnd(3)]);
     // Nor does it hide that there was a log.
     log.append(&record("c")).unwrap();
     fs::remove_dir_all(log.path().parent().unwrap()).unwrap();
-    AuditLog::new(log.path().to_owned()).prepare().unwrap();
+    AuditFile::new(log.path().to_owned()).prepare().unwrap();
     assert_eq!(seen(&log).1, [AuditProblem::Gone]);
 }
 
@@ -371,13 +371,13 @@ fn the_journal_shows_that_there_was_a_log() {
     let folder = tempfile::tempdir().unwrap();
     let store = crate::Store::new(folder.path());
     drop(store.journal().unwrap());
-    let log = store.audit();
+    let log = AuditFile::new(folder.path().join("audit").join("audit.jsonl"));
     assert_eq!((seen(&log).1, log.damage()), (Vec::new(), None), "there is only a journal");
     log.append(&record("a")).unwrap();
     drop(store.journal().unwrap());
     fs::remove_dir_all(folder.path().join("audit")).unwrap();
     fs::remove_file(folder.path().join("audit.began")).unwrap();
-    let log = store.audit();
+    let log = AuditFile::new(folder.path().join("audit").join("audit.jsonl"));
     assert_eq!(seen(&log).1, [AuditProblem::Gone]);
     assert_eq!(log.damage(), Some(AuditProblem::Gone));
     log.append(&record("b")).unwrap();

@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use rusqlite::{OptionalExtension, Row, params};
 
 use super::{
-    Journal, JournalError, now,
+    Approvals, JournalError, JournalFile, now,
     row_sum::{APPROVALS, GRANTS},
     signed, unsigned,
 };
@@ -100,7 +100,8 @@ impl ApprovalState {
         }
     }
 
-    fn named(name: &str) -> Self {
+    /// The state with this name.
+    pub fn named(name: &str) -> Self {
         match name {
             "approved" => Self::Approved,
             "denied" => Self::Denied,
@@ -110,12 +111,10 @@ impl ApprovalState {
 }
 
 /// The largest number of open questions. More are refused, so that a model cannot fill the disk.
-const MOST_OPEN: u64 = 1_000;
+pub const MOST_OPEN: u64 = 1_000;
 
-impl Journal {
-    /// Adds a question, unless it is already open. Returns its id, or `None` if too many questions
-    /// are open.
-    pub fn ask(&self, approval: &StoredApproval) -> Result<Option<String>, JournalError> {
+impl Approvals for JournalFile {
+    fn ask(&self, approval: &StoredApproval) -> Result<Option<String>, JournalError> {
         self.with(|connection| {
             let transaction =
                 connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
@@ -147,13 +146,7 @@ impl Journal {
         })
     }
 
-    /// Answers a question. `false` if it is not open.
-    pub fn answer(
-        &self,
-        id: &str,
-        state: ApprovalState,
-        answer: &str,
-    ) -> Result<bool, JournalError> {
+    fn answer(&self, id: &str, state: ApprovalState, answer: &str) -> Result<bool, JournalError> {
         let update = format!(
             "UPDATE approvals SET state = ?2, answer = ?3, answered = ?4
              WHERE id = ?1 AND state = 'open' AND {}",
@@ -163,13 +156,11 @@ impl Journal {
             > 0)
     }
 
-    /// A question by its whole id: who knows only the beginning has not seen the question.
-    pub fn approval(&self, id: &str) -> Result<Option<StoredApproval>, JournalError> {
+    fn approval(&self, id: &str) -> Result<Option<StoredApproval>, JournalError> {
         Ok(self.query(&format!("{} AND id = ?1", columns()), [id], approval)?.pop())
     }
 
-    /// The last answer to a question about this subject, of this run if one is given.
-    pub fn answered(
+    fn answered(
         &self,
         subject: &str,
         run: Option<&str>,
@@ -182,13 +173,11 @@ impl Journal {
         Ok(self.query(&query, params![subject, run], approval)?.pop())
     }
 
-    /// The questions that wait, oldest first.
-    pub fn open_approvals(&self) -> Result<Vec<StoredApproval>, JournalError> {
+    fn open_approvals(&self) -> Result<Vec<StoredApproval>, JournalError> {
         self.query(&format!("{} AND state = 'open' ORDER BY created, id", columns()), [], approval)
     }
 
-    /// Stores a grant.
-    pub fn grant(&self, grant: &GrantRow) -> Result<(), JournalError> {
+    fn grant(&self, grant: &GrantRow) -> Result<(), JournalError> {
         let insert =
             "INSERT OR REPLACE INTO grants (id, created, expires, text) VALUES (?1, ?2, ?3, ?4)";
         let GrantRow { id, created, expires, text } = grant;
@@ -200,13 +189,11 @@ impl Journal {
         Ok(())
     }
 
-    /// Revokes a grant. `false` if there is none.
-    pub fn revoke(&self, id: &str) -> Result<bool, JournalError> {
+    fn revoke(&self, id: &str) -> Result<bool, JournalError> {
         Ok(self.execute("DELETE FROM grants WHERE id = ?1", [id])? > 0)
     }
 
-    /// The current grants, oldest first.
-    pub fn grants(&self) -> Result<Vec<GrantRow>, JournalError> {
+    fn grants(&self) -> Result<Vec<GrantRow>, JournalError> {
         let expired = "DELETE FROM grants WHERE expires IS NOT NULL AND expires < ?1";
         self.execute(expired, [now()])?;
         let query = format!(
@@ -223,9 +210,7 @@ impl Journal {
         })
     }
 
-    /// Changes whenever a process has changed the journal, so that a cache of the grants knows when
-    /// to read them again.
-    pub fn version(&self) -> Result<(u64, u64), JournalError> {
+    fn version(&self) -> Result<(u64, u64), JournalError> {
         self.with(|connection| {
             let theirs: i64 =
                 connection.pragma_query_value(None, "data_version", |row| row.get(0))?;

@@ -19,7 +19,7 @@ fn arguments(number: u64) -> String {
     format!("{{\"id\":{number},\"note\":\"{}\"}}", "x".repeat(600))
 }
 
-fn make(journal: &Journal, number: u64, counts: &mut Counts) {
+fn make(journal: &JournalFile, number: u64, counts: &mut Counts) {
     let arguments = arguments(number);
     let decision = CallDecision {
         verdict: "allow",
@@ -37,7 +37,7 @@ fn make(journal: &Journal, number: u64, counts: &mut Counts) {
 }
 
 /// Continues like a run. Returns the effects that count as done, and those that are unknown.
-fn go_on(journal: &Journal, counts: &mut Counts) -> Option<(Vec<u64>, Vec<u64>)> {
+fn go_on(journal: &JournalFile, counts: &mut Counts) -> Option<(Vec<u64>, Vec<u64>)> {
     let history = journal.history("run_1").ok()?;
     let history = history.filter(|history| history.state != RunState::Damaged)?;
     if !journal.resume_run("run_1").ok()? {
@@ -68,7 +68,7 @@ fn go_on(journal: &Journal, counts: &mut Counts) -> Option<(Vec<u64>, Vec<u64>)>
 /// The state folder of a killed process, and its effects. Half of them are in the database, half in
 /// the write-ahead log.
 fn killed(folder: &Path) -> Counts {
-    let journal = Journal::open(&folder.join("journal.db")).unwrap();
+    let journal = JournalFile::open(&folder.join("journal.db")).unwrap();
     let mut counts = vec![0; usize::try_from(EFFECTS).unwrap()];
     let run = |id: &str| NewRun { id: id.to_owned(), ..super::tests::run("") };
     journal.begin_run(&run("run_other")).unwrap();
@@ -118,7 +118,7 @@ fn after(original: &Path, counts: &Counts, damage: &dyn Fn(&Path)) -> Option<usi
     copy_all(original, &place);
     damage(&place);
     // A journal that cannot be opened does nothing.
-    let journal = Journal::open(&place.join("journal.db")).ok()?;
+    let journal = JournalFile::open(&place.join("journal.db")).ok()?;
     if let Ok(runs) = journal.runs(10) {
         let ids: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
         assert!(
@@ -229,7 +229,7 @@ fn a_person_can_decide_about_a_damaged_line() {
     let text = fs::read(state.join(&sent)).unwrap();
     let at = text[..length - 1].iter().rposition(|byte| *byte == b'\n').unwrap();
     flip(&state.join(&sent), at, 0x20);
-    let journal = Journal::open(&state.join("journal.db")).unwrap();
+    let journal = JournalFile::open(&state.join("journal.db")).unwrap();
     let lost = || journal.history("run_1").unwrap().unwrap().lost;
     assert!(lost().iter().any(LostCall::is_any), "{:?}", lost());
     let any = |lost: &LostCall| lost.may_be("another tool");
@@ -248,8 +248,8 @@ fn a_person_can_repeat_lost_calls() {
     killed(&state);
     let log = state.join("journal.db-wal");
     fs::write(&log, "").unwrap();
-    let journal = Journal::open(&state.join("journal.db")).unwrap();
-    let lost = |journal: &Journal| journal.history("run_1").unwrap().unwrap().lost.len() as u64;
+    let journal = JournalFile::open(&state.join("journal.db")).unwrap();
+    let lost = |journal: &JournalFile| journal.history("run_1").unwrap().unwrap().lost.len() as u64;
     assert_eq!(lost(&journal), REACHED / 2);
     let detail = journal.run("run_1").unwrap().unwrap();
     let unknown = detail.calls.iter().filter(|call| call.unknown && call.name == "write").count();
@@ -266,7 +266,7 @@ fn a_person_can_repeat_lost_calls() {
 fn a_run_whose_end_cannot_be_written_does_not_count_as_running() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
-    let journal = Journal::open(&path).unwrap();
+    let journal = JournalFile::open(&path).unwrap();
     for id in ["r1", "r2"] {
         journal.begin_run(&super::tests::run(id)).unwrap();
     }
@@ -277,7 +277,7 @@ fn a_run_whose_end_cannot_be_written_does_not_count_as_running() {
     };
     full("ON");
     assert!(journal.end_run("r1", RunState::Done, "out", None).is_err());
-    let other = Journal::open(&path).unwrap();
+    let other = JournalFile::open(&path).unwrap();
     assert!(!other.is_running("r1").unwrap() && other.is_running("r2").unwrap());
     full("OFF");
     // The next thing that is written brings it along.

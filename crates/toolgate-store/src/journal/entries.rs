@@ -11,84 +11,113 @@ use super::{
     signed, unsigned,
 };
 
-/// An entry of a run. [`super::Journal::write`] writes it now, [`super::Journal::write_soon`] a
+/// An entry of a run. [`super::RunEntries::write`] writes it now, [`super::RunEntries::write_soon`] a
 /// moment later.
 #[derive(Debug)]
-pub struct RunEntry<'a>(EntryKind<'a>);
+pub struct RunEntry<'a>(RunEntryKind<'a>);
 
+/// What an entry says, for those who store it.
 #[derive(Debug)]
-enum EntryKind<'a> {
+pub enum RunEntryKind<'a> {
+    /// A run begins.
     Began {
+        /// The run.
         run: Cow<'a, NewRun>,
+        /// When, in milliseconds since 1970.
         created: i64,
     },
+    /// A call is about to be made.
     Called(Box<CalledEntry<'a>>),
     /// The script gets the outcome of a call. Its row has the outcome already if there is none here.
     Answered {
+        /// The run.
         run: Cow<'a, str>,
+        /// The number of the call.
         number: u64,
+        /// Microseconds since the run began.
         at: u64,
-        answer: Option<Box<CallAnswer<'a>>>,
+        /// The outcome.
+        answer: Option<Box<AnsweredEntry<'a>>>,
     },
+    /// The script reads the time.
     Time {
+        /// The run.
         run: Cow<'a, str>,
+        /// Microseconds since the run began.
         at: u64,
     },
+    /// Which results can reach which arguments.
     Flows {
+        /// The run.
         run: Cow<'a, str>,
+        /// As JSON of the caller.
         graph: Cow<'a, str>,
     },
-    Ended(RunEnd<'a>),
+    /// The run has ended or waits.
+    Ended(EndedEntry<'a>),
 }
 
+/// A call that is about to be made; the fields are those of [`NewCall`].
 #[derive(Debug)]
-struct CalledEntry<'a> {
-    run: Cow<'a, str>,
-    number: u64,
-    name: Cow<'a, str>,
-    arguments: Cow<'a, str>,
-    made: i64,
-    verdict: Option<Cow<'a, str>>,
-    rule: Option<Cow<'a, str>>,
-    sent: bool,
-    flow: Option<Cow<'a, str>>,
-    origin: Option<Cow<'a, str>>,
-    marked: bool,
+#[expect(missing_docs, reason = "the fields are those of `NewCall` and `CallDecision`")]
+pub struct CalledEntry<'a> {
+    pub run: Cow<'a, str>,
+    pub number: u64,
+    pub name: Cow<'a, str>,
+    pub arguments: Cow<'a, str>,
+    pub made: i64,
+    pub verdict: Option<Cow<'a, str>>,
+    pub rule: Option<Cow<'a, str>>,
+    pub sent: bool,
+    pub flow: Option<Cow<'a, str>>,
+    pub origin: Option<Cow<'a, str>>,
+    /// Whether it is sent and must not be repeated.
+    pub marked: bool,
     /// Whether the list of sent calls has it already.
-    lost: bool,
-    answer: Option<CallAnswer<'a>>,
+    pub lost: bool,
+    pub answer: Option<AnsweredEntry<'a>>,
 }
 
 /// The outcome of a call.
 #[derive(Debug)]
-struct CallAnswer<'a> {
-    ended: i64,
-    failed: bool,
-    unknown: bool,
-    tool: Option<Cow<'a, str>>,
-    result: Cow<'a, str>,
+pub struct AnsweredEntry<'a> {
+    /// When, in milliseconds since 1970.
+    pub ended: i64,
+    /// Whether it is an exception.
+    pub failed: bool,
+    /// Whether the exception reports an unknown outcome.
+    pub unknown: bool,
+    /// The tool that the exception names.
+    pub tool: Option<Cow<'a, str>>,
+    /// The value as JSON, or the message of the exception.
+    pub result: Cow<'a, str>,
 }
 
 /// How a run ended.
 #[derive(Debug)]
-pub(super) struct RunEnd<'a> {
-    pub(super) run: Cow<'a, str>,
-    state: RunState,
-    ended: i64,
-    output: Cow<'a, str>,
-    error: Option<Cow<'a, str>>,
+pub struct EndedEntry<'a> {
+    /// The run.
+    pub run: Cow<'a, str>,
+    /// Its state.
+    pub state: RunState,
+    /// When, in milliseconds since 1970.
+    pub ended: i64,
+    /// What was shown.
+    pub output: Cow<'a, str>,
+    /// Why it failed.
+    pub error: Option<Cow<'a, str>>,
 }
 
 impl<'a> RunEntry<'a> {
     /// A run begins. It replaces one of the same id that had only begun.
     pub fn began(run: &'a NewRun) -> Self {
-        Self(EntryKind::Began { run: Cow::Borrowed(run), created: now() })
+        Self(RunEntryKind::Began { run: Cow::Borrowed(run), created: now() })
     }
 
     /// A call is about to be made, with the decision.
     pub fn called(run: &'a str, call: &NewCall<'a>) -> Self {
         let NewCall { number, name, arguments, decision, lost } = *call;
-        Self(EntryKind::Called(Box::new(CalledEntry {
+        Self(RunEntryKind::Called(Box::new(CalledEntry {
             run: run.into(),
             number,
             name: name.into(),
@@ -113,21 +142,21 @@ impl<'a> RunEntry<'a> {
                 (true, Some(tool), message)
             }
         };
-        let answer = CallAnswer {
+        let answer = AnsweredEntry {
             ended: now(),
             failed,
             unknown: matches!(end, CallEnd::Unknown { .. }),
             tool: tool.map(Into::into),
             result: result.into(),
         };
-        Self(EntryKind::Answered { run: run.into(), number, at, answer: Some(Box::new(answer)) })
+        Self(RunEntryKind::Answered { run: run.into(), number, at, answer: Some(Box::new(answer)) })
     }
 
     /// Moves the outcome of a call into the entry of the call, so that one row is written once. Does
     /// nothing if the entries are of different calls.
-    pub(super) fn join(&mut self, call: &mut RunEntry<'a>) -> bool {
+    pub fn join(&mut self, call: &mut RunEntry<'a>) -> bool {
         match (&mut self.0, &mut call.0) {
-            (EntryKind::Answered { run, number, answer, .. }, EntryKind::Called(call))
+            (RunEntryKind::Answered { run, number, answer, .. }, RunEntryKind::Called(call))
                 if call.number == *number && call.run == *run && call.answer.is_none() =>
             {
                 call.answer = answer.take().map(|answer| *answer);
@@ -139,51 +168,58 @@ impl<'a> RunEntry<'a> {
 
     /// The script reads the time, `at` microseconds after the run began.
     pub fn time(run: &'a str, at: u64) -> Self {
-        Self(EntryKind::Time { run: run.into(), at })
+        Self(RunEntryKind::Time { run: run.into(), at })
     }
 
     /// Which results can reach which arguments in the script, as JSON of the caller.
     pub fn flows(run: &'a str, graph: &'a str) -> Self {
-        Self(EntryKind::Flows { run: run.into(), graph: graph.into() })
+        Self(RunEntryKind::Flows { run: run.into(), graph: graph.into() })
     }
 
     /// The run has ended or waits. If this cannot be written, the run counts as interrupted, and the
     /// end is written with the next successful write.
     pub fn ended(run: &'a str, state: RunState, output: &'a str, error: Option<&'a str>) -> Self {
         let (run, output, error) = (run.into(), output.into(), error.map(Into::into));
-        Self(EntryKind::Ended(RunEnd { run, state, ended: now(), output, error }))
+        Self(RunEntryKind::Ended(EndedEntry { run, state, ended: now(), output, error }))
+    }
+
+    /// What it says.
+    pub fn kind(&self) -> &RunEntryKind<'a> {
+        &self.0
     }
 
     /// The id of the run.
-    pub(super) fn run(&self) -> &str {
+    pub fn run(&self) -> &str {
         match &self.0 {
-            EntryKind::Began { run, .. } => &run.id,
-            EntryKind::Called(call) => &call.run,
-            EntryKind::Answered { run, .. }
-            | EntryKind::Time { run, .. }
-            | EntryKind::Flows { run, .. } => run,
-            EntryKind::Ended(end) => &end.run,
+            RunEntryKind::Began { run, .. } => &run.id,
+            RunEntryKind::Called(call) => &call.run,
+            RunEntryKind::Answered { run, .. }
+            | RunEntryKind::Time { run, .. }
+            | RunEntryKind::Flows { run, .. } => run,
+            RunEntryKind::Ended(end) => &end.run,
         }
     }
 
     /// About how many bytes it has.
-    pub(super) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         match &self.0 {
-            EntryKind::Began { run, .. } => run.code.len() + run.before.len(),
-            EntryKind::Called(call) => {
+            RunEntryKind::Began { run, .. } => run.code.len() + run.before.len(),
+            RunEntryKind::Called(call) => {
                 call.arguments.len() + call.flow.as_ref().map_or(0, |it| it.len())
             }
-            EntryKind::Answered { answer, .. } => answer.as_ref().map_or(0, |it| it.result.len()),
-            EntryKind::Time { .. } => 0,
-            EntryKind::Flows { graph, .. } => graph.len(),
-            EntryKind::Ended(end) => end.output.len(),
+            RunEntryKind::Answered { answer, .. } => {
+                answer.as_ref().map_or(0, |it| it.result.len())
+            }
+            RunEntryKind::Time { .. } => 0,
+            RunEntryKind::Flows { graph, .. } => graph.len(),
+            RunEntryKind::Ended(end) => end.output.len(),
         }
     }
 
     /// The line beside the database that belongs to it, once it is written.
     pub(super) fn line(&self) -> Option<SentLine> {
         match &self.0 {
-            EntryKind::Began { run, created } => {
+            RunEntryKind::Began { run, created } => {
                 Some(SentLine::of_run(SentKind::Began, &run.id, unsigned(*created)))
             }
             _ => None,
@@ -191,30 +227,30 @@ impl<'a> RunEntry<'a> {
     }
 
     /// Whether it has the outcome of a call.
-    pub(super) fn is_answer(&self) -> bool {
-        matches!(self.0, EntryKind::Answered { .. })
+    pub fn is_answer(&self) -> bool {
+        matches!(self.0, RunEntryKind::Answered { .. })
     }
 
     /// Whether a run ends with it.
-    pub(super) fn is_end(&self) -> bool {
-        matches!(self.0, EntryKind::Ended(_))
+    pub fn is_end(&self) -> bool {
+        matches!(self.0, RunEntryKind::Ended(_))
     }
 
     /// The end of the run, if it is one.
-    pub(super) fn into_end(self) -> Option<RunEnd<'static>> {
+    pub(super) fn into_end(self) -> Option<EndedEntry<'static>> {
         match self.0 {
-            EntryKind::Ended(end) => Some(end.into_owned()),
+            RunEntryKind::Ended(end) => Some(end.into_owned()),
             _ => None,
         }
     }
 
     /// The same entry without borrowed parts.
-    pub(super) fn into_owned(self) -> RunEntry<'static> {
+    pub fn into_owned(self) -> RunEntry<'static> {
         RunEntry(match self.0 {
-            EntryKind::Began { run, created } => {
-                EntryKind::Began { run: Cow::Owned(run.into_owned()), created }
+            RunEntryKind::Began { run, created } => {
+                RunEntryKind::Began { run: Cow::Owned(run.into_owned()), created }
             }
-            EntryKind::Called(call) => EntryKind::Called(Box::new(CalledEntry {
+            RunEntryKind::Called(call) => RunEntryKind::Called(Box::new(CalledEntry {
                 run: owned(call.run),
                 name: owned(call.name),
                 arguments: owned(call.arguments),
@@ -222,18 +258,18 @@ impl<'a> RunEntry<'a> {
                 rule: call.rule.map(owned),
                 flow: call.flow.map(owned),
                 origin: call.origin.map(owned),
-                answer: call.answer.map(CallAnswer::into_owned),
+                answer: call.answer.map(AnsweredEntry::into_owned),
                 ..*call
             })),
-            EntryKind::Answered { run, number, at, answer } => {
+            RunEntryKind::Answered { run, number, at, answer } => {
                 let answer = answer.map(|answer| Box::new(answer.into_owned()));
-                EntryKind::Answered { run: owned(run), number, at, answer }
+                RunEntryKind::Answered { run: owned(run), number, at, answer }
             }
-            EntryKind::Time { run, at } => EntryKind::Time { run: owned(run), at },
-            EntryKind::Flows { run, graph } => {
-                EntryKind::Flows { run: owned(run), graph: owned(graph) }
+            RunEntryKind::Time { run, at } => RunEntryKind::Time { run: owned(run), at },
+            RunEntryKind::Flows { run, graph } => {
+                RunEntryKind::Flows { run: owned(run), graph: owned(graph) }
             }
-            EntryKind::Ended(end) => EntryKind::Ended(end.into_owned()),
+            RunEntryKind::Ended(end) => RunEntryKind::Ended(end.into_owned()),
         })
     }
 
@@ -245,8 +281,8 @@ impl<'a> RunEntry<'a> {
     ) -> Result<(), JournalError> {
         let failed = |source| JournalError::new(&files.path, source);
         match &self.0 {
-            EntryKind::Began { run, created } => begin(files, connection, run, *created),
-            EntryKind::Called(call) => {
+            RunEntryKind::Began { run, created } => begin(files, connection, run, *created),
+            RunEntryKind::Called(call) => {
                 if call.marked && !call.lost {
                     let (run, tool) = (call.run.to_string(), call.name.to_string());
                     let (number, key) = (call.number, call_key(&call.name, &call.arguments));
@@ -254,16 +290,16 @@ impl<'a> RunEntry<'a> {
                 }
                 call.write(connection).map_err(failed)
             }
-            EntryKind::Answered { run, number, at, answer } => {
+            RunEntryKind::Answered { run, number, at, answer } => {
                 let answered = answer.as_ref().map(|answer| answer.write(connection, run, *number));
                 answered.unwrap_or(Ok(())).map_err(failed)?;
                 tell(connection, run, Some(*number), *at).map_err(failed)
             }
-            EntryKind::Time { run, at } => tell(connection, run, None, *at).map_err(failed),
-            EntryKind::Flows { run, graph } => {
+            RunEntryKind::Time { run, at } => tell(connection, run, None, *at).map_err(failed),
+            RunEntryKind::Flows { run, graph } => {
                 FLOWS.insert(connection, params![run, graph]).map_err(failed)
             }
-            EntryKind::Ended(end) => end.write(connection).map_err(failed),
+            RunEntryKind::Ended(end) => end.write(connection).map_err(failed),
         }
     }
 }
@@ -315,7 +351,7 @@ impl CalledEntry<'_> {
     }
 }
 
-impl CallAnswer<'_> {
+impl AnsweredEntry<'_> {
     fn write(&self, connection: &Connection, run: &str, number: u64) -> rusqlite::Result<()> {
         let number = signed(number);
         let result = contents::store(connection, run, &self.result)?;
@@ -334,10 +370,10 @@ impl CallAnswer<'_> {
         CALLS.seal(connection, params![run, number])
     }
 
-    fn into_owned(self) -> CallAnswer<'static> {
+    fn into_owned(self) -> AnsweredEntry<'static> {
         let Self { ended, failed, unknown, tool, result } = self;
         let (tool, result) = (tool.map(owned), owned(result));
-        CallAnswer { ended, failed, unknown, tool, result }
+        AnsweredEntry { ended, failed, unknown, tool, result }
     }
 }
 
@@ -345,7 +381,7 @@ fn owned(text: Cow<'_, str>) -> Cow<'static, str> {
     Cow::Owned(text.into_owned())
 }
 
-impl RunEnd<'_> {
+impl EndedEntry<'_> {
     pub(super) fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
         let Self { run, state, ended, output, error } = self;
         let update =
@@ -360,10 +396,16 @@ impl RunEnd<'_> {
         RUNS.seal(connection, [run])
     }
 
-    fn into_owned(self) -> RunEnd<'static> {
+    fn into_owned(self) -> EndedEntry<'static> {
         let Self { run, state, ended, output, error } = self;
         let (run, output) = (Cow::Owned(run.into_owned()), Cow::Owned(output.into_owned()));
-        RunEnd { run, state, ended, output, error: error.map(|text| Cow::Owned(text.into_owned())) }
+        EndedEntry {
+            run,
+            state,
+            ended,
+            output,
+            error: error.map(|text| Cow::Owned(text.into_owned())),
+        }
     }
 }
 

@@ -3,9 +3,9 @@
 //! One SQLite file in write-ahead mode, for all processes that use the folder. What has an effect is
 //! written before it happens: a call before it is sent, and its result before the script gets it.
 //! What a resumed run can do again (calls that only read) is written some milliseconds later, or
-//! before the next effect: [`Journal::write_soon`]. A killed process loses nothing that it had
+//! before the next effect: [`RunEntries::write_soon`]. A killed process loses nothing that it had
 //! written. After a power cut the last entries may be missing. The order stays correct, and calls
-//! that must not be repeated are never missing: [`Journal::sync`].
+//! that must not be repeated are never missing: [`RunEntries::sync`].
 //!
 //! Every row has a checksum, and the sent calls are also listed beside the database. So damage is
 //! found: a lost call has an unknown outcome, and does not count as never sent.
@@ -27,6 +27,7 @@ mod sent;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod traits;
 
 use std::{
     fmt,
@@ -42,10 +43,9 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, Params, Row, Transactio
 use thiserror::Error;
 
 use crate::files;
-pub use approvals::{ApprovalState, GrantRow, QuestionReference, StoredApproval};
+pub use approvals::{ApprovalState, GrantRow, MOST_OPEN, QuestionReference, StoredApproval};
 use deferred::DeferredEntries;
-use entries::RunEnd;
-pub use entries::RunEntry;
+pub use entries::{AnsweredEntry, CalledEntry, EndedEntry, RunEntry, RunEntryKind};
 use group_sync::GroupSync;
 use process_lock::ProcessLocks;
 pub use retention::Retention;
@@ -60,9 +60,10 @@ pub(crate) use schema::knows_audit;
 
 use sent::{SentLine, SentLog};
 pub use tasks::TaskRow;
+pub use traits::{Approvals, Journal, RunEntries, RunRetention, Runs, Tasks};
 
-/// The journal. Every method is one short transaction, but for [`Journal::write_soon`].
-pub struct Journal {
+/// The journal of one folder.
+pub struct JournalFile {
     files: Arc<JournalFiles>,
     group: GroupSync,
     size: Mutex<SizeEstimate>,
@@ -78,14 +79,14 @@ struct JournalFiles {
     sent: SentLog,
     deferred: DeferredEntries,
     /// Ends of runs that could not be written yet.
-    unwritten: Mutex<Vec<RunEnd<'static>>>,
+    unwritten: Mutex<Vec<EndedEntry<'static>>>,
 }
 
 /// The journal could not be read or written. Its content did not change.
 #[derive(Debug, Error)]
-#[error("the journal {path} cannot be used: {source}")]
+#[error("{place} cannot be used: {source}")]
 pub struct JournalError {
-    path: PathBuf,
+    place: String,
     source: Box<dyn std::error::Error + Send + Sync>,
 }
 
@@ -97,7 +98,7 @@ const STATEMENTS: usize = 64;
 /// How long one process waits for another that writes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-impl Journal {
+impl JournalFile {
     pub(crate) fn open(path: &Path) -> Result<Self, JournalError> {
         if let Some(folder) = path.parent() {
             // If this fails, opening the file fails too and says why.
@@ -131,38 +132,6 @@ impl Journal {
         })
     }
 
-    /// Writes an entry of a run, and all entries that wait.
-    pub fn write(&self, entry: RunEntry<'_>) -> Result<(), JournalError> {
-        self.check_failed(&entry)?;
-        self.size.lock().grow(&entry);
-        let written = self.files.with(|connection| {
-            self.files.write_ends(connection);
-            self.files.write_entries(connection, std::slice::from_ref(&entry))
-        });
-        if written.is_err() {
-            self.files.keep_end(entry);
-        }
-        written
-    }
-
-    /// Writes an entry of a run some milliseconds later, or before anything else is read or written.
-    /// A killed process may lose it. Fails if an earlier entry of the run could not be written.
-    pub fn write_soon(&self, entry: RunEntry<'_>) -> Result<(), JournalError> {
-        self.check_failed(&entry)?;
-        self.size.lock().grow(&entry);
-        let deferred = &self.files.deferred;
-        deferred.start_writer(&self.files);
-        if deferred.push(entry.into_owned()) {
-            self.flush();
-        }
-        Ok(())
-    }
-
-    /// Writes the entries that wait.
-    pub fn flush(&self) {
-        self.files.write_deferred(&mut self.files.connection.lock());
-    }
-
     /// Fails if an earlier entry of the run could not be written. The end of the run is written
     /// nevertheless, so that it does not count as running.
     fn check_failed(&self, entry: &RunEntry<'_>) -> Result<(), JournalError> {
@@ -173,17 +142,6 @@ impl Journal {
             None => {}
         }
         Ok(())
-    }
-
-    /// Returns when the list of sent calls is on the disk: after a power cut, no call is missing that
-    /// must not be repeated. The rows follow some milliseconds later. Concurrent callers share one
-    /// sync.
-    pub fn sync(&self) -> Result<(), JournalError> {
-        let deferred = &self.files.deferred;
-        deferred.start_writer(&self.files);
-        let synced = self.group.wait(|| self.files.sent.sync());
-        deferred.sync_soon();
-        synced.map_err(|source| JournalError::new(&self.files.path, source))
     }
 
     /// Writes a line beside the database.
@@ -253,7 +211,45 @@ impl Journal {
     }
 }
 
-impl Drop for Journal {
+impl RunEntries for JournalFile {
+    fn write(&self, entry: RunEntry<'_>) -> Result<(), JournalError> {
+        self.check_failed(&entry)?;
+        self.size.lock().grow(&entry);
+        let written = self.files.with(|connection| {
+            self.files.write_ends(connection);
+            self.files.write_entries(connection, std::slice::from_ref(&entry))
+        });
+        if written.is_err() {
+            self.files.keep_end(entry);
+        }
+        written
+    }
+
+    fn write_soon(&self, entry: RunEntry<'_>) -> Result<(), JournalError> {
+        self.check_failed(&entry)?;
+        self.size.lock().grow(&entry);
+        let deferred = &self.files.deferred;
+        deferred.start_writer(&self.files);
+        if deferred.push(entry.into_owned()) {
+            self.flush();
+        }
+        Ok(())
+    }
+
+    fn flush(&self) {
+        self.files.write_deferred(&mut self.files.connection.lock());
+    }
+
+    fn sync(&self) -> Result<(), JournalError> {
+        let deferred = &self.files.deferred;
+        deferred.start_writer(&self.files);
+        let synced = self.group.wait(|| self.files.sent.sync());
+        deferred.sync_soon();
+        synced.map_err(|source| JournalError::new(&self.files.path, source))
+    }
+}
+
+impl Drop for JournalFile {
     fn drop(&mut self) {
         self.flush();
         self.files.deferred.end();
@@ -316,7 +312,7 @@ impl JournalFiles {
             return;
         }
         let Some(own) = self.lives.own_if_any() else { return };
-        let mut write = |end: &RunEnd<'_>| {
+        let mut write = |end: &EndedEntry<'_>| {
             let transaction = connection.transaction()?;
             // Somebody else may have resumed it meanwhile.
             let ours = "SELECT 1 FROM runs WHERE id = ?1 AND life = ?2 AND state = 'running'";
@@ -366,7 +362,15 @@ impl fmt::Debug for JournalFiles {
 
 impl JournalError {
     fn new(path: &Path, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        Self { path: path.to_owned(), source: source.into() }
+        Self::of(format!("the journal {}", path.display()), source)
+    }
+
+    /// A journal that is in no file, which `place` names, cannot be used.
+    pub fn of(
+        place: impl Into<String>,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        Self { place: place.into(), source: source.into() }
     }
 
     /// What a person can do, if that is known.
@@ -384,9 +388,12 @@ impl JournalError {
     }
 }
 
-impl fmt::Debug for Journal {
+impl fmt::Debug for JournalFile {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Journal").field("path", &self.files.path).finish_non_exhaustive()
+        formatter
+            .debug_struct("JournalFile")
+            .field("path", &self.files.path)
+            .finish_non_exhaustive()
     }
 }
 

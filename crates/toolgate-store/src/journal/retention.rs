@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension};
 
 use super::{
-    Journal, JournalError, RunEntry, RunState, contents, now,
+    JournalError, JournalFile, RunEntry, RunRetention, RunState, contents, now,
     row_sum::RUNS,
     sent::{SentKind, SentLine},
     signed, unsigned,
@@ -73,36 +73,7 @@ const MAX_FREE_BYTES: u64 = 8 << 20;
 /// A file of an older version is rewritten only if that takes a moment.
 const MAX_REWRITTEN_BYTES: u64 = 16 << 20;
 
-impl Journal {
-    /// Whether there may be more runs or bytes than the limits allow, by what this process has
-    /// written. This looks at no file. Other processes write too, so it is also true now and then.
-    pub fn may_be_beyond(&self, retention: Retention) -> bool {
-        self.size.lock().may_be_beyond(retention)
-    }
-
-    /// Whether there are more runs or bytes than the limits allow. This is much less work than
-    /// [`Journal::prune`].
-    pub fn is_beyond(&self, retention: Retention) -> Result<bool, JournalError> {
-        let (runs, bytes) = self.with(|connection| {
-            let count = "SELECT count(*) FROM runs WHERE state NOT IN (?1, ?2)";
-            let stay = [RunState::Waiting.name(), RunState::Running.name()];
-            let runs: i64 = connection.prepare_cached(count)?.query_row(stay, |row| row.get(0))?;
-            Ok((unsigned(runs), Space::of(connection)?.total()))
-        })?;
-        *self.size.lock() = SizeEstimate { runs, bytes, ends: 0, is_known: true };
-        Ok(runs > u64::from(retention.runs) || bytes > retention.bytes)
-    }
-
-    /// Removes runs beyond the limits, the oldest first, and makes the file smaller. Returns how many
-    /// runs. Active runs stay, and waiting runs stay until they are too old. If another thread does it
-    /// at the moment, this one does nothing.
-    pub fn prune(&self, retention: Retention) -> Result<usize, JournalError> {
-        let Some(_pruning) = self.pruning.try_lock() else { return Ok(0) };
-        let gone = self.remove(retention)?;
-        self.shrink(retention)?;
-        Ok(gone)
-    }
-
+impl JournalFile {
     fn remove(&self, retention: Retention) -> Result<usize, JournalError> {
         self.files.lives.sweep();
         let oldest = now() - i64::from(retention.days) * 24 * 60 * 60 * 1000;
@@ -196,6 +167,30 @@ impl Journal {
             connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
         };
         checkpoint().map_err(|source| JournalError::new(&self.files.path, source))
+    }
+}
+
+impl RunRetention for JournalFile {
+    fn may_be_beyond(&self, retention: Retention) -> bool {
+        self.size.lock().may_be_beyond(retention)
+    }
+
+    fn is_beyond(&self, retention: Retention) -> Result<bool, JournalError> {
+        let (runs, bytes) = self.with(|connection| {
+            let count = "SELECT count(*) FROM runs WHERE state NOT IN (?1, ?2)";
+            let stay = [RunState::Waiting.name(), RunState::Running.name()];
+            let runs: i64 = connection.prepare_cached(count)?.query_row(stay, |row| row.get(0))?;
+            Ok((unsigned(runs), Space::of(connection)?.total()))
+        })?;
+        *self.size.lock() = SizeEstimate { runs, bytes, ends: 0, is_known: true };
+        Ok(runs > u64::from(retention.runs) || bytes > retention.bytes)
+    }
+
+    fn prune(&self, retention: Retention) -> Result<usize, JournalError> {
+        let Some(_pruning) = self.pruning.try_lock() else { return Ok(0) };
+        let gone = self.remove(retention)?;
+        self.shrink(retention)?;
+        Ok(gone)
     }
 }
 

@@ -292,7 +292,8 @@ impl RunState {
         }
     }
 
-    pub(super) fn named(name: &str) -> Self {
+    /// The state with this name.
+    pub fn named(name: &str) -> Self {
         match name {
             "waiting" => Self::Waiting,
             "done" => Self::Done,

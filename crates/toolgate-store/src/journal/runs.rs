@@ -5,17 +5,16 @@ use std::collections::{HashMap, HashSet};
 use rusqlite::{OptionalExtension, params};
 
 use super::{
-    Journal, JournalError, LostCall, NewRun, PastEvent, RunCall, RunDetail, RunHistory, RunState,
-    RunSummary, contents,
+    JournalError, JournalFile, LostCall, NewRun, PastEvent, RunCall, RunDetail, RunHistory,
+    RunState, RunSummary, Runs, contents,
     row_sum::{CALLS, EVENTS, FLOWS, MEDIA, RUNS},
     rows::{past_call, run_call, summary},
     sent::{DAMAGE, SentDamage, SentKind, SentLine, call_key},
     signed, unsigned,
 };
 
-impl Journal {
-    /// Writes that a run resumes. `false` if a live process already runs it, or if it is unknown.
-    pub fn resume_run(&self, id: &str) -> Result<bool, JournalError> {
+impl Runs for JournalFile {
+    fn resume_run(&self, id: &str) -> Result<bool, JournalError> {
         let own = self.life()?;
         self.change(|connection| {
             let found: Option<(String, String)> = connection
@@ -39,31 +38,26 @@ impl Journal {
         })
     }
 
-    /// Whether the process of a run still lives.
-    pub fn is_running(&self, id: &str) -> Result<bool, JournalError> {
+    fn is_running(&self, id: &str) -> Result<bool, JournalError> {
         let query = "SELECT life FROM runs WHERE id = ?1 AND state = 'running'";
         let life: Option<String> = self.query(query, [id], |row| row.get(0))?.pop();
         Ok(life.is_some_and(|life| self.files.lives.is_running(&life, id)))
     }
 
-    /// Writes that a run continues with other code.
-    pub fn code_changed(&self, id: &str, code: &str) -> Result<(), JournalError> {
+    fn code_changed(&self, id: &str, code: &str) -> Result<(), JournalError> {
         let update =
             "UPDATE runs SET first_code = coalesce(first_code, code), code = ?2 WHERE id = ?1";
         self.write_row((&RUNS, [id]), update, params![id, code])?;
         Ok(())
     }
 
-    /// Writes which data was read before a run continues.
-    pub fn read_before(&self, id: &str, before: &str) -> Result<(), JournalError> {
+    fn read_before(&self, id: &str, before: &str) -> Result<(), JournalError> {
         let update = "UPDATE runs SET before = ?2 WHERE id = ?1";
         self.write_row((&RUNS, [id]), update, params![id, before])?;
         Ok(())
     }
 
-    /// Resets a call of unknown outcome, so that it is made again when the run resumes. `false` if
-    /// there is no such call, or if it has a result.
-    pub fn forget_end(&self, run: &str, number: u64) -> Result<bool, JournalError> {
+    fn forget_end(&self, run: &str, number: u64) -> Result<bool, JournalError> {
         let forgotten = self.change(|connection| {
             let key = params![run, signed(number)];
             let marked: Option<(String, String)> = connection
@@ -93,8 +87,7 @@ impl Journal {
         Ok(true)
     }
 
-    /// Forgets the lost calls of a run, so that they are made again when the run resumes.
-    pub fn forget_lost(&self, run: &str) -> Result<(), JournalError> {
+    fn forget_lost(&self, run: &str) -> Result<(), JournalError> {
         let lost = self.history(run)?.map(|history| history.lost).unwrap_or_default();
         for LostCall { number, tool, key } in lost {
             let (run, tool) = (run.to_owned(), tool.unwrap_or_default());
@@ -103,8 +96,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Stores the content of a media handle.
-    pub fn keep_media(&self, run: &str, handle: &str, data: &str) -> Result<(), JournalError> {
+    fn keep_media(&self, run: &str, handle: &str, data: &str) -> Result<(), JournalError> {
         let insert = "INSERT OR REPLACE INTO media (run, handle, data) VALUES (?1, ?2, ?3)";
         self.change(|connection| {
             let data = contents::store(connection, run, data)?;
@@ -113,8 +105,7 @@ impl Journal {
         })
     }
 
-    /// The contents of the media handles of a run.
-    pub fn media(&self, run: &str) -> Result<Vec<(String, String)>, JournalError> {
+    fn media(&self, run: &str) -> Result<Vec<(String, String)>, JournalError> {
         let query = format!("SELECT handle, data FROM media WHERE run = ?1 AND {}", MEDIA.intact());
         self.with(|connection| {
             let mut rows = connection.prepare_cached(&query)?;
@@ -131,8 +122,7 @@ impl Journal {
         })
     }
 
-    /// The data that a run needs to resume. Its state is [`RunState::Damaged`] if rows are damaged.
-    pub fn history(&self, id: &str) -> Result<Option<RunHistory>, JournalError> {
+    fn history(&self, id: &str) -> Result<Option<RunHistory>, JournalError> {
         let mut lost = Vec::new();
         let history = self.with(|connection| {
             let run = connection
@@ -202,13 +192,11 @@ impl Journal {
         Ok(history.map(|history| RunHistory { lost, ..history }))
     }
 
-    /// Whether there was such a run, and it cannot be found any more.
-    pub fn is_lost(&self, id: &str) -> bool {
+    fn is_lost(&self, id: &str) -> bool {
         self.files.sent.runs().contains_key(id)
     }
 
-    /// The last runs, newest first. Those that cannot be read are [`RunState::Damaged`].
-    pub fn runs(&self, most: u32) -> Result<Vec<RunSummary>, JournalError> {
+    fn runs(&self, most: u32) -> Result<Vec<RunSummary>, JournalError> {
         let began = self.files.sent.runs();
         self.with(|connection| {
             let newest = || {
@@ -250,8 +238,7 @@ impl Journal {
         })
     }
 
-    /// A run, by its id or by the beginning of it if only one run has that.
-    pub fn run(&self, id: &str) -> Result<Option<RunDetail>, JournalError> {
+    fn run(&self, id: &str) -> Result<Option<RunDetail>, JournalError> {
         let found = self.with(|connection| {
             let text = format!("{} WHERE id >= ?1 AND id < ?2 LIMIT 2", summaries());
             let mut found = connection.prepare_cached(&text)?;

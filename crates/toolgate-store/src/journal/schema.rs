@@ -41,7 +41,7 @@ pub(super) fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     // A killed process loses nothing; a power failure could lose the last moments. What must not be lost
-    // is synced by itself: `Journal::sync`.
+    // is synced by itself: `JournalFile::sync`.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     // The writer that fills the log waits for the disk, so it happens rarely, at 32 MB.
     connection.pragma_update(None, "wal_autocheckpoint", 8_000)?;

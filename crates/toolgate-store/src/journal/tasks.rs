@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 
-use super::{Journal, JournalError, now, signed, unsigned};
+use super::{JournalError, JournalFile, Tasks, now, signed, unsigned};
 
 /// A task, as its client last could see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,10 +17,8 @@ pub struct TaskRow {
     pub state: String,
 }
 
-impl Journal {
-    /// Writes the state of a task of this process in place of the one before, and removes the tasks that have
-    /// expired.
-    pub fn write_task(&self, task: &TaskRow) -> Result<(), JournalError> {
+impl Tasks for JournalFile {
+    fn write_task(&self, task: &TaskRow) -> Result<(), JournalError> {
         let TaskRow { id, owner, expires, state } = task;
         let life = self.life()?;
         self.change(|connection| {
@@ -40,8 +38,7 @@ impl Journal {
         })
     }
 
-    /// The task of an owner that has not expired, and whether the process that wrote it is alive.
-    pub fn task(&self, id: &str, owner: &str) -> Result<Option<(TaskRow, bool)>, JournalError> {
+    fn task(&self, id: &str, owner: &str) -> Result<Option<(TaskRow, bool)>, JournalError> {
         let query = "SELECT id, owner, expires, state, life FROM tasks \
                      WHERE id = ?1 AND owner = ?2 AND expires > ?3";
         let rows = self.query(query, params![id, owner, now()], |row| {
@@ -61,12 +58,11 @@ impl Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Store;
 
     #[test]
     fn a_task_is_kept_for_its_owner_until_it_expires() {
         let folder = tempfile::tempdir().unwrap();
-        let journal = Store::new(folder.path()).journal().unwrap();
+        let journal = JournalFile::open(&folder.path().join("journal.db")).unwrap();
         let row = |id: &str, expires: i64, state: &str| TaskRow {
             id: id.to_owned(),
             owner: "ada".to_owned(),
@@ -85,7 +81,7 @@ mod tests {
         let left = journal.query("SELECT count(*) FROM tasks", [], |row| row.get::<_, i64>(0));
         assert_eq!(left.unwrap(), [2], "what has expired is removed");
         drop(journal);
-        let journal = Store::new(folder.path()).journal().unwrap();
+        let journal = JournalFile::open(&folder.path().join("journal.db")).unwrap();
         assert_eq!(journal.task("one", "ada").unwrap(), Some((one, false)));
     }
 }

@@ -1,8 +1,8 @@
 use super::*;
 
-fn journal() -> (tempfile::TempDir, Journal) {
+fn journal() -> (tempfile::TempDir, JournalFile) {
     let folder = tempfile::tempdir().unwrap();
-    let journal = Journal::open(&folder.path().join("state").join("journal.db")).unwrap();
+    let journal = JournalFile::open(&folder.path().join("state").join("journal.db")).unwrap();
     (folder, journal)
 }
 
@@ -20,7 +20,7 @@ pub(super) fn run(id: &str) -> NewRun {
 }
 
 /// The entries that are written now, by their names.
-impl Journal {
+impl JournalFile {
     pub(super) fn begin_run(&self, run: &NewRun) -> Result<(), JournalError> {
         self.write(RunEntry::began(run))
     }
@@ -103,7 +103,7 @@ fn a_run_is_read_as_it_was_written() {
 #[test]
 fn a_run_is_resumed_by_one() {
     let (folder, journal) = journal();
-    let other = Journal::open(&folder.path().join("state").join("journal.db")).unwrap();
+    let other = JournalFile::open(&folder.path().join("state").join("journal.db")).unwrap();
     journal.begin_run(&run("r1")).unwrap();
     assert!(journal.is_running("r1").unwrap());
     assert!(!journal.resume_run("r9").unwrap());
@@ -270,7 +270,7 @@ fn a_question_is_asked_once_and_answered_once() {
     assert_eq!(journal.ask(&question("q2", "delete x")).unwrap().as_deref(), Some("q1"));
     assert_eq!(journal.ask(&question("q3", "delete y")).unwrap().as_deref(), Some("q3"));
     // A person answers from another process.
-    let other = Journal::open(&folder.path().join("state").join("journal.db")).unwrap();
+    let other = JournalFile::open(&folder.path().join("state").join("journal.db")).unwrap();
     let before = journal.version().unwrap();
     assert_eq!(other.open_approvals().unwrap().len(), 2);
     assert!(other.answer("q1", ApprovalState::Approved, "{\"scope\":\"once\"}").unwrap());
@@ -302,7 +302,7 @@ fn a_file_that_is_no_journal_is_an_error_and_stays() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
     std::fs::write(&path, "this is not a database, and somebody may need it ".repeat(100)).unwrap();
-    let error = Journal::open(&path).unwrap_err().to_string();
+    let error = JournalFile::open(&path).unwrap_err().to_string();
     assert!(error.contains("journal.db") && error.contains("not a database"), "{error}");
     assert!(std::fs::read_to_string(&path).unwrap().starts_with("this is"));
 }
@@ -412,7 +412,7 @@ fn a_file_of_an_older_version_becomes_small_too() {
     let old = Connection::open(&path).unwrap();
     old.execute_batch("PRAGMA auto_vacuum = NONE; CREATE TABLE t (a); DROP TABLE t;").unwrap();
     drop(old);
-    let journal = Journal::open(&path).unwrap();
+    let journal = JournalFile::open(&path).unwrap();
     journal.begin_run(&run("r1")).unwrap();
     journal.call_made("r1", &call(0, "a_tool", "{}")).unwrap();
     let result = format!("\"{}\"", "x".repeat(20_000_000));
@@ -428,7 +428,7 @@ fn entries_that_wait_are_written_in_order_before_anything_else() {
     let (folder, journal) = journal();
     let path = folder.path().join("state").join("journal.db");
     // Another process sees only what is in the file.
-    let other = Journal::open(&path).unwrap();
+    let other = JournalFile::open(&path).unwrap();
     journal.write_soon(RunEntry::began(&run("r1"))).unwrap();
     journal.write_soon(RunEntry::called("r1", &call(0, "a_read", "{}"))).unwrap();
     let answer = RunEntry::answered("r1", 0, 5, CallEnd::Returned("1"));
@@ -458,7 +458,7 @@ fn entries_that_wait_are_written_in_order_before_anything_else() {
 fn entries_that_wait_reach_the_file_by_themselves_and_at_the_end() {
     let (folder, journal) = journal();
     let path = folder.path().join("state").join("journal.db");
-    let other = Journal::open(&path).unwrap();
+    let other = JournalFile::open(&path).unwrap();
     journal.write_soon(RunEntry::began(&run("r1"))).unwrap();
     let deadline = std::time::Instant::now() + Duration::from_mins(1);
     while other.history("r1").unwrap().is_none() {
@@ -473,7 +473,7 @@ fn entries_that_wait_reach_the_file_by_themselves_and_at_the_end() {
 #[test]
 fn a_run_whose_entries_cannot_be_written_learns_of_it() {
     let (folder, journal) = journal();
-    let other = Journal::open(&folder.path().join("state").join("journal.db")).unwrap();
+    let other = JournalFile::open(&folder.path().join("state").join("journal.db")).unwrap();
     journal.begin_run(&run("r1")).unwrap();
     let read_only = |on: &str| {
         journal

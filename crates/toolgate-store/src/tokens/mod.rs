@@ -6,14 +6,14 @@
 
 mod secret;
 
-use std::{collections::BTreeMap, io, path::PathBuf};
+use std::{collections::BTreeMap, fmt, io, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 pub use secret::{AccessToken, TokenHash};
 
-use crate::{StoreError, files, files::FileStamp, lock::Lock};
+use crate::{StoreError, StoreStamp, files, files::FileStamp, lock::Lock};
 
 /// How many tokens there may be.
 pub const MAX_TOKENS: usize = 1_000;
@@ -24,9 +24,34 @@ const VERSION: u32 = 1;
 /// Uses are stored by the hour: that is enough to find a token that nobody needs.
 const HOUR: u64 = 3_600;
 
-/// The tokens that were created and not revoked.
+/// The access tokens that were created and not revoked.
+pub trait AccessTokens: fmt::Debug + Send + Sync {
+    /// Creates a token. The returned secret is stored nowhere.
+    fn create(
+        &self,
+        order: &TokenOrder,
+        now: u64,
+    ) -> Result<(TokenRecord, AccessToken), TokenError>;
+
+    /// Revokes a token.
+    fn revoke(&self, name: &str) -> Result<TokenRecord, TokenError>;
+
+    /// All tokens, in the order of their creation.
+    fn list(&self) -> Result<Vec<TokenRecord>, TokenError>;
+
+    /// Changes whenever the tokens do; `None` if there are none.
+    fn stamp(&self) -> Option<StoreStamp>;
+
+    /// Notes that a token was used, by the hour.
+    fn note_use(&self, hash: TokenHash, now: u64) -> Result<(), StoreError>;
+
+    /// In which hour a token was last used, in seconds since 1970.
+    fn last_use(&self, hash: TokenHash) -> Option<u64>;
+}
+
+/// The tokens of one folder.
 #[derive(Debug, Clone)]
-pub struct AccessTokens {
+pub struct TokenFile {
     folder: PathBuf,
 }
 
@@ -94,102 +119,14 @@ pub enum TokenError {
 }
 
 #[derive(Serialize, Deserialize)]
-struct TokenFile {
+struct TokenList {
     version: u32,
     tokens: Vec<TokenRecord>,
 }
 
-impl AccessTokens {
+impl TokenFile {
     pub(crate) fn new(folder: PathBuf) -> Self {
         Self { folder }
-    }
-
-    /// Creates a token. The returned secret is stored nowhere.
-    pub fn create(
-        &self,
-        order: &TokenOrder,
-        now: u64,
-    ) -> Result<(TokenRecord, AccessToken), TokenError> {
-        let token = AccessToken::generate()?;
-        let hash = TokenHash::of(token.expose());
-        let name = match &order.name {
-            Some(name) => name.clone(),
-            None => format!("token-{}", &hash.short()[..8]),
-        };
-        if !is_name(&name) {
-            return Err(TokenError::Name(name.chars().take(64).collect()));
-        }
-        let _lock = self.lock()?;
-        let mut tokens = self.list()?;
-        if tokens.iter().any(|token| token.name == name) {
-            return Err(TokenError::Taken(name));
-        }
-        if tokens.len() >= MAX_TOKENS {
-            return Err(TokenError::TooMany);
-        }
-        let record = TokenRecord {
-            name,
-            hash,
-            created: now,
-            expires: order.expires,
-            namespaces: order.namespaces.clone(),
-        };
-        tokens.push(record.clone());
-        self.replace(tokens)?;
-        Ok((record, token))
-    }
-
-    /// Revokes a token.
-    pub fn revoke(&self, name: &str) -> Result<TokenRecord, TokenError> {
-        let _lock = self.lock()?;
-        let mut tokens = self.list()?;
-        let Some(index) = tokens.iter().position(|token| token.name == name) else {
-            return Err(TokenError::Unknown(name.chars().take(64).collect()));
-        };
-        let revoked = tokens.remove(index);
-        self.replace(tokens)?;
-        Ok(revoked)
-    }
-
-    /// All tokens, in the order of their creation.
-    pub fn list(&self) -> Result<Vec<TokenRecord>, TokenError> {
-        let path = self.path();
-        let unreadable = |reason: String| TokenError::Unreadable { path: path.clone(), reason };
-        let text = match files::read_bounded(&path, MAX_FILE_BYTES) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(unreadable(error.to_string())),
-        };
-        let file: TokenFile =
-            serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))?;
-        if file.version != VERSION {
-            return Err(unreadable("it was written by a later version of toolgate".to_owned()));
-        }
-        Ok(file.tokens)
-    }
-
-    /// The stamp of the current file; `None` if there is no file.
-    pub fn stamp(&self) -> Option<FileStamp> {
-        FileStamp::of(&self.path())
-    }
-
-    /// Notes that a token was used, by the hour.
-    pub fn note_use(&self, hash: TokenHash, now: u64) -> Result<(), StoreError> {
-        let path = self.uses_path();
-        let _lock = self.lock()?;
-        let mut uses = self.uses();
-        uses.insert(hash.short(), now - now % HOUR);
-        if let Ok(tokens) = self.list() {
-            uses.retain(|hash, _| tokens.iter().any(|token| token.hash.short() == *hash));
-        }
-        let text =
-            serde_json::to_vec(&uses).map_err(|error| StoreError::new(&path, error.into()))?;
-        files::replace(&path, &text)
-    }
-
-    /// In which hour a token was last used, in seconds since 1970.
-    pub fn last_use(&self, hash: TokenHash) -> Option<u64> {
-        self.uses().get(&hash.short()).copied()
     }
 
     fn uses(&self) -> BTreeMap<String, u64> {
@@ -199,7 +136,7 @@ impl AccessTokens {
 
     fn replace(&self, tokens: Vec<TokenRecord>) -> Result<(), StoreError> {
         let path = self.path();
-        let file = TokenFile { version: VERSION, tokens };
+        let file = TokenList { version: VERSION, tokens };
         let text = serde_json::to_vec_pretty(&file)
             .map_err(|error| StoreError::new(&path, error.into()))?;
         files::replace(&path, &text)
@@ -215,6 +152,92 @@ impl AccessTokens {
 
     fn uses_path(&self) -> PathBuf {
         self.folder.join("uses.json")
+    }
+}
+
+impl AccessTokens for TokenFile {
+    fn create(
+        &self,
+        order: &TokenOrder,
+        now: u64,
+    ) -> Result<(TokenRecord, AccessToken), TokenError> {
+        let (record, token) = order.token(now)?;
+        let _lock = self.lock()?;
+        let mut tokens = self.list()?;
+        if tokens.iter().any(|token| token.name == record.name) {
+            return Err(TokenError::Taken(record.name));
+        }
+        if tokens.len() >= MAX_TOKENS {
+            return Err(TokenError::TooMany);
+        }
+        tokens.push(record.clone());
+        self.replace(tokens)?;
+        Ok((record, token))
+    }
+
+    fn revoke(&self, name: &str) -> Result<TokenRecord, TokenError> {
+        let _lock = self.lock()?;
+        let mut tokens = self.list()?;
+        let Some(index) = tokens.iter().position(|token| token.name == name) else {
+            return Err(TokenError::Unknown(name.chars().take(64).collect()));
+        };
+        let revoked = tokens.remove(index);
+        self.replace(tokens)?;
+        Ok(revoked)
+    }
+
+    fn list(&self) -> Result<Vec<TokenRecord>, TokenError> {
+        let path = self.path();
+        let unreadable = |reason: String| TokenError::Unreadable { path: path.clone(), reason };
+        let text = match files::read_bounded(&path, MAX_FILE_BYTES) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(unreadable(error.to_string())),
+        };
+        let file: TokenList =
+            serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))?;
+        if file.version != VERSION {
+            return Err(unreadable("it was written by a later version of toolgate".to_owned()));
+        }
+        Ok(file.tokens)
+    }
+
+    fn stamp(&self) -> Option<StoreStamp> {
+        FileStamp::of(&self.path()).map(StoreStamp::File)
+    }
+
+    fn note_use(&self, hash: TokenHash, now: u64) -> Result<(), StoreError> {
+        let path = self.uses_path();
+        let _lock = self.lock()?;
+        let mut uses = self.uses();
+        uses.insert(hash.short(), now - now % HOUR);
+        if let Ok(tokens) = self.list() {
+            uses.retain(|hash, _| tokens.iter().any(|token| token.hash.short() == *hash));
+        }
+        let text =
+            serde_json::to_vec(&uses).map_err(|error| StoreError::new(&path, error.into()))?;
+        files::replace(&path, &text)
+    }
+
+    fn last_use(&self, hash: TokenHash) -> Option<u64> {
+        self.uses().get(&hash.short()).copied()
+    }
+}
+
+impl TokenOrder {
+    /// A new token with these properties, which is stored nowhere yet.
+    pub fn token(&self, now: u64) -> Result<(TokenRecord, AccessToken), TokenError> {
+        let token = AccessToken::generate()?;
+        let hash = TokenHash::of(token.expose());
+        let name = match &self.name {
+            Some(name) => name.clone(),
+            None => format!("token-{}", &hash.short()[..8]),
+        };
+        if !is_name(&name) {
+            return Err(TokenError::Name(name.chars().take(64).collect()));
+        }
+        let (expires, namespaces) = (self.expires, self.namespaces.clone());
+        Ok((TokenRecord { name, hash, created: now, expires, namespaces }, token))
     }
 }
 

@@ -1,13 +1,12 @@
 use std::fs;
 
 use super::*;
-use crate::Store;
 
 const NOW: u64 = 1_794_780_371;
 
-fn place() -> (tempfile::TempDir, AccessTokens) {
+fn place() -> (tempfile::TempDir, TokenFile) {
     let folder = tempfile::tempdir().unwrap();
-    let tokens = Store::new(folder.path()).access_tokens();
+    let tokens = TokenFile::new(folder.path().join("access"));
     (folder, tokens)
 }
 

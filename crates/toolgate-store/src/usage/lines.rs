@@ -9,7 +9,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{PastUse, UsageLog};
+use super::{PastUse, UsageFile};
 
 /// No first line is longer.
 pub(super) const HEADER_BYTES: u64 = 128;
@@ -81,12 +81,12 @@ pub(super) fn merged(uses: Vec<PastUse>) -> Vec<PastUse> {
         let key = [&past.server, &past.tool, &past.caller].map(String::clone);
         let count = of_tool.entry(key).or_default();
         *count += 1;
-        *count <= UsageLog::MAX_FOR_TOOL
+        *count <= UsageFile::MAX_FOR_TOOL
     });
-    if uses.len() > UsageLog::MAX_TOTAL {
+    if uses.len() > UsageFile::MAX_TOTAL {
         keep_fairly(&mut uses);
     }
-    uses.truncate(UsageLog::MAX_TOTAL);
+    uses.truncate(UsageFile::MAX_TOTAL);
     uses.reverse();
     uses
 }
@@ -94,7 +94,7 @@ pub(super) fn merged(uses: Vec<PastUse>) -> Vec<PastUse> {
 /// Each caller keeps the same number of entries, so that nobody pushes out those of others.
 fn keep_fairly(uses: &mut Vec<PastUse>) {
     let callers: HashSet<String> = uses.iter().map(|past| past.caller.clone()).collect();
-    let share = (UsageLog::MAX_TOTAL / callers.len().max(1)).max(1);
+    let share = (UsageFile::MAX_TOTAL / callers.len().max(1)).max(1);
     let mut of_caller: HashMap<String, usize> = HashMap::new();
     uses.retain(|past| {
         let count = of_caller.entry(past.caller.clone()).or_default();
@@ -107,11 +107,11 @@ fn keep_fairly(uses: &mut Vec<PastUse>) {
 pub(super) fn one_line(text: &str) -> String {
     let plain: String = text
         .chars()
-        .take(UsageLog::MAX_QUERY_BYTES)
+        .take(UsageFile::MAX_QUERY_BYTES)
         .map(|character| if character.is_control() { ' ' } else { character })
         .collect();
     let plain = plain.trim();
-    plain[..plain.floor_char_boundary(UsageLog::MAX_QUERY_BYTES)].trim_end().to_owned()
+    plain[..plain.floor_char_boundary(UsageFile::MAX_QUERY_BYTES)].trim_end().to_owned()
 }
 
 impl PastUse {
@@ -123,10 +123,10 @@ impl PastUse {
     }
 
     /// Whether this can be stored: files are edited, and servers name tools as they like.
-    fn is_sound(&self) -> bool {
+    pub fn is_sound(&self) -> bool {
         !self.query.is_empty()
             && self.query == one_line(&self.query)
-            && self.server.len() + self.tool.len() <= UsageLog::MAX_NAME_BYTES
-            && self.caller.len() <= UsageLog::MAX_NAME_BYTES
+            && self.server.len() + self.tool.len() <= UsageFile::MAX_NAME_BYTES
+            && self.caller.len() <= UsageFile::MAX_NAME_BYTES
     }
 }

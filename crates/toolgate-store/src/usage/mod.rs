@@ -7,7 +7,7 @@
 mod lines;
 
 use std::{
-    fs,
+    fmt, fs,
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
     path::PathBuf,
 };
@@ -16,9 +16,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::{StoreError, files, lock::Lock};
 
-/// Past queries. Lines that cannot be read are skipped.
+/// Past queries. Entries that cannot be read are skipped.
+pub trait UsageLog: fmt::Debug + Send + Sync {
+    /// Adds uses. Entries without words, or with names that are too long, are left out.
+    fn append(&self, uses: &[PastUse]) -> Result<(), StoreError>;
+
+    /// The entries, merged and in the order of time.
+    fn read(&self) -> Vec<PastUse>;
+
+    /// The entries that were added or replaced since `position`. Updates `position`.
+    fn follow(&self, position: &mut UsagePosition) -> UsageChange;
+
+    /// Removes the entries that `keep` rejects, and returns them.
+    fn erase(&self, keep: &dyn Fn(&PastUse) -> bool) -> Result<Vec<PastUse>, StoreError>;
+}
+
+/// Past queries, in one file.
 #[derive(Debug, Clone)]
-pub struct UsageLog {
+pub struct UsageFile {
     path: PathBuf,
 }
 
@@ -30,7 +45,7 @@ pub struct PastUse {
     pub server: String,
     /// The tool, by the name that the server gives it.
     pub tool: String,
-    /// The query, on one line and cut to [`UsageLog::MAX_QUERY_BYTES`].
+    /// The query, on one line and cut to [`UsageFile::MAX_QUERY_BYTES`].
     pub query: String,
     /// When it last happened, in seconds since 1970.
     pub at: u64,
@@ -52,8 +67,10 @@ fn is_zero(number: &u64) -> bool {
 /// The position of a reader in the log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UsagePosition {
-    id: String,
-    offset: u64,
+    /// Identifies what the offset is in.
+    pub id: String,
+    /// How far the reader has come.
+    pub offset: u64,
 }
 
 /// The changes since a reader's position.
@@ -72,72 +89,21 @@ const COMPACTED_BYTES: u64 = 8 * 1024 * 1024;
 /// A larger file was not written by toolgate, and is not read.
 const MAX_FILE_BYTES: u64 = 4 * COMPACTED_BYTES;
 
-impl UsageLog {
+impl UsageFile {
     /// How many queries of one caller are stored for one tool.
     pub const MAX_FOR_TOOL: usize = 12;
+
     /// How many queries are stored in all.
     pub const MAX_TOTAL: usize = 4_096;
+
     /// The longest query.
     pub const MAX_QUERY_BYTES: usize = 512;
+
     /// How long the names of a server and a tool may be, together.
     pub const MAX_NAME_BYTES: usize = 255;
 
     pub(crate) fn new(path: PathBuf) -> Self {
         Self { path }
-    }
-
-    /// Adds uses. Entries without words, or with names that are too long, are left out.
-    pub fn append(&self, uses: &[PastUse]) -> Result<(), StoreError> {
-        let added: String = uses.iter().filter_map(PastUse::to_line).collect();
-        if added.is_empty() {
-            return Ok(());
-        }
-        let _lock = self.lock()?;
-        let size = self.add(&added).map_err(|error| self.error(error))?;
-        if size > COMPACTED_BYTES {
-            self.replace(&self.load().uses)?;
-        }
-        Ok(())
-    }
-
-    /// The entries, merged and in the order of time.
-    pub fn read(&self) -> Vec<PastUse> {
-        lines::merged(self.load().uses)
-    }
-
-    /// The entries that were added or replaced since `position`. Updates `position`.
-    pub fn follow(&self, position: &mut UsagePosition) -> UsageChange {
-        let known = std::mem::take(position);
-        if let Some(more) = self.more(&known) {
-            *position = UsagePosition { offset: more.end, ..known };
-            return if more.uses.is_empty() {
-                UsageChange::None
-            } else {
-                UsageChange::Added(more.uses)
-            };
-        }
-        let all = self.load();
-        *position = UsagePosition { id: all.id, offset: all.end };
-        if known == UsagePosition::default() && all.uses.is_empty() {
-            return UsageChange::None;
-        }
-        UsageChange::Replaced(lines::merged(all.uses))
-    }
-
-    /// Removes the entries that `keep` rejects, and returns them.
-    pub fn erase(&self, keep: impl Fn(&PastUse) -> bool) -> Result<Vec<PastUse>, StoreError> {
-        if !self.path.exists() {
-            return Ok(Vec::new());
-        }
-        let _lock = self.lock()?;
-        let (kept, gone): (Vec<_>, Vec<_>) = self.read().into_iter().partition(keep);
-        if kept.is_empty() {
-            // Removes damaged lines too, because nothing must be left.
-            fs::remove_file(&self.path).map_err(|error| self.error(error))?;
-        } else if !gone.is_empty() {
-            self.replace(&kept)?;
-        }
-        Ok(gone)
     }
 
     /// Appends text. Returns the size of the file.
@@ -194,6 +160,63 @@ impl UsageLog {
     fn error(&self, error: io::Error) -> StoreError {
         StoreError::new(&self.path, error)
     }
+}
+
+impl UsageLog for UsageFile {
+    fn append(&self, uses: &[PastUse]) -> Result<(), StoreError> {
+        let added: String = uses.iter().filter_map(PastUse::to_line).collect();
+        if added.is_empty() {
+            return Ok(());
+        }
+        let _lock = self.lock()?;
+        let size = self.add(&added).map_err(|error| self.error(error))?;
+        if size > COMPACTED_BYTES {
+            self.replace(&self.load().uses)?;
+        }
+        Ok(())
+    }
+
+    fn read(&self) -> Vec<PastUse> {
+        lines::merged(self.load().uses)
+    }
+
+    fn follow(&self, position: &mut UsagePosition) -> UsageChange {
+        let known = std::mem::take(position);
+        if let Some(more) = self.more(&known) {
+            *position = UsagePosition { offset: more.end, ..known };
+            return if more.uses.is_empty() {
+                UsageChange::None
+            } else {
+                UsageChange::Added(more.uses)
+            };
+        }
+        let all = self.load();
+        *position = UsagePosition { id: all.id, offset: all.end };
+        if known == UsagePosition::default() && all.uses.is_empty() {
+            return UsageChange::None;
+        }
+        UsageChange::Replaced(lines::merged(all.uses))
+    }
+
+    fn erase(&self, keep: &dyn Fn(&PastUse) -> bool) -> Result<Vec<PastUse>, StoreError> {
+        if !self.path.exists() {
+            return Ok(Vec::new());
+        }
+        let _lock = self.lock()?;
+        let (kept, gone): (Vec<_>, Vec<_>) = self.read().into_iter().partition(keep);
+        if kept.is_empty() {
+            // Removes damaged lines too, because nothing must be left.
+            fs::remove_file(&self.path).map_err(|error| self.error(error))?;
+        } else if !gone.is_empty() {
+            self.replace(&kept)?;
+        }
+        Ok(gone)
+    }
+}
+
+/// Merges uses of the same tool for the same query, and keeps the newest within the limits, ordered by time.
+pub fn merged_uses(uses: Vec<PastUse>) -> Vec<PastUse> {
+    lines::merged(uses)
 }
 
 impl PastUse {

@@ -35,6 +35,7 @@ pub(super) enum KeyLocation {
 }
 
 /// The key.
+#[derive(Clone)]
 pub(super) struct Key([u8; 32]);
 
 impl VaultKey {

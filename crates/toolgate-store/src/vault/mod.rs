@@ -11,13 +11,22 @@
 //!
 //! Nothing protects against a program that runs as the same user and asks the same keychain.
 //!
+//! The logins of callers are in files of their own beside it, encrypted with the same key.
+//!
 //! Only the key is in the keychain, not each secret, because keychains limit the size of an entry
 //! (Windows: 2,560 bytes, less than many tokens) and ask the person for every entry.
 
 mod key;
 mod keychain;
+mod logins;
 
-use std::{collections::BTreeMap, fmt, io, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fmt, io,
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
@@ -38,6 +47,8 @@ const RENEWAL_TIMEOUT: Duration = Duration::from_mins(1);
 pub struct Vault {
     folder: PathBuf,
     key: VaultKey,
+    /// The key, once it was read for a login of a caller: keychains are slow, and there may be many logins.
+    known_key: Arc<OnceLock<Key>>,
 }
 
 /// No other process renews a secret while this is held.
@@ -93,7 +104,7 @@ const VERSION: u32 = 1;
 
 impl Vault {
     pub(crate) fn new(folder: PathBuf, key: VaultKey) -> Self {
-        Self { folder, key }
+        Self { folder, key, known_key: Arc::default() }
     }
 
     /// The secret under `name`.

@@ -1,6 +1,7 @@
 use std::{fs, path::Path, thread};
 
 use super::*;
+use crate::{LoginKey, Logins};
 
 fn vault(folder: &Path) -> Vault {
     Vault::new(folder.to_owned(), VaultKey::File)
@@ -128,4 +129,41 @@ fn one_renews_at_a_time() {
         drop(held);
         assert_eq!(receiver.recv().unwrap(), "renewed");
     });
+}
+
+#[test]
+fn the_login_of_a_caller_is_a_sealed_file_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = vault(folder.path());
+    let shared = LoginKey::shared("crm", "https://crm.example/mcp");
+    let (ada, bob) = (shared.of("token ada"), shared.of("token bob"));
+    assert_eq!(Logins::load(&one, &ada).unwrap(), None);
+    for (key, secret) in [(&shared, "for all"), (&ada, "for Ada"), (&bob, "for Bob")] {
+        Logins::save(&one, key, secret).unwrap();
+    }
+    // As another process sees it.
+    let two = vault(folder.path());
+    for (key, secret) in [(&shared, "for all"), (&ada, "for Ada"), (&bob, "for Bob")] {
+        assert_eq!(Logins::load(&two, key).unwrap().as_deref(), Some(secret));
+    }
+    assert_eq!(Logins::load(&two, &shared.of("token eve")).unwrap(), None);
+    let listed = two.list().unwrap();
+    assert_eq!(listed, [(ada.clone(), "for Ada".to_owned()), (bob.clone(), "for Bob".to_owned())]);
+    let files: Vec<_> = fs::read_dir(folder.path().join("logins")).unwrap().collect();
+    let files: Vec<_> = files.into_iter().map(|entry| entry.unwrap().path()).collect();
+    for path in &files {
+        let text = fs::read_to_string(path).unwrap();
+        assert!(!text.contains("Ada") && !text.contains("crm"), "{text}");
+    }
+    // The file of one caller is of no use in place of that of another.
+    let content: Vec<_> = files.iter().map(|path| fs::read(path).unwrap()).collect();
+    fs::write(&files[0], &content[1]).unwrap();
+    fs::write(&files[1], &content[0]).unwrap();
+    assert!(Logins::load(&two, &ada).is_err() && Logins::load(&two, &bob).is_err());
+    assert_eq!(two.list().unwrap(), []);
+    Logins::save(&two, &ada, "again").unwrap();
+    assert_eq!(Logins::load(&one, &ada).unwrap().as_deref(), Some("again"));
+    Logins::forget(&one, &ada).unwrap();
+    assert_eq!(Logins::load(&two, &ada).unwrap(), None);
+    assert_eq!(Logins::load(&two, &shared).unwrap().as_deref(), Some("for all"));
 }

@@ -9,7 +9,7 @@ pub(super) struct IssuedGrants {
     /// The secrets of clients by id; `None` for clients without a secret.
     pub(super) clients: HashMap<String, Option<String>>,
     codes: HashMap<String, PendingAuthorization>,
-    access: HashMap<String, Vec<String>>,
+    access: HashMap<String, PendingAuthorization>,
     refresh: HashMap<String, PendingAuthorization>,
     used: HashSet<String>,
 }
@@ -22,6 +22,8 @@ pub(super) struct PendingAuthorization {
     pub(super) challenge: String,
     pub(super) resource: String,
     pub(super) scopes: Vec<String>,
+    /// Who logged in.
+    pub(super) person: String,
 }
 
 /// An access token and a refresh token.
@@ -61,7 +63,7 @@ impl IssuedGrants {
     pub(super) fn tokens(&mut self, asked: PendingAuthorization) -> IssuedTokens {
         let (access, refresh) = (self.name("access-secret"), self.name("refresh-secret"));
         let scopes = asked.scopes.clone();
-        self.access.insert(access.clone(), scopes.clone());
+        self.access.insert(access.clone(), asked.clone());
         self.refresh.insert(refresh.clone(), asked);
         IssuedTokens { access, refresh, scopes }
     }
@@ -70,7 +72,7 @@ impl IssuedGrants {
         match self.refresh.remove(refresh) {
             Some(asked) => {
                 self.used.insert(refresh.to_owned());
-                self.expire();
+                self.access.retain(|_, given| given.client != asked.client);
                 Renewal::Given(self.tokens(asked))
             }
             None if self.used.contains(refresh) => {
@@ -97,7 +99,17 @@ impl IssuedGrants {
 
     /// The scopes of a valid access token.
     pub(super) fn scopes(&self, access: &str) -> Option<&[String]> {
-        self.access.get(access).map(Vec::as_slice)
+        self.access.get(access).map(|given| given.scopes.as_slice())
+    }
+
+    /// Who a valid access token belongs to.
+    pub(super) fn person(&self, access: &str) -> Option<&str> {
+        self.access.get(access).map(|given| given.person.as_str())
+    }
+
+    /// Expires the access tokens of a person.
+    pub(super) fn expire_of(&mut self, person: &str) {
+        self.access.retain(|_, given| given.person != person);
     }
 
     fn name(&mut self, kind: &str) -> String {

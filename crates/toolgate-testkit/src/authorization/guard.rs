@@ -11,7 +11,7 @@ use axum::{
     response::{IntoResponse as _, Response},
     routing::get,
 };
-use futures::stream;
+use futures::{TryStreamExt as _, stream};
 use serde_json::{Value, json};
 
 use super::{AuthorizationFault as Fault, AuthorizationState, Discovery, routes};
@@ -46,6 +46,14 @@ fn path(url: &str) -> &str {
 
 fn origin(url: &str) -> &str {
     &url[..url.len() - path(url).len()]
+}
+
+/// Stands for the person who has logged in, in everything that a protected server sends.
+pub const PERSON: &str = "PERSON-OF-THE-LOGIN";
+
+fn token(headers: &HeaderMap) -> &str {
+    let value = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    value.and_then(|text| text.strip_prefix("Bearer ")).unwrap_or_default()
 }
 
 async fn describe(Shared(guarded): Shared<ProtectedServer>) -> Response {
@@ -84,20 +92,38 @@ async fn check(Shared(guarded): Shared<ProtectedServer>, request: Request, next:
         return StatusCode::PAYLOAD_TOO_LARGE.into_response();
     };
     let message: Value = serde_json::from_slice(&body).unwrap_or_default();
-    match guarded.judge(&head.headers, &message) {
-        Some(refusal) => {
-            guarded.state.record.lock().refusals += 1;
-            refusal
-        }
-        None => next.run(Request::from_parts(head, Body::from(body))).await,
+    if let Some(refusal) = guarded.judge(&head.headers, &message) {
+        guarded.state.record.lock().refusals += 1;
+        return refusal;
     }
+    let person = guarded.person(&head.headers);
+    let response = next.run(Request::from_parts(head, Body::from(body))).await;
+    if person.is_empty() { response } else { addressed(response, &person) }
+}
+
+/// The response with the name of the person in place of [`PERSON`]. A stream of events that does not end stays
+/// as it is.
+fn addressed(response: Response, person: &str) -> Response {
+    let (mut head, body) = response.into_parts();
+    let name = person.to_owned();
+    let body = body.into_data_stream().map_ok(move |piece| match std::str::from_utf8(&piece) {
+        Ok(text) if text.contains(PERSON) => Bytes::from(text.replace(PERSON, &name)),
+        _ => piece,
+    });
+    head.headers.remove(header::CONTENT_LENGTH);
+    Response::from_parts(head, Body::from_stream(body))
 }
 
 impl ProtectedServer {
+    /// Who sends a request.
+    fn person(&self, headers: &HeaderMap) -> String {
+        let grants = self.state.grants.lock();
+        grants.person(token(headers)).unwrap_or_default().to_owned()
+    }
+
     fn judge(&self, headers: &HeaderMap, message: &Value) -> Option<Response> {
         let options = &self.state.options;
-        let token = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let token = token.and_then(|text| text.strip_prefix("Bearer ")).unwrap_or_default();
+        let token = token(headers);
         let grants = self.state.grants.lock();
         let scopes = grants.scopes(token).filter(|_| options.fault != Some(Fault::AcceptsNothing));
         let Some(scopes) = scopes else {

@@ -23,7 +23,10 @@ use parking_lot::Mutex;
 use tokio::{net::TcpListener, task::JoinHandle};
 
 use self::grants::IssuedGrants;
-pub use self::visit::{Visited, visit};
+pub use self::{
+    guard::PERSON,
+    visit::{Visited, send_form, visit, visit_with},
+};
 use crate::TestkitError;
 
 /// The features of an authorization server, and of the server that it protects.
@@ -184,6 +187,16 @@ impl AuthorizationServer {
     /// Expires all access tokens. Refresh tokens stay valid.
     pub fn expire_access_tokens(&self) {
         self.state.grants.lock().expire();
+    }
+
+    /// Expires the access tokens of a person. Refresh tokens stay valid.
+    pub fn expire_access_tokens_of(&self, person: &str) {
+        self.state.grants.lock().expire_of(person);
+    }
+
+    /// Who a valid access token belongs to.
+    pub fn person_of(&self, access_token: &str) -> Option<String> {
+        self.state.grants.lock().person(access_token).map(str::to_owned)
     }
 
     /// Removes all clients and tokens.

@@ -80,7 +80,7 @@ async fn register(Shared(state): Shared<Arc<AuthorizationState>>, body: String) 
     (StatusCode::CREATED, Json(answer)).into_response()
 }
 
-/// The login page. It agrees without asking anybody.
+/// The login page. It agrees without asking anybody. The parameter `person` says who is at the browser.
 async fn authorize(
     Shared(state): Shared<Arc<AuthorizationState>>,
     RawQuery(query): RawQuery,
@@ -106,6 +106,7 @@ async fn authorize(
             challenge: field("code_challenge"),
             resource: field("resource"),
             scopes: field("scope").split_whitespace().map(str::to_owned).collect(),
+            person: field("person"),
         };
         answer.push(("code", state.grants.lock().code(asked)));
     }
@@ -168,6 +169,17 @@ async fn token(
                 }
                 Renewal::Unknown => refused("invalid_grant"),
             }
+        }
+        "client_credentials" => {
+            let asked = PendingAuthorization {
+                person: client.clone(),
+                client,
+                redirect_uri: String::new(),
+                challenge: String::new(),
+                resource: field("resource"),
+                scopes: field("scope").split_whitespace().map(str::to_owned).collect(),
+            };
+            given(&state, &state.grants.lock().tokens(asked))
         }
         _ => refused("unsupported_grant_type"),
     }

@@ -1,22 +1,30 @@
 //! The tokens of one server.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use rmcp::transport::auth::WWWAuthenticateParams;
 use tokio::sync::Mutex as AsyncMutex;
-use toolgate_catalog::ServerName;
+use tokio::time::Instant;
 use toolgate_mcp::client::{
     AuthorizationError, ConnectFailure, Redactor, TokenProvider, TokenVerdict, place,
 };
+use toolgate_store::{LoginKey, LoginLock, LoginStoreError, Logins};
 use url::Url;
 
 use super::{
-    credential_store::{CredentialLock, CredentialStore, CredentialStoreError},
     credentials::{LoginCredentials, now},
     error::LoginError,
     guard::GuardedClient,
+    machine::TokenSource,
     renew::{self, RenewError},
 };
 
@@ -31,21 +39,42 @@ pub struct AuthorizationSettings {
     pub client_metadata_url: Option<String>,
     /// The scopes to request instead of those that the server names.
     pub scopes: Vec<String>,
+    /// How toolgate gets a token.
+    pub source: TokenSource,
 }
 
 /// Provides the access token of one server, renews it, and reports when a person has to log in.
 pub struct Authorizer {
-    pub(super) server: ServerName,
+    pub(super) key: LoginKey,
     pub(super) url: Url,
     pub(super) settings: AuthorizationSettings,
-    pub(super) store: Arc<dyn CredentialStore>,
+    pub(super) store: Arc<dyn Logins>,
     pub(super) http: GuardedClient,
     redactor: Redactor,
     /// Locked while tokens are renewed: one renewal at a time serves all callers.
     cached: AsyncMutex<CachedCredentials>,
+    /// When the store was read last.
+    read_at: Mutex<Option<Instant>>,
     /// A renewed token that the server has not accepted yet. If it refuses that one too, renewing
     /// once more would not help.
     unproven: Mutex<Option<String>>,
+    /// Whether the last refusal can be settled by a login alone.
+    needs_login: AtomicBool,
+    pub(super) events: OnceLock<LoginEvents>,
+}
+
+/// Gets what happens to a login, for the audit log.
+pub(super) type LoginEvents = Arc<dyn Fn(LoginEvent) + Send + Sync>;
+
+/// What happened to a login.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LoginEvent {
+    /// A person logged in.
+    LoggedIn,
+    /// It was not renewed, for this reason.
+    NotRenewed(String),
+    /// It was deleted.
+    LoggedOut,
 }
 
 /// The credentials in memory.
@@ -56,6 +85,10 @@ enum CachedCredentials {
     Unread,
     Read(Option<Box<LoginCredentials>>),
 }
+
+/// How long the login of a caller is used before the store is read again: it may have been revoked in
+/// another process.
+const RECHECK: Duration = Duration::from_secs(1);
 
 /// The state of a login.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,51 +105,125 @@ pub struct LoginState {
     pub renewable: bool,
 }
 
+impl LoginState {
+    /// The state of a login, from its stored secret.
+    pub fn read(secret: &str) -> Option<Self> {
+        serde_json::from_str(secret).ok().map(Self::of)
+    }
+
+    fn of(stored: LoginCredentials) -> Self {
+        Self {
+            seconds_left: stored.expires_at.map(|end| end.saturating_sub(now())),
+            renewable: stored.refresh_token.is_some(),
+            issuer: stored.issuer,
+            scopes: stored.scopes,
+            wanted_scopes: stored.wanted_scopes,
+        }
+    }
+}
+
 impl Authorizer {
-    /// The logins at `url`, which is the server called `server`.
+    /// The login of this key.
     pub fn new(
-        server: impl Into<ServerName>,
-        url: &str,
+        key: LoginKey,
         settings: AuthorizationSettings,
-        store: Arc<dyn CredentialStore>,
+        store: Arc<dyn Logins>,
     ) -> Result<Self, LoginError> {
-        let url = Url::parse(url).map_err(|_| LoginError::NoUrl)?;
+        let url = Url::parse(&key.url).map_err(|_| LoginError::NoUrl)?;
+        // The same URL in another spelling has the same login.
+        let key = LoginKey { url: url.as_str().into(), ..key };
         let http =
             GuardedClient::new(&url).map_err(|error| LoginError::Client(error.to_string()))?;
-        let redactor = Redactor::new(settings.client_secret.clone());
+        let secrets = settings.client_secret.clone().into_iter().chain(settings.source.secrets());
+        let redactor = Redactor::new(secrets);
         Ok(Self {
-            server: server.into(),
+            key,
             url,
             settings,
             store,
             http,
             redactor,
             cached: AsyncMutex::default(),
+            read_at: Mutex::default(),
             unproven: Mutex::default(),
+            needs_login: AtomicBool::new(false),
+            events: OnceLock::new(),
         })
     }
 
     /// The state of the login; `None` where there is none.
     pub async fn state(&self) -> Result<Option<LoginState>, LoginError> {
-        Ok(self.stored().await?.map(|stored| LoginState {
-            seconds_left: stored.expires_at.map(|end| end.saturating_sub(now())),
-            renewable: stored.refresh_token.is_some(),
-            issuer: stored.issuer,
-            scopes: stored.scopes,
-            wanted_scopes: stored.wanted_scopes,
-        }))
+        Ok(self.stored().await?.map(LoginState::of))
+    }
+
+    /// Whether there is a login, and the server has not refused it since.
+    pub(crate) async fn is_logged_in(&self) -> Result<bool, LoginError> {
+        if !self.needs_login()
+            && !self.is_due()
+            && matches!(&*self.cached.lock().await, CachedCredentials::Read(Some(_)))
+        {
+            return Ok(true);
+        }
+        let Some(stored) = self.stored().await? else {
+            // It was revoked, perhaps by another process.
+            *self.cached.lock().await = CachedCredentials::Read(None);
+            return Ok(false);
+        };
+        if !self.needs_login() {
+            return Ok(true);
+        }
+        // The person may have logged in meanwhile, in another process.
+        let mut cached = self.cached.lock().await;
+        let is_refused = matches!(&*cached, CachedCredentials::Read(Some(known))
+            if known.access_token == stored.access_token);
+        if !is_refused {
+            *cached = CachedCredentials::Read(Some(Box::new(stored)));
+            self.needs_login.store(false, Ordering::Relaxed);
+        }
+        Ok(!is_refused)
+    }
+
+    /// Whether a login can settle the last refusal.
+    pub(crate) fn needs_login(&self) -> bool {
+        self.needs_login.load(Ordering::Relaxed)
+    }
+
+    /// Uses a new login from now on.
+    pub(super) async fn use_login(&self, credentials: LoginCredentials) {
+        *self.cached.lock().await = CachedCredentials::Read(Some(Box::new(credentials)));
+        *self.read_at.lock() = Some(Instant::now());
+        *self.unproven.lock() = None;
+        self.needs_login.store(false, Ordering::Relaxed);
+    }
+
+    pub(super) fn tell(&self, event: LoginEvent) {
+        if let Some(events) = self.events.get() {
+            events(event);
+        }
+    }
+
+    /// Whether the store has to be read again before the login is used.
+    fn is_due(&self) -> bool {
+        let is_old = |at: Option<Instant>| at.is_none_or(|at| at.elapsed() >= RECHECK);
+        self.key.caller.is_some() && is_old(*self.read_at.lock())
     }
 
     async fn current(&self) -> Result<Option<String>, AuthorizationError> {
         let mut cached = self.cached.lock().await;
-        if matches!(*cached, CachedCredentials::Unread) {
+        if matches!(*cached, CachedCredentials::Unread) || self.is_due() {
             let stored = self.stored().await.map_err(|error| self.unreadable(&error))?;
             *cached = CachedCredentials::Read(stored.map(Box::new));
         }
-        let CachedCredentials::Read(Some(credentials)) = &*cached else { return Ok(None) };
-        if credentials.is_fresh()
-            || (credentials.refresh_token.is_none() && !credentials.is_expired())
-        {
+        let is_machine = self.settings.source.is_machine();
+        let CachedCredentials::Read(Some(credentials)) = &*cached else {
+            return if is_machine {
+                self.renew(&mut cached, None).await.map(Some)
+            } else {
+                Ok(None)
+            };
+        };
+        let is_renewed = credentials.refresh_token.is_some() || is_machine;
+        if credentials.is_fresh() || (!is_renewed && !credentials.is_expired()) {
             return Ok(Some(credentials.access_token.clone()));
         }
         let still_good = (!credentials.is_expired()).then(|| credentials.access_token.clone());
@@ -166,7 +273,7 @@ impl Authorizer {
         }
         let asked = super::error::shortened(&asked);
         let what = if asked.is_empty() { String::new() } else { format!(" ({asked})") };
-        let mut error = self.needs_login(&format!("asks for more rights than it was given{what}"));
+        let mut error = self.login_error(&format!("asks for more rights than it was given{what}"));
         error.only_this_request = true;
         Err(error)
     }
@@ -185,29 +292,39 @@ impl Authorizer {
         if let Some(token) = self.stored_token(cached, used.or(known.as_deref())).await? {
             return Ok(token);
         }
-        let CachedCredentials::Read(Some(credentials)) = cached else {
-            return Err(self.needs_login("asks for a login"));
+        let renewed = match cached {
+            _ if self.settings.source.is_machine() => self.grant().await,
+            CachedCredentials::Read(Some(credentials)) => {
+                renew::renew(&self.http.renewed(), credentials).await
+            }
+            _ => return Err(self.login_error("asks for a login")),
         };
-        match renew::renew(&self.http.renewed(), credentials).await {
+        match renewed {
             Ok(renewed) => {
                 self.hide(&renewed);
                 // A token that cannot be stored is used until this process ends.
                 if let Err(error) = self.save(&renewed).await {
-                    tracing::warn!(server = %self.server, %error, "the renewed login is not stored");
+                    tracing::warn!(server = %self.key.server, %error, "the renewed login is not stored");
                 }
                 let token = renewed.access_token.clone();
                 *self.unproven.lock() = Some(token.clone());
                 *cached = CachedCredentials::Read(Some(Box::new(renewed)));
                 Ok(token)
             }
-            Err(RenewError::Over) => Err(self.login_needed()),
-            Err(RenewError::Failed(why)) => Err(self.not_renewed(&why)),
+            Err(RenewError::Over) => {
+                self.tell(LoginEvent::NotRenewed("it is over".to_owned()));
+                Err(self.login_needed())
+            }
+            Err(RenewError::Failed(why)) => {
+                self.tell(LoginEvent::NotRenewed(self.redactor.line(&why)));
+                Err(self.not_renewed(&why))
+            }
         }
     }
 
     /// Locks the credentials, so that no other process renews them at the same time.
-    async fn lock(&self) -> Result<CredentialLock, AuthorizationError> {
-        let lock = self.with_store(|store, name| store.lock(name)).await;
+    async fn lock(&self) -> Result<LoginLock, AuthorizationError> {
+        let lock = self.with_store(|store, key| store.lock(key)).await;
         lock.map_err(|error| self.unreadable(&error.into()))
     }
 
@@ -228,7 +345,8 @@ impl Authorizer {
 
     /// The stored credentials for this server and URL.
     pub(super) async fn stored(&self) -> Result<Option<LoginCredentials>, LoginError> {
-        let text = self.with_store(|store, name| store.load(name)).await?;
+        let text = self.with_store(|store, key| store.load(key)).await?;
+        *self.read_at.lock() = Some(Instant::now());
         // Credentials that cannot be read are of another version. A login replaces them.
         let stored: Option<LoginCredentials> =
             text.and_then(|text| serde_json::from_str(&text).ok());
@@ -242,8 +360,8 @@ impl Authorizer {
     /// Stores credentials.
     pub(super) async fn save(&self, credentials: &LoginCredentials) -> Result<(), LoginError> {
         let text = serde_json::to_string(credentials)
-            .map_err(|_| CredentialStoreError("the credentials cannot be written".to_owned()))?;
-        Ok(self.with_store(move |store, name| store.save(name, &text)).await?)
+            .map_err(|_| LoginStoreError("the credentials cannot be written".to_owned()))?;
+        Ok(self.with_store(move |store, key| store.save(key, &text)).await?)
     }
 
     /// Adds the secrets of the credentials to the redactor.
@@ -254,33 +372,38 @@ impl Authorizer {
     /// Calls the store on a thread that may block.
     pub(super) async fn with_store<T: Send + 'static>(
         &self,
-        ask: impl FnOnce(&dyn CredentialStore, &str) -> Result<T, CredentialStoreError> + Send + 'static,
-    ) -> Result<T, CredentialStoreError> {
-        let store = Arc::clone(&self.store);
-        // Two configurations can have servers of one name at different URLs.
-        let name = format!("{}\n{}", self.server, self.url);
-        let asked = tokio::task::spawn_blocking(move || ask(store.as_ref(), &name)).await;
-        asked.unwrap_or_else(|_| Err(CredentialStoreError("the store did not answer".to_owned())))
+        ask: impl FnOnce(&dyn Logins, &LoginKey) -> Result<T, LoginStoreError> + Send + 'static,
+    ) -> Result<T, LoginStoreError> {
+        let (store, key) = (Arc::clone(&self.store), self.key.clone());
+        let asked = tokio::task::spawn_blocking(move || ask(store.as_ref(), &key)).await;
+        asked.unwrap_or_else(|_| Err(LoginStoreError("the store did not answer".to_owned())))
     }
 
-    fn needs_login(&self, what: &str) -> AuthorizationError {
-        self.authorization_error(
-            &format!("{} {what}", place(self.url.as_str())),
-            format!("run `toolgate login {}`", self.server),
-        )
+    fn login_error(&self, what: &str) -> AuthorizationError {
+        self.needs_login.store(true, Ordering::Relaxed);
+        let action = match &self.key.caller {
+            _ if self.settings.source.is_machine() => "check `oauth` of the server".to_owned(),
+            Some(_) => "log in: the next call says where".to_owned(),
+            None => format!("run `toolgate login {}`", self.key.server),
+        };
+        self.authorization_error(&format!("{} {what}", place(self.url.as_str())), action)
     }
 
     fn not_renewed(&self, why: &str) -> AuthorizationError {
         self.authorization_error(
             &format!("the login at {} could not be renewed: {why}", place(self.url.as_str())),
-            format!("try again, or run `toolgate login {}`", self.server),
+            if self.settings.source.is_machine() {
+                "try again, or check `oauth` of the server".to_owned()
+            } else {
+                format!("try again, or run `toolgate login {}`", self.key.server)
+            },
         )
     }
 
     fn unreadable(&self, error: &LoginError) -> AuthorizationError {
         self.authorization_error(
             &format!("the stored login cannot be read: {error}"),
-            format!("run `toolgate login {}`", self.server),
+            format!("run `toolgate login {}`", self.key.server),
         )
     }
 
@@ -297,6 +420,8 @@ impl TokenProvider for Authorizer {
     fn token(self: Arc<Self>) -> BoxFuture<'static, Result<Option<String>, AuthorizationError>> {
         Box::pin(async move {
             if let CachedCredentials::Read(cached) = &*self.cached.lock().await
+                && !self.is_due()
+                && (cached.is_some() || !self.settings.source.is_machine())
                 && cached.as_ref().is_none_or(|cached| cached.is_fresh())
             {
                 return Ok(cached.as_ref().map(|cached| cached.access_token.clone()));
@@ -344,7 +469,7 @@ impl TokenProvider for Authorizer {
     }
 
     fn login_needed(&self) -> AuthorizationError {
-        self.needs_login("no longer accepts the login")
+        self.login_error("no longer accepts the login")
     }
 
     fn redactor(&self) -> &Redactor {
@@ -354,7 +479,10 @@ impl TokenProvider for Authorizer {
 
 impl fmt::Debug for Authorizer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Authorizer").field("server", &self.server).finish_non_exhaustive()
+        formatter
+            .debug_struct("Authorizer")
+            .field("server", &self.key.server)
+            .finish_non_exhaustive()
     }
 }
 
@@ -365,6 +493,7 @@ impl fmt::Debug for AuthorizationSettings {
             .field("client_id", &self.client_id)
             .field("client_metadata_url", &self.client_metadata_url)
             .field("scopes", &self.scopes)
+            .field("source", &self.source)
             .finish_non_exhaustive()
     }
 }

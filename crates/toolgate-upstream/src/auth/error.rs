@@ -2,8 +2,7 @@
 
 use rmcp::transport::auth::AuthError;
 use thiserror::Error;
-
-use super::credential_store::CredentialStoreError;
+use toolgate_store::LoginStoreError;
 
 /// Why a login or a logout failed. The stored login did not change.
 #[derive(Debug, Error)]
@@ -37,7 +36,13 @@ pub enum LoginError {
     Listen(std::io::Error),
     /// The credentials cannot be stored or read.
     #[error(transparent)]
-    Store(#[from] CredentialStoreError),
+    Store(#[from] LoginStoreError),
+    /// Too many logins wait for a browser.
+    #[error("too many logins wait for a browser")]
+    TooMany,
+    /// The system has no randomness.
+    #[error("the system has no randomness")]
+    NoRandomness,
     /// There is no HTTP client.
     #[error("no HTTP client: {0}")]
     Client(String),

@@ -15,7 +15,7 @@ use tracing::{instrument::WithSubscriber, subscriber::NoSubscriber};
 use url::Url;
 
 use super::{
-    authorizer::Authorizer,
+    authorizer::{Authorizer, LoginEvent},
     credentials::{ClientMethod, LoginCredentials, OauthClient, TokenGrant},
     error::{LoginError, plain, shortened},
     guard::GuardedClient,
@@ -92,8 +92,9 @@ impl Authorizer {
     pub async fn logout(&self) -> Result<LogoutOutcome, LoginError> {
         let stored = self.stored().await.ok().flatten();
         // Deleted first, so that a failing network does not prevent it.
-        self.with_store(|store, name| store.forget(name)).await?;
+        self.with_store(|store, key| store.forget(key)).await?;
         let Some(stored) = stored else { return Ok(LogoutOutcome::NotLoggedIn) };
+        self.tell(LoginEvent::LoggedOut);
         Ok(match renew::revoke(&self.http.renewed(), &stored).await {
             None => LogoutOutcome::Forgotten,
             Some(Ok(())) => LogoutOutcome::Revoked,
@@ -103,7 +104,11 @@ impl Authorizer {
 
     /// The scopes to request: those that the person names, else those that the server names. If the
     /// server has asked for more since, those and the granted ones are added.
-    async fn choose_scopes(&self, manager: &AuthorizationManager, given: &[String]) -> Vec<String> {
+    pub(super) async fn choose_scopes(
+        &self,
+        manager: &AuthorizationManager,
+        given: &[String],
+    ) -> Vec<String> {
         let chosen = [given, &self.settings.scopes].into_iter().find(|scopes| !scopes.is_empty());
         let mut scopes = match chosen {
             Some(chosen) => chosen.to_vec(),
@@ -205,6 +210,8 @@ impl Login {
         let credentials = self.credentials(granted);
         self.authorizer.hide(&credentials);
         self.authorizer.save(&credentials).await?;
+        self.authorizer.use_login(credentials.clone()).await;
+        self.authorizer.tell(LoginEvent::LoggedIn);
         Ok(credentials)
     }
 
@@ -239,14 +246,14 @@ impl std::fmt::Debug for Login {
 }
 
 /// The response of a server to a request without a token.
-struct LoginProbe {
+pub(super) struct LoginProbe {
     refused: bool,
-    challenge: Option<String>,
+    pub(super) challenge: Option<String>,
 }
 
 /// Sends the first requests of both eras without a token, to get the challenge of the server. A server
 /// that accepts the handshake may refuse the request after it.
-async fn probe(
+pub(super) async fn probe(
     http: &GuardedClient,
     url: &Url,
     headers: &BTreeMap<String, String>,
@@ -305,7 +312,7 @@ async fn probe_with(
 }
 
 /// Checks the endpoints that toolgate contacts or opens in a browser, which follows other schemes too.
-fn check_endpoints(
+pub(super) fn check_endpoints(
     http: &GuardedClient,
     metadata: &AuthorizationMetadata,
 ) -> Result<(), LoginError> {
@@ -323,7 +330,7 @@ fn check_endpoints(
 }
 
 /// How the secret is sent: as rmcp sends it when it exchanges the code.
-fn method(metadata: &AuthorizationMetadata) -> ClientMethod {
+pub(super) fn method(metadata: &AuthorizationMetadata) -> ClientMethod {
     let methods = field(metadata, "token_endpoint_auth_methods_supported");
     let methods = methods.and_then(Value::as_array);
     let has =
@@ -335,10 +342,10 @@ fn method(metadata: &AuthorizationMetadata) -> ClientMethod {
     }
 }
 
-fn field<'m>(metadata: &'m AuthorizationMetadata, name: &str) -> Option<&'m Value> {
+pub(super) fn field<'m>(metadata: &'m AuthorizationMetadata, name: &str) -> Option<&'m Value> {
     metadata.additional_fields.get(name)
 }
 
-fn parameter(url: &Url, name: &str) -> Option<String> {
+pub(super) fn parameter(url: &Url, name: &str) -> Option<String> {
     url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
 }

@@ -15,20 +15,28 @@
 //!   the refresh token. toolgate sends the refresh token only to the endpoint of the login;
 //! - **the stored login** ([`LoginCredentials`]): bound to the server's name and URL, and to the issuer.
 //!
+//! Where each caller has their own login, [`CallerLogins`] has an [`Authorizer`] for each of them, and
+//! [`PendingLogins`] has the logins that wait for a browser.
+//!
 //! > **Invariant:** tokens, codes and client secrets are in no `Debug`, log or error.
 
 mod authorizer;
 mod callback;
-mod credential_store;
+mod callers;
 mod credentials;
 mod error;
 mod guard;
 mod login;
+mod machine;
+mod pending;
 mod renew;
 
-pub use authorizer::{AuthorizationSettings, Authorizer, LoginState};
+pub use authorizer::{AuthorizationSettings, Authorizer, LoginEvent, LoginState};
 pub use callback::CallbackListener;
-pub use credential_store::{CredentialLock, CredentialStore, CredentialStoreError};
+pub(crate) use callers::NoLogin;
+pub use callers::{CallerLoginSettings, CallerLogins};
 pub use credentials::LoginCredentials;
 pub use error::LoginError;
 pub use login::{Login, LogoutOutcome};
+pub use machine::{ACCESS_TOKEN_TYPE, SubjectToken, TokenSource};
+pub use pending::{CALLBACK, LOGIN_PATH, PendingLogin, PendingLogins};

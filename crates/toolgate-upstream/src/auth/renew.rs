@@ -47,7 +47,19 @@ pub(super) async fn renew(
         ("refresh_token", refresh_token),
         ("resource", &credentials.resource),
     ];
-    let response = post(http, &credentials.token_endpoint, &credentials.client, &fields).await?;
+    let granted =
+        request_token(http, &credentials.token_endpoint, &credentials.client, &fields).await?;
+    Ok(credentials.clone().renewed(granted))
+}
+
+/// Asks a token endpoint for a token.
+pub(super) async fn request_token(
+    http: &GuardedClient,
+    endpoint: &str,
+    client: &OauthClient,
+    fields: &[(&str, &str)],
+) -> Result<TokenGrant, RenewError> {
+    let response = post(http, endpoint, client, fields).await?;
     if !response.status().is_success() {
         let error = serde_json::from_slice::<ErrorBody>(response.body()).map(|body| body.error);
         return Err(match error.as_deref() {
@@ -58,9 +70,8 @@ pub(super) async fn renew(
         });
     }
     // An error of serde could quote the body.
-    let granted: TokenGrant = serde_json::from_slice(response.body())
-        .map_err(|_| RenewError::Failed("the answer cannot be read".to_owned()))?;
-    Ok(credentials.clone().renewed(granted))
+    serde_json::from_slice(response.body())
+        .map_err(|_| RenewError::Failed("the answer cannot be read".to_owned()))
 }
 
 /// Revokes the tokens. The refresh token is the first: most servers then revoke the others too.
@@ -118,6 +129,8 @@ fn request(
         (Some(secret), ClientMethod::Post) => {
             form.append_pair("client_id", &client.id).append_pair("client_secret", secret);
         }
+        // A workload may have no id as a client.
+        (None, _) if client.id.is_empty() => {}
         (None, _) => {
             form.append_pair("client_id", &client.id);
         }

@@ -4,7 +4,7 @@ use std::{collections::HashSet, time::Duration};
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use toolgate_mcp::{Era, ErrorObject, JsonObject, client::ServerLimits, meta, methods};
+use toolgate_mcp::{Era, ErrorObject, JsonObject, client::ServerLimits, extensions, methods};
 
 use super::{ASKS_WITHOUT_END, CallFailure, CallOptions, Connection, Progress};
 use crate::{
@@ -77,7 +77,7 @@ impl Connection {
             found.is_object().then_some(())
         };
         match self.handshake.era {
-            Era::Modern => has(&["extensions", meta::TASKS_EXTENSION]).is_some(),
+            Era::Modern => has(&[extensions::CAPABILITY, extensions::TASKS]).is_some(),
             Era::Legacy => has(&["tasks", "requests", "tools", "call"]).is_some(),
         }
     }

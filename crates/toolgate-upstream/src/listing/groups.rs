@@ -10,7 +10,7 @@ const MAX_DEPTH: usize = 8;
 const MAX_PAGES: usize = 20;
 const MAX_NAME_BYTES: usize = 64;
 
-/// The tools of all groups, and whether nothing is missing. `room` is how many tools, and how many bytes.
+/// The tools of all groups, and whether nothing is missing. At most so many tools and bytes.
 pub(super) async fn crawl(
     connection: &RawConnection,
     (mut tools_left, mut bytes_left): (usize, usize),

@@ -46,8 +46,6 @@ struct Sharing {
     calls: HashMap<u64, SharedCall>,
     /// The clients that have used it.
     clients: HashMap<u64, ClientKey>,
-    /// How many clients there may be until those that are gone are removed.
-    clients_checked_at: usize,
 }
 
 /// An open call of the first instance, as far as it matters to other clients.
@@ -89,12 +87,11 @@ impl OtherInstance {
     }
 }
 
-/// The most instances beside the first. If all are in use, further clients share the first.
+/// The most instances beside the first. If all are in use, calls of further clients wait.
 const MAX_OTHER_INSTANCES: usize = 15;
 const MAX_QUIET_TOOLS: usize = 10_000;
-const FEW_CLIENTS: usize = 64;
 /// How long an instance may be idle, unless the server has its own limit.
-const IDLE_TIMEOUT: Duration = Duration::from_mins(30);
+pub(super) const IDLE_TIMEOUT: Duration = Duration::from_mins(30);
 
 impl Asking {
     pub(crate) fn new(asks: bool) -> Self {
@@ -132,15 +129,13 @@ impl Asking {
         }
         owner.as_ref() == Some(client)
     }
-}
 
-impl Asking {
     /// Lets a call share the first instance. Returns its number, or `None` if it needs another instance.
     fn share(&self, call: SharedCall) -> Option<u64> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let mut sharing = self.sharing.lock();
         if let CallClient::Named(client) = &call.client
-            && !sharing.clients.contains_key(&client.number())
+            && !sharing.clients.contains_key(&client.number)
         {
             if sharing.calls.values().any(|open| open.may_be_confused_with(&call)) {
                 return None;
@@ -155,11 +150,11 @@ impl Asking {
 
 impl Sharing {
     fn add_client(&mut self, client: ClientKey) {
-        self.clients.insert(client.number(), client);
-        if self.clients.len() > self.clients_checked_at.max(FEW_CLIENTS) {
+        // Seldom enough, and often enough that those that are gone are never the most for long.
+        if self.clients.len().is_power_of_two() {
             self.clients.retain(|_, client| !client.gone.is_cancelled());
-            self.clients_checked_at = 2 * self.clients.len();
         }
+        self.clients.insert(client.number, client);
     }
 }
 
@@ -327,7 +322,7 @@ fn stop_idle(others: &mut Vec<OtherInstance>) -> bool {
 }
 
 /// Whether a request is for all clients: what follows from it reaches all.
-fn is_for_all(method: &str) -> bool {
+pub(super) fn is_for_all(method: &str) -> bool {
     matches!(
         method,
         methods::RESOURCES_SUBSCRIBE

@@ -10,46 +10,53 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use toolgate_store::{LoginKey, LoginLock, LoginStoreError, Logins};
 use toolgate_testkit::{
     AuthorizationOptions, AuthorizationServer, Builtin, Fixture, RunningHttp, visit,
 };
 use toolgate_upstream::{
-    AuthorizationSettings, Authorizer, CallbackListener, CredentialLock, CredentialStore,
-    CredentialStoreError, Endpoint, HttpEndpoint, LoginCredentials, LoginError, ServerSpec,
+    AuthorizationSettings, Authorizer, CallbackListener, Endpoint, HttpEndpoint, LoginCredentials,
+    LoginError, ServerSpec,
 };
 
 use crate::support::{NAME, within};
 
-/// Stores credentials in memory.
+/// Stores logins in memory.
 #[derive(Clone, Default)]
-struct MemoryCredentialStore {
-    stored: Arc<Mutex<HashMap<String, String>>>,
+pub(crate) struct MemoryLogins {
+    stored: Arc<Mutex<HashMap<LoginKey, String>>>,
 }
 
-impl fmt::Debug for MemoryCredentialStore {
+impl fmt::Debug for MemoryLogins {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "MemoryCredentialStore({} entries)", self.stored.lock().len())
+        write!(formatter, "MemoryLogins({} entries)", self.stored.lock().len())
     }
 }
 
-impl CredentialStore for MemoryCredentialStore {
-    fn load(&self, name: &str) -> Result<Option<String>, CredentialStoreError> {
-        Ok(self.stored.lock().get(name).cloned())
+impl Logins for MemoryLogins {
+    fn load(&self, key: &LoginKey) -> Result<Option<String>, LoginStoreError> {
+        Ok(self.stored.lock().get(key).cloned())
     }
 
-    fn save(&self, name: &str, secret: &str) -> Result<(), CredentialStoreError> {
-        self.stored.lock().insert(name.to_owned(), secret.to_owned());
+    fn save(&self, key: &LoginKey, secret: &str) -> Result<(), LoginStoreError> {
+        self.stored.lock().insert(key.clone(), secret.to_owned());
         Ok(())
     }
 
-    fn forget(&self, name: &str) -> Result<(), CredentialStoreError> {
-        self.stored.lock().remove(name);
+    fn forget(&self, key: &LoginKey) -> Result<(), LoginStoreError> {
+        self.stored.lock().remove(key);
         Ok(())
     }
 
-    fn lock(&self, _name: &str) -> Result<CredentialLock, CredentialStoreError> {
+    fn list(&self) -> Result<Vec<(LoginKey, String)>, LoginStoreError> {
+        let stored = self.stored.lock();
+        let own = stored.iter().filter(|(key, _)| key.caller.is_some());
+        Ok(own.map(|(key, secret)| (key.clone(), secret.clone())).collect())
+    }
+
+    fn lock(&self, _key: &LoginKey) -> Result<LoginLock, LoginStoreError> {
         // One process, one authorizer: its own lock is enough.
-        Ok(CredentialLock::new(()))
+        Ok(LoginLock::new(()))
     }
 }
 
@@ -57,7 +64,7 @@ impl CredentialStore for MemoryCredentialStore {
 struct Guarded {
     authorization: AuthorizationServer,
     server: RunningHttp,
-    keeper: MemoryCredentialStore,
+    keeper: MemoryLogins,
     settings: AuthorizationSettings,
 }
 
@@ -72,7 +79,7 @@ impl Guarded {
         let address = ([127, 0, 0, 1], 0).into();
         let server = fixture.serve_http_for(address, &authorization).await.unwrap();
         let settings = AuthorizationSettings::default();
-        Self { authorization, server, keeper: MemoryCredentialStore::default(), settings }
+        Self { authorization, server, keeper: MemoryLogins::default(), settings }
     }
 
     /// As a process of its own would see it.
@@ -82,7 +89,8 @@ impl Guarded {
 
     fn authorizer_at(&self, url: &str) -> Arc<Authorizer> {
         let keeper = Arc::new(self.keeper.clone());
-        Arc::new(Authorizer::new(NAME, url, self.settings.clone(), keeper).unwrap())
+        let key = LoginKey::shared(NAME, url);
+        Arc::new(Authorizer::new(key, self.settings.clone(), keeper).unwrap())
     }
 
     fn spec(&self) -> ServerSpec {

@@ -30,7 +30,7 @@ pub(super) async fn run(
     scenario: &Scenario,
 ) -> Result<(), Failure> {
     let home = ToolgateHome::new(program, aggregate, url, scenario)?;
-    if !scenario.name.starts_with("auth/") {
+    if !scenario.name.starts_with("auth/") || grant(scenario).is_some() {
         return home.attempt(scenario).await;
     }
     let mut outcome = Err("nobody logged in".into());
@@ -49,6 +49,18 @@ const LOGIN_SECONDS: &str = "5";
 
 /// Set for a process that is to be the browser: a browser is named without arguments.
 const BROWSER: &str = "TOOLGATE_CONFORMANCE_BROWSER";
+
+/// How toolgate gets a token in a scenario without a person.
+fn grant(scenario: &Scenario) -> Option<&'static str> {
+    Some(match scenario.name.as_str() {
+        "auth/client-credentials-jwt" | "auth/client-credentials-basic" => "clientCredentials",
+        "auth/cross-app-access-complete-flow" | "auth/enterprise-managed-authorization" => {
+            "enterprise"
+        }
+        "auth/wif-jwt-bearer" => "jwtBearer",
+        _ => return None,
+    })
+}
 
 /// A home for toolgate, with its configuration.
 struct ToolgateHome<'a> {
@@ -76,6 +88,20 @@ impl<'a> ToolgateHome<'a> {
             for (key, said) in [("clientId", "client_id"), ("clientSecret", "client_secret")] {
                 if let Some(value) = scenario.said(said) {
                     entry["oauth"][key] = json!(value);
+                }
+            }
+            if let Some(grant) = grant(scenario) {
+                entry["oauth"]["grant"] = json!(grant);
+                for (key, said) in [
+                    ("privateKey", "private_key_pem"),
+                    ("subjectToken", "valid_jwt"),
+                    ("subjectToken", "idp_id_token"),
+                    ("idpTokenEndpoint", "idp_token_endpoint"),
+                    ("idpClientId", "idp_client_id"),
+                ] {
+                    if let Some(value) = scenario.said(said) {
+                        entry["oauth"][key] = json!(value);
+                    }
                 }
             }
         }

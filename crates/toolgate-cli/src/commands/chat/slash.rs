@@ -30,7 +30,7 @@ pub(super) enum Slash {
 }
 
 /// What a search tells a model to do next.
-const SEARCH_ADVICE: &str = "Parameters: get_tool_details. To call: call_tool.";
+const SEARCH_ADVICE: &str = "To call: call_tool. What parameters mean: get_tool_details.";
 
 const HELP: &str = "\
 /tools               List the tools that the model can use

@@ -42,12 +42,11 @@ async fn a_command_that_is_missing() {
      a session         tools  definitions  instructions  together
      without toolgate      4          231             0       231
      direct                7          624            64       688  now, recommended
-     stable                6          693            64       757
-     dynamic               6          701            64       765
-     code                  5          628            52       680
+     stable                6          729            64       793
+     dynamic               6          737            64       801
+     code                  5          664            52       716
 
     Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
-    Code costs 8 less: tools are searched for first, and called by scripts.
     Without toolgate a session costs 457 less, and has no scripts, no search and no policy.
 
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
@@ -75,12 +74,11 @@ async fn a_command_that_is_missing() {
      a session         tools  definitions  instructions  together
      without toolgate      4          231             0       231
      direct                7          624            62       686  now, recommended
-     stable                6          693            62       755
-     dynamic               6          701            62       763
-     code                  5          628            50       678
+     stable                6          729            62       791
+     dynamic               6          737            62       799
+     code                  5          664            50       714
 
     Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
-    Code costs 8 less: tools are searched for first, and called by scripts.
     Without toolgate a session costs 455 less, and has no scripts, no search and no policy.
 
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
@@ -100,12 +98,11 @@ async fn a_command_that_is_missing() {
      a session         tools  definitions  instructions  together
      without toolgate      4          231             0       231
      direct                7          624            64       688  now, recommended
-     stable                6          693            64       757
-     dynamic               6          701            64       765
-     code                  5          628            52       680
+     stable                6          729            64       793
+     dynamic               6          737            64       801
+     code                  5          664            52       716
 
     Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
-    Code costs 8 less: tools are searched for first, and called by scripts.
     Without toolgate a session costs 457 less, and has no scripts, no search and no policy.
 
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
@@ -129,12 +126,11 @@ async fn a_variable_that_is_not_set() {
      a session         tools  definitions  instructions  together
      without toolgate      4          231             0       231
      direct                7          624            62       686  now, recommended
-     stable                6          693            62       755
-     dynamic               6          701            62       763
-     code                  5          628            50       678
+     stable                6          729            62       791
+     dynamic               6          737            62       799
+     code                  5          664            50       714
 
     Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
-    Code costs 8 less: tools are searched for first, and called by scripts.
     Without toolgate a session costs 455 less, and has no scripts, no search and no policy.
 
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
@@ -158,12 +154,11 @@ async fn a_wrong_url() {
      a session         tools  definitions  instructions  together
      without toolgate      4          231             0       231
      direct                7          624            62       686  now, recommended
-     stable                6          693            62       755
-     dynamic               6          701            62       763
-     code                  5          628            50       678
+     stable                6          729            62       791
+     dynamic               6          737            62       799
+     code                  5          664            50       714
 
     Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
-    Code costs 8 less: tools are searched for first, and called by scripts.
     Without toolgate a session costs 455 less, and has no scripts, no search and no policy.
 
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
@@ -193,12 +188,11 @@ async fn a_closed_port() {
      a session         tools  definitions  instructions  together
      without toolgate      4          231             0       231
      direct                7          624            64       688  now, recommended
-     stable                6          693            64       757
-     dynamic               6          701            64       765
-     code                  5          628            52       680
+     stable                6          729            64       793
+     dynamic               6          737            64       801
+     code                  5          664            52       716
 
     Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
-    Code costs 8 less: tools are searched for first, and called by scripts.
     Without toolgate a session costs 457 less, and has no scripts, no search and no policy.
 
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
@@ -226,12 +220,11 @@ async fn a_server_that_requires_a_login_and_a_web_server() {
      a session         tools  definitions  instructions  together
      without toolgate      4          231             0       231
      direct                7          624            64       688  now, recommended
-     stable                6          693            64       757
-     dynamic               6          701            64       765
-     code                  5          628            52       680
+     stable                6          729            64       793
+     dynamic               6          737            64       801
+     code                  5          664            52       716
 
     Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
-    Code costs 8 less: tools are searched for first, and called by scripts.
     Without toolgate a session costs 457 less, and has no scripts, no search and no policy.
 
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
@@ -252,12 +245,11 @@ async fn a_server_that_requires_a_login_and_a_web_server() {
      a session         tools  definitions  instructions  together
      without toolgate      4          231             0       231
      direct                7          624            64       688  now, recommended
-     stable                6          693            64       757
-     dynamic               6          701            64       765
-     code                  5          628            52       680
+     stable                6          729            64       793
+     dynamic               6          737            64       801
+     code                  5          664            52       716
 
     Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
-    Code costs 8 less: tools are searched for first, and called by scripts.
     Without toolgate a session costs 457 less, and has no scripts, no search and no policy.
 
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
@@ -289,12 +281,12 @@ async fn schemas_that_cannot_be_used() {
      a session         tools  definitions  instructions  together
      without toolgate      9          374             0       374
      direct               12          785            64       849  now, recommended
-     stable                6          693            64       757
-     dynamic               6          701            64       765
-     code                  5          628            52       680
+     stable                6          729            64       793
+     dynamic               6          737            64       801
+     code                  5          664            52       716
 
     Recommended: direct, because 763 tokens fit into the 10,000 allowed, and no search is needed.
-    Code costs 169 less: tools are searched for first, and called by scripts.
+    Code costs 133 less: tools are searched for first, and called by scripts.
     Without toolgate a session costs 475 less, and has no scripts, no search and no policy.
 
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.
@@ -318,7 +310,7 @@ async fn a_schema_that_does_not_compile() {
 #[tokio::test]
 async fn costs_of_servers_that_did_not_connect() {
     let workplace = beside_a_good_one(&json!({ "command": "no-such-command-anywhere" }));
-    insta::assert_snapshot!(workplace.run(&["tokens"]).await.shown(), @"
+    insta::assert_snapshot!(workplace.run(&["tokens"]).await.shown(), @r#"
     exit code 1
     --- stdout
      server       tools  tokens  of context
@@ -329,17 +321,16 @@ async fn costs_of_servers_that_did_not_connect() {
      a session         tools  definitions  instructions  together
      without toolgate      4          231             0       231
      direct                7          624            64       688  now, recommended
-     stable                6          693            64       757
-     dynamic               6          701            64       765
-     code                  5          628            52       680
+     stable                6          729            64       793
+     dynamic               6          737            64       801
+     code                  5          664            52       716
 
     Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
-    Code costs 8 less: tools are searched for first, and called by scripts.
     Without toolgate a session costs 457 less, and has no scripts, no search and no policy.
     A session now is direct: 620 tokens fit into the 10,000 allowed.
     Counted: name, description and input schema of each listed tool, and the instructions of the handshake.
     --- stderr
     error: server `other` is not counted: the command `no-such-command-anywhere` was not found
       hint: install it, or write its full path as `command`
-    ");
+    "#);
 }

@@ -63,7 +63,7 @@ async fn commands_show_and_change_the_chat() {
     A new chat has begun: Mode code: it was chosen.
     error: there is no mode `warp`; modes are search, hosted, hosted-regex, appended, stable, code, direct
     A new chat has begun.
-    (Tokens: 10 new, 5 cache-written, 100 cached, 7 out. Definitions: 668 tokens in the context, 129 if all 4 tools were listed; 0 saved in 1 request.)
+    (Tokens: 10 new, 5 cache-written, 100 cached, 7 out. Definitions: 704 tokens in the context, 129 if all 4 tools were listed; 0 saved in 1 request.)
     error: there is no command `/unknown`; /help lists them
     `toolgate chat --resume chat_ID` continues this chat.
     "#);

@@ -18,7 +18,7 @@ async fn search() {
     1 of 6 tools for "weather tomorrow":
 
     weather (2 tools)
-    - weather_forecast [loaded]: Weather of the next days for a place.
+    - weather_forecast(place: string) [loaded]: Weather of the next days for a place.
 
     Nothing is deferred: all 6 tools are loaded and can be called by name.
     --- stderr
@@ -26,7 +26,8 @@ async fn search() {
     let arguments =
         ["search", "throw away", "forecast", "--detail", "name", "--json", "--limit", "2"];
     let outcome = run(&workplace, &arguments).await;
-    assert_eq!(outcome.json()["found"], 2);
+    // The limit is for each query.
+    assert_eq!(outcome.json()["found"], 3, "{outcome:?}");
     assert_eq!(outcome.code, Some(0));
     let outcome = run(&workplace, &["search", "note", "--server", "weather"]).await;
     assert_eq!(outcome.code, Some(1), "nothing found, as with grep");

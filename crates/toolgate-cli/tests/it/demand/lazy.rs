@@ -49,12 +49,12 @@ async fn a_lazy_server_starts_with_the_first_call() {
     4 of 6 tools for "colour of a note":
 
     notes (4 tools; not connected, a call connects it): Notes and their colours
-    - notes_find_notes: Look for notes by their words.
-    - notes_create_note: Write a new note. It is saved at once.
-    - notes_shareNoteWithTeam: Let others read a note.
-    - notes_delete_note: Throw a note away for good.
+    - notes_find_notes(words: string): Look for notes by their words.
+    - notes_create_note(title: string, body?: string, colour?: "amber" | "teal"): Write a new note. It is saved at once.
+    - notes_shareNoteWithTeam(id: string, readers: object[]): Let others read a note.
+    - notes_delete_note(id: string): Throw a note away for good.
 
-    Parameters: get_tool_details. To call: call_tool.
+    To call: call_tool. What parameters mean: get_tool_details.
     "#);
     assert_eq!(found["structuredContent"]["servers"][0]["connected"], false);
     let details = json!({ "names": ["notes_create_note"] });
@@ -115,9 +115,9 @@ async fn a_small_lazy_set_is_direct_and_has_enable_server() {
      a session         tools  definitions  instructions  together
      without toolgate      0            0             0         0
      direct                6          610            62       672  now, recommended
-     stable                9          914            62       976
-     dynamic               9          922            62       984
-     code                  8          849            50       899
+     stable                9          950            62     1,012
+     dynamic               9          958            62     1,020
+     code                  8          885            50       935
 
     Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
 
@@ -215,12 +215,11 @@ async fn people_disable_and_enable_servers() {
      a session         tools  definitions  instructions  together
      without toolgate      6          319             0       319
      direct               10          845            64       909  recommended
-     stable                9          914            64       978  now
-     dynamic               9          922            64       986
-     code                  8          849            52       901
+     stable                9          950            64     1,014  now
+     dynamic               9          958            64     1,022
+     code                  8          885            52       937
 
     Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
-    Code costs 8 less: tools are searched for first, and called by scripts.
     Without toolgate a session costs 590 less, and has no scripts, no search and no policy.
 
     No policy is set: a person is asked before a tool is called that declares itself destructive, if the client shows forms or there is a terminal; all other calls go through. Set `policy` in toolgate.json: "ask" asks before every change, "off" never asks.

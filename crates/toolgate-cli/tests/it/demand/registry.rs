@@ -178,9 +178,9 @@ async fn a_person_enables_a_server_of_the_registry_in_one_step() {
      a session         tools  definitions  instructions  together
      without toolgate      0            0             0         0
      direct                6          610            58       668  now, recommended
-     stable                9          914            58       972
-     dynamic               9          922            58       980
-     code                  8          849            46       895
+     stable                9          950            58     1,008
+     dynamic               9          958            58     1,016
+     code                  8          885            46       931
 
     Recommended: direct, because it costs no more than the meta-tools, and no search is needed.
 

@@ -83,9 +83,8 @@ async fn what_is_only_for_views_is_not_for_models() {
     assert_eq!(names(&list(&mut client).await), META);
     let found = call(&mut client, "search_tools", json!({ "query": "panel", "limit": 20 })).await;
     assert!(text(&found).contains("left_show") && !text(&found).contains("refresh"), "{found}");
-    let details =
-        call(&mut client, "get_tool_details", json!({ "names": ["left_show", "left_refresh"] }))
-            .await;
+    let details = json!({ "names": ["left_show", "left_refresh"], "format": "json" });
+    let details = call(&mut client, "get_tool_details", details).await;
     let shown = &details["structuredContent"]["tools"];
     assert_eq!(
         shown[0]["definition"]["_meta"]["ui"]["resourceUri"],

@@ -116,12 +116,12 @@ async fn an_unknown_tool_gets_the_nearest_names() {
         assert_eq!(result["isError"], true);
         told.push(text(&result).to_owned());
     }
-    insta::assert_snapshot!(told.join("\n"), @r"
+    insta::assert_snapshot!(told.join("\n"), @r#"
     there is no tool `notes_create_notes`; did you mean `notes_create_note`, `notes_delete_note` or `notes_find_notes`?
     there is no tool `create_note`; did you mean `notes_create_note`?
     there is no tool `kit_ecko`; did you mean `kit_echo`?
     there is no tool `zzzzzzzzzzzzzzzz`; a search finds those there are
-    ");
+    "#);
 }
 
 #[tokio::test]

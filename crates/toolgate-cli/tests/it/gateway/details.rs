@@ -13,6 +13,38 @@ async fn details(workplace: &Workplace, arguments: Value) -> Value {
     call(&mut client, "get_tool_details", arguments).await
 }
 
+/// As the server sent them.
+async fn definitions(workplace: &Workplace, names: &[&str]) -> Value {
+    details(workplace, json!({ "names": names, "format": "json" })).await
+}
+
+#[tokio::test]
+async fn typescript_is_the_default_and_costs_less() {
+    let names = ["weather_forecast", "notes_create_note"];
+    let result = details(&workplace(), json!({ "names": names })).await;
+    insta::assert_snapshot!(text(&result), @r#"
+    /** Weather of the next days for a place. */
+    declare function weather_forecast(args: {
+      /** A town or a postcode */
+      place: string;
+    }): Promise<unknown>;
+
+    /** Write a new note.
+    It is saved at once. */
+    declare function notes_create_note(args: {
+      /** The headline */
+      title: string;
+      /** What it says */
+      body?: string;
+      colour?: "amber" | "teal";
+    }): Promise<unknown>;
+    "#);
+    let sent = definitions(&workplace(), &names).await;
+    assert!(text(&result).len() < text(&sent).len());
+    let typescript = json!({ "names": names, "format": "typescript" });
+    assert_eq!(details(&workplace(), typescript).await, result);
+}
+
 fn workplace() -> Workplace {
     Workplace::deferred(&json!({ "notes": entry(&notes()), "weather": entry(&weather()) }))
 }
@@ -20,7 +52,7 @@ fn workplace() -> Workplace {
 #[tokio::test]
 async fn definitions_of_several_tools_are_as_sent() {
     let names = ["weather_forecast", "notes_create_note"];
-    let result = details(&workplace(), json!({ "names": names })).await;
+    let result = definitions(&workplace(), &names).await;
     insta::assert_snapshot!(text(&result), @r#"
     weather_forecast (server weather)
     {"name":"forecast","description":"Weather of the next days for a place.","inputSchema":{"type":"object","properties":{"place":{"type":"string","description":"A town or a postcode"}},"required":["place"]}}
@@ -38,7 +70,7 @@ async fn definitions_of_several_tools_are_as_sent() {
 #[tokio::test]
 async fn an_unknown_name_gets_the_nearest_and_does_not_fail_the_rest() {
     let names = ["notes_create_notes", "weather_forecast", "x", "forecast"];
-    let result = details(&workplace(), json!({ "names": names })).await;
+    let result = definitions(&workplace(), &names).await;
     assert!(result.get("isError").is_none());
     insta::assert_snapshot!(text(&result), @r#"
     notes_create_notes: there is no such tool. Nearest: notes_create_note, notes_delete_note, notes_find_notes.
@@ -48,7 +80,8 @@ async fn an_unknown_name_gets_the_nearest_and_does_not_fail_the_rest() {
 
     x: there is no such tool. search_tools finds those there are.
 
-    forecast: there is no such tool. Nearest: weather_forecast.
+    weather_forecast (server weather)
+    {"name":"forecast","description":"Weather of the next days for a place.","inputSchema":{"type":"object","properties":{"place":{"type":"string","description":"A town or a postcode"}},"required":["place"]}}
     "#);
     let tools = &result["structuredContent"]["tools"];
     assert_eq!(tools[0]["nearest"][0], "notes_create_note");
@@ -65,7 +98,7 @@ async fn fields_that_no_sdk_knows_are_there_in_the_text_and_in_the_data() {
         ("odd_invalid_pattern", malformed::invalid_pattern("invalid_pattern")),
         ("odd_echo", Builtin::Echo.definition()),
     ] {
-        let result = details(&workplace, json!({ "names": [name] })).await;
+        let result = definitions(&workplace, &[name]).await;
         assert_eq!(result["structuredContent"]["tools"][0]["definition"], sent, "{name}");
         let (_, json) = text(&result).split_once('\n').unwrap();
         assert_eq!(serde_json::from_str::<Value>(json).unwrap(), sent, "{name}");
@@ -81,7 +114,7 @@ async fn numbers_arrive_as_they_were_sent() {
     let sent = json!({ "name": "numbers", "inputSchema": schema });
     let fixture = Fixture::new("exact").with_tool(sent.clone());
     let workplace = Workplace::deferred(&json!({ "exact": entry(&fixture) }));
-    let result = details(&workplace, json!({ "names": ["exact_numbers"] })).await;
+    let result = definitions(&workplace, &["exact_numbers"]).await;
     let given = &result["structuredContent"]["tools"][0]["definition"];
     assert_eq!(given, &sent);
     assert_eq!(given.to_string(), sent.to_string(), "the order of keys too");
@@ -101,11 +134,11 @@ async fn details_that_exceed_the_limit() {
     let workplace = Workplace::deferred(&json!({ "large": entry }));
 
     let names = ["large_one", "large_two", "large_three"];
-    let result = details(&workplace, json!({ "names": names })).await;
+    let result = definitions(&workplace, &names).await;
     let tools = &result["structuredContent"]["tools"];
     assert_eq!(tools[0]["definition"], fixture.tools[0], "one is always given whole");
     assert_eq!(tools[1]["error"], "too large");
-    let result = details(&workplace, json!({ "names": ["large_two"] })).await;
+    let result = definitions(&workplace, &["large_two"]).await;
     assert_eq!(result["structuredContent"]["tools"][0]["definition"], fixture.tools[1]);
 
     let many: Vec<&str> = std::iter::repeat_n("large_three", 25).collect();
@@ -131,7 +164,7 @@ async fn the_model_learns_of_wrong_arguments() {
     insta::assert_snapshot!(told.join("\n"), @r#"
     Say which tools: get_tool_details(names: string[]).
     Say which tools: get_tool_details(names: string[]).
-    The arguments do not fit: invalid type: string "notes_create_note", expected a sequence. Expected: get_tool_details(names: string[], format?: "json" | "typescript" | "python")
-    The arguments do not fit: unknown variant `xml`, expected one of `json`, `typescript`, `python`. Expected: get_tool_details(names: string[], format?: "json" | "typescript" | "python")
+    The arguments do not fit: invalid type: string "notes_create_note", expected a sequence. Expected: get_tool_details(names: string[], format?: "typescript" | "python" | "json")
+    The arguments do not fit: unknown variant `xml`, expected one of `json`, `typescript`, `python`. Expected: get_tool_details(names: string[], format?: "typescript" | "python" | "json")
     "#);
 }

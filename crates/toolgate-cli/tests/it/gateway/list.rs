@@ -81,9 +81,9 @@ async fn the_descriptions_of_the_meta_tools() {
         })
         .collect();
     insta::assert_snapshot!(shown.join("\n"), @r#"
-    search_tools(query?: string, queries?: string[], server?: string, limit?: integer, detail?: "name" | "description" | "schema")
+    search_tools(query?: string, queries?: string[], server?: string, limit?: integer, offset?: integer, strategy?: "hybrid" | "bm25" | "embedding" | "keyword" | "…, detail?: "name" | "description" | "schema")
       Find tools of the connected servers by what they do. Most tools are not listed: search before you say that something cannot be done. Call a found tool with call_tool.
-    get_tool_details(names: string[], format?: "json" | "typescript" | "python")
+    get_tool_details(names: string[], format?: "typescript" | "python" | "json")
       Full definitions of tools: parameters, types, what they return. Read them before the first call.
     call_tool(name: string, arguments?: object)
       Call a tool by its name from search_tools. Arguments are checked first; the tool's own result comes back.

@@ -49,10 +49,10 @@ async fn one_query() {
     2 of 6 tools for "what is the weather tomorrow":
 
     weather (2 tools)
-    - weather_forecast: Weather of the next days for a place.
-    - weather_current_conditions: Weather at a place now.
+    - weather_forecast(place: string): Weather of the next days for a place.
+    - weather_current_conditions(place: string): Weather at a place now.
 
-    Parameters: get_tool_details. To call: call_tool.
+    To call: call_tool. What parameters mean: get_tool_details.
     "#);
     insta::assert_json_snapshot!(result["structuredContent"], @r#"
     {
@@ -63,17 +63,19 @@ async fn one_query() {
           "tools": [
             {
               "name": "weather_forecast",
+              "signature": "weather_forecast(place: string)",
               "description": "Weather of the next days for a place."
             },
             {
               "name": "weather_current_conditions",
+              "signature": "weather_current_conditions(place: string)",
               "description": "Weather at a place now."
             }
           ]
         }
       ],
       "notes": [
-        "Parameters: get_tool_details. To call: call_tool."
+        "To call: call_tool. What parameters mean: get_tool_details."
       ]
     }
     "#);
@@ -84,16 +86,22 @@ async fn several_queries_are_merged_and_grouped_by_server() {
     let queries = ["throw a note away", "forecast for a town"];
     let result = search(&workplace(), json!({ "queries": queries, "limit": 3 })).await;
     insta::assert_snapshot!(text(&result), @r#"
-    3 of 6 tools for "throw a note away", "forecast for a town":
+    5 of 6 tools for "throw a note away", "forecast for a town":
+
+    For "throw a note away":
 
     notes (4 tools): Notes of the team
-    - notes_delete_note: Throw a note away for good.
-    - notes_create_note: Write a new note. It is saved at once.
+    - notes_delete_note(id: string): Throw a note away for good.
+    - notes_create_note(title: string, body?: string, colour?: "amber" | "teal"): Write a new note. It is saved at once.
+    - notes_shareNoteWithTeam(id: string, readers: object[]): Let others read a note.
+
+    For "forecast for a town":
 
     weather (2 tools)
-    - weather_forecast: Weather of the next days for a place.
+    - weather_forecast(place: string): Weather of the next days for a place.
+    - weather_current_conditions(place: string): Weather at a place now.
 
-    Parameters: get_tool_details. To call: call_tool.
+    To call: call_tool. What parameters mean: get_tool_details.
     "#);
     assert!(found(&result).contains(&"notes_delete_note".to_owned()));
     assert!(found(&result).contains(&"weather_forecast".to_owned()));
@@ -128,10 +136,10 @@ async fn only_one_server() {
     2 of 6 tools for "note for a place":
 
     weather (2 tools)
-    - weather_current_conditions: Weather at a place now.
-    - weather_forecast: Weather of the next days for a place.
+    - weather_current_conditions(place: string): Weather at a place now.
+    - weather_forecast(place: string): Weather of the next days for a place.
 
-    Parameters: get_tool_details. To call: call_tool.
+    To call: call_tool. What parameters mean: get_tool_details.
     "#);
     let request = json!({ "query": "invitation", "server": "weather" });
     assert!(found(&search(&workplace(), request).await).is_empty());
@@ -145,20 +153,20 @@ async fn an_unknown_server_is_reported() {
     1 of 6 tools for "forecast":
 
     weather (2 tools)
-    - weather_forecast: Weather of the next days for a place.
+    - weather_forecast(place: string): Weather of the next days for a place.
 
     There is no server `wether` (nearest: weather); all were searched.
-    Parameters: get_tool_details. To call: call_tool.
+    To call: call_tool. What parameters mean: get_tool_details.
     "#);
     let request = json!({ "query": "forecast", "server": "zzzzzz\u{1b}[31m", "limit": 1 });
     insta::assert_snapshot!(text(&search(&workplace(), request).await), @r#"
     1 of 6 tools for "forecast":
 
     weather (2 tools)
-    - weather_forecast: Weather of the next days for a place.
+    - weather_forecast(place: string): Weather of the next days for a place.
 
     There is no server `zzzzzz [31m`; all were searched.
-    Parameters: get_tool_details. To call: call_tool.
+    To call: call_tool. What parameters mean: get_tool_details.
     "#);
 }
 
@@ -189,17 +197,17 @@ async fn three_amounts_of_detail() {
     - notes_create_note
     - notes_delete_note
 
-    Parameters: get_tool_details. To call: call_tool.
+    To call: call_tool. What parameters mean: get_tool_details.
     "#);
     let description = search(&workplace, request("description")).await;
     insta::assert_snapshot!(text(&description), @r#"
     2 of 6 tools for "new note":
 
     notes (4 tools): Notes of the team
-    - notes_create_note: Write a new note. It is saved at once.
-    - notes_delete_note: Throw a note away for good.
+    - notes_create_note(title: string, body?: string, colour?: "amber" | "teal"): Write a new note. It is saved at once.
+    - notes_delete_note(id: string): Throw a note away for good.
 
-    Parameters: get_tool_details. To call: call_tool.
+    To call: call_tool. What parameters mean: get_tool_details.
     "#);
     assert_eq!(search(&workplace, json!({ "query": "new note", "limit": 2 })).await, description);
     let schema = search(&workplace, request("schema")).await;
@@ -224,9 +232,9 @@ async fn loaded_tools_are_marked() {
     1 of 6 tools for "look for notes":
 
     notes (4 tools): Notes of the team
-    - notes_find_notes [loaded]: Look for notes by their words.
+    - notes_find_notes(words: string) [loaded]: Look for notes by their words.
 
-    Parameters: get_tool_details. To call: call_tool.
+    To call: call_tool. What parameters mean: get_tool_details.
     "#);
     let row = &result["structuredContent"]["servers"][0]["tools"][0];
     assert_eq!(row["loaded"], true);
@@ -296,13 +304,13 @@ async fn search_says_if_nothing_is_deferred() {
     let result =
         call(&mut client, "search_tools", json!({ "query": "forecast", "limit": 1 })).await;
     insta::assert_snapshot!(text(&result), @r#"
-        1 of 6 tools for "forecast":
+    1 of 6 tools for "forecast":
 
-        weather (2 tools)
-        - weather_forecast [loaded]: Weather of the next days for a place.
+    weather (2 tools)
+    - weather_forecast(place: string) [loaded]: Weather of the next days for a place.
 
-        Nothing is deferred: all 6 tools are loaded and can be called by name.
-        "#);
+    Nothing is deferred: all 6 tools are loaded and can be called by name.
+    "#);
     let result = call(&mut client, "search_tools", json!({ "query": "xylophone" })).await;
     let notes = &result["structuredContent"]["notes"];
     assert!(notes[0].as_str().unwrap().starts_with("Nothing is deferred"), "{notes}");
@@ -323,10 +331,10 @@ async fn the_model_learns_of_wrong_arguments() {
         told.push(text(&result).to_owned());
     }
     insta::assert_snapshot!(told.join("\n"), @r#"
-    The arguments do not fit: invalid type: integer `7`, expected a string. Expected: search_tools(query?: string, queries?: string[], server?: string, limit?: integer, detail?: "name" | "description" | "schema")
-    The arguments do not fit: unknown field `q`, expected one of `query`, `queries`, `server`, `limit`, `detail`, `unload`. Expected: search_tools(query?: string, queries?: string[], server?: string, limit?: integer, detail?: "name" | "description" | "schema")
-    The arguments do not fit: unknown variant `all`, expected one of `name`, `description`, `schema`. Expected: search_tools(query?: string, queries?: string[], server?: string, limit?: integer, detail?: "name" | "description" | "schema")
-    The arguments do not fit: -1 is not a whole number of at least 1. Expected: search_tools(query?: string, queries?: string[], server?: string, limit?: integer, detail?: "name" | "description" | "schema")
+    The arguments do not fit: invalid type: integer `7`, expected a string. Expected: search_tools(query?: string, queries?: string[], server?: string, limit?: integer, offset?: integer, strategy?: "hybrid" | "bm25" | "embedding" | "keyword" | "…, detail?: "name" | "description" | "schema")
+    The arguments do not fit: unknown field `q`, expected one of `query`, `queries`, `server`, `limit`, `offset`, `strategy`, `detail`, `unload`. Expected: search_tools(query?: string, queries?: string[], server?: string, limit?: integer, offset?: integer, strategy?: "hybrid" | "bm25" | "embedding" | "keyword" | "…, detail?: "name" | "description" | "schema")
+    The arguments do not fit: unknown variant `all`, expected one of `name`, `description`, `schema`. Expected: search_tools(query?: string, queries?: string[], server?: string, limit?: integer, offset?: integer, strategy?: "hybrid" | "bm25" | "embedding" | "keyword" | "…, detail?: "name" | "description" | "schema")
+    The arguments do not fit: -1 is not a whole number of at least 1. Expected: search_tools(query?: string, queries?: string[], server?: string, limit?: integer, offset?: integer, strategy?: "hybrid" | "bm25" | "embedding" | "keyword" | "…, detail?: "name" | "description" | "schema")
     "#);
 }
 

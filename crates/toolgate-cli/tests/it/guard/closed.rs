@@ -30,8 +30,11 @@ async fn a_tool_is_offered_in_the_ways_that_it_can_be_called() {
     assert!(!names.contains(&"script_echo"), "{names:?}");
     assert!(names.contains(&"run_code"), "the way to the tool is offered: {names:?}");
     let found = call(&mut client, "search_tools", json!({ "query": "echo", "limit": 10 })).await;
-    assert!(text(&found).contains("script_echo [in run_code only]"), "{found}");
-    assert!(text(&found).contains("direct_echo [loaded] [not in run_code]"), "{found}");
+    assert!(text(&found).contains("script_echo(message?: string) [in run_code only]"), "{found}");
+    assert!(
+        text(&found).contains("direct_echo(message?: string) [loaded] [not in run_code]"),
+        "{found}"
+    );
     let code = "const found = await search_tools({ query: 'echo', limit: 10 }); \
                 return JSON.stringify(found)";
     let found = call(&mut client, "run_code", json!({ "code": code })).await;

@@ -5,6 +5,8 @@ mod pages;
 mod signed;
 mod tokens;
 
+use std::sync::Arc;
+
 use reqwest::{RequestBuilder, Response};
 use serde_json::json;
 use tempfile::TempDir;
@@ -17,7 +19,7 @@ use crate::support::Endpoint;
 /// An endpoint that knows tokens, in a folder of their own.
 struct Guarded {
     endpoint: Endpoint,
-    tokens: AccessTokens,
+    tokens: Arc<dyn AccessTokens>,
     folder: TempDir,
 }
 

@@ -168,7 +168,7 @@ impl GuardFixture {
         let inquiry: ApprovalRequest = serde_json::from_str(&approval.question).unwrap();
         let grant = inquiry.grant(&PersonAnswer::ONCE, "test", now(), None).unwrap();
         assert!(journal.answer(id, ApprovalState::Approved, "{}").unwrap());
-        write_grant(&journal, &grant).unwrap();
+        write_grant(&*journal, &grant).unwrap();
     }
 
     /// Calls a tool; gives the text of the result, and whether it is an error.

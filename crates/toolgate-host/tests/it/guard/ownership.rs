@@ -53,7 +53,7 @@ async fn a_grant_does_not_cover_another_server_of_the_same_name() {
     let session = fixture.host.session();
     assert!(!fixture.call(&session, Some(&voice), "store_delete", json!({ "id": "1" })).await.1);
     assert!(!fixture.call(&session, None, "store_delete", json!({ "id": "2" })).await.1);
-    assert_eq!(read_grants(fixture.host.journal().unwrap()).unwrap().len(), 1);
+    assert_eq!(read_grants(&**fixture.host.journal().unwrap()).unwrap().len(), 1);
     fixture.host.shutdown().await;
     let delete = json!({ "name": "delete", "inputSchema": { "type": "object" } });
     let (store, was) = (fixture.store(), fixture.host.settings().servers.clone());
@@ -124,7 +124,7 @@ async fn a_damaged_list_of_disabled_servers_enables_none() {
     let folder = tempfile::tempdir().unwrap();
     let choices = toolgate_store::Store::new(folder.path()).choices("c");
     choices.change(|all| all.disabled.insert("store".into(), SwitchedBy::Person)).unwrap();
-    std::fs::write(choices.path(), "{").unwrap();
+    std::fs::write(choices.file().unwrap(), "{").unwrap();
     let file = choices.clone();
     let fixture = GuardFixture::with(PolicySettings::default(), |settings| HostSettings {
         choices: Some(file),
@@ -135,6 +135,6 @@ async fn a_damaged_list_of_disabled_servers_enables_none() {
     assert!(fixture.call(&session, None, "store_delete", json!({ "id": "1" })).await.1);
     assert!(fixture.host.is_off(&"store".into()) && fixture.host.is_off(&"crm".into()));
     assert_eq!(fixture.calls(), 0);
-    assert_eq!(std::fs::read_to_string(choices.path()).unwrap(), "{");
+    assert_eq!(std::fs::read_to_string(choices.file().unwrap()).unwrap(), "{");
     fixture.end().await;
 }

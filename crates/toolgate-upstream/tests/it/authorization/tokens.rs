@@ -3,9 +3,11 @@
 use futures::future::join_all;
 use serde_json::json;
 use toolgate_testkit::{AuthorizationFault, AuthorizationOptions, Builtin, Fixture};
-use toolgate_upstream::{CallError, LogoutOutcome, OutputSource, StateKind};
+use toolgate_upstream::{
+    AuthorizationSettings, CallError, LogoutOutcome, OutputSource, StateKind, TokenSource,
+};
 
-use super::Guarded;
+use super::{Guarded, MemoryLogins};
 use crate::support::{Gate, NAME};
 
 #[tokio::test]
@@ -184,4 +186,42 @@ async fn nothing_secret_is_shown() {
     for token in tokens {
         assert_eq!(redactor.clean(&format!("bad {token}!")), "bad [hidden]!");
     }
+}
+
+#[tokio::test]
+async fn a_machine_needs_no_person() {
+    let client = ("machine".to_owned(), "client-secret-of-the-machine".to_owned());
+    let mut guarded = Guarded::start(AuthorizationOptions {
+        client: Some(client.clone()),
+        methods: vec!["client_secret_basic".to_owned()],
+        scopes: vec!["read".to_owned()],
+        registers: false,
+        ..AuthorizationOptions::default()
+    })
+    .await;
+    guarded.settings = AuthorizationSettings {
+        client_id: Some(client.0.clone()),
+        client_secret: Some(client.1.clone()),
+        source: TokenSource::ClientCredentials { private_key: None },
+        ..AuthorizationSettings::default()
+    };
+    let gate = Gate::ready(guarded.spec()).await;
+    gate.call("echo", json!({ "text": "x" })).await.unwrap();
+    guarded.authorization.expire_access_tokens();
+    gate.call("echo", json!({ "text": "x" })).await.unwrap();
+    let record = guarded.authorization.record();
+    assert_eq!((record.token_requests.len(), record.authorizations.len()), (2, 0), "{record:?}");
+    for request in &record.token_requests {
+        assert_eq!(request["grant_type"], "client_credentials");
+        assert_eq!(
+            (request["scope"].as_str(), &request["resource"]),
+            ("read", &guarded.server.url().to_owned())
+        );
+    }
+    // A client that is refused is not tried again and again.
+    guarded.settings.client_secret = Some("client-secret-of-somebody".to_owned());
+    guarded.keeper = MemoryLogins::default();
+    let (_gate, failure) = Gate::failure(guarded.spec()).await;
+    assert!(failure.action.contains("check `oauth` of the server"), "{failure:?}");
+    assert!(!failure.reason.contains("-secret-"), "{failure:?}");
 }

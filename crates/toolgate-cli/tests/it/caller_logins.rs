@@ -1,0 +1,358 @@
+//! Servers at which each caller has their own login.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use toolgate_testkit::{
+    AuthorizationOptions, AuthorizationServer, Builtin, Fixture, PERSON, RunningHttp, Visited,
+    send_form, visit, visit_with, within,
+};
+
+use crate::{
+    http::HttpGateway,
+    support::{Workplace, text},
+};
+
+/// A gateway with two callers, in front of a server that says whose login it was called with.
+struct Team {
+    workplace: Workplace,
+    authorization: AuthorizationServer,
+    _server: RunningHttp,
+    gateway: HttpGateway,
+    client: reqwest::Client,
+    ada: String,
+    bob: String,
+}
+
+/// What a client can do.
+#[derive(Clone, Copy, PartialEq)]
+enum Links {
+    Opens,
+    OpensNone,
+}
+
+fn tool(name: &str, description: &str) -> Value {
+    json!({ "name": name, "description": description, "inputSchema": { "type": "object" } })
+}
+
+fn fixture() -> Fixture {
+    let said = json!({ "content": [{ "type": "text", "text": format!("account {PERSON}") }] });
+    let read =
+        json!({ "contents": [{ "uri": "data://own", "text": format!("data of {PERSON}") }] });
+    Fixture::new("guarded")
+        .with_builtins([Builtin::Echo])
+        .with_tool(tool("who", "Says whose login it is."))
+        .with_tool(tool("personal", &format!("Is for {PERSON} alone.")))
+        .with_answer("who", said.clone())
+        .with_answer("personal", said)
+        .with_capability("resources", json!({}))
+        .with_resources([json!({ "uri": "data://own", "name": format!("data of {PERSON}") })])
+        .with_method("resources/read", read)
+}
+
+impl Team {
+    async fn start(options: AuthorizationOptions) -> Self {
+        let authorization = AuthorizationServer::start(options).await.unwrap();
+        let address = ([127, 0, 0, 1], 0).into();
+        let server = fixture().serve_http_for(address, &authorization).await.unwrap();
+        let workplace = Workplace::new(&json!({
+            "mcpServers": { "crm": { "url": server.url(), "auth": "perCaller" } },
+            "toolSearch": { "enabled": false },
+            "gateway": { "requireToken": true },
+        }));
+        let mut tokens = Vec::new();
+        for name in ["ada", "bob"] {
+            let made = workplace.run(&["token", "create", "--name", name]).await;
+            tokens.push(made.stdout.trim().to_owned());
+        }
+        let gateway = workplace.serve_http(&[]).await;
+        let client = toolgate_http::client_builder().no_proxy().build().unwrap();
+        let (bob, ada) = (tokens.pop().unwrap(), tokens.pop().unwrap());
+        Self { workplace, authorization, _server: server, gateway, client, ada, bob }
+    }
+
+    /// A request of the modern era.
+    async fn request(&self, token: &str, links: Links, method: &str, mut params: Value) -> Value {
+        let elicitation = match links {
+            Links::Opens => json!({ "elicitation": { "url": {} } }),
+            Links::OpensNone => json!({}),
+        };
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": elicitation,
+            "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+        });
+        let name =
+            params["name"].as_str().or(params["uri"].as_str()).unwrap_or_default().to_owned();
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let request = self
+            .client
+            .post(self.gateway.url())
+            .bearer_auth(token)
+            .header("accept", "application/json, text/event-stream")
+            .header("content-type", "application/json")
+            .header("mcp-protocol-version", "2026-07-28")
+            .header("mcp-method", method)
+            .header("mcp-name", name)
+            .body(body.to_string());
+        let sending = async { request.send().await.unwrap().text().await.unwrap() };
+        let body = within("the answer", sending).await;
+        let last = body.lines().filter_map(|line| line.strip_prefix("data: ")).next_back();
+        serde_json::from_str(last.unwrap_or(&body)).unwrap_or_else(|_| panic!("{body}"))
+    }
+
+    async fn call(&self, token: &str, links: Links, tool: &str) -> Value {
+        let params = json!({ "name": tool, "arguments": {} });
+        self.request(token, links, "tools/call", params).await["result"].clone()
+    }
+
+    async fn listed(&self, token: &str) -> Vec<String> {
+        let answer = self.request(token, Links::OpensNone, "tools/list", json!({})).await;
+        let tools = answer["result"]["tools"].as_array().unwrap().clone();
+        let own = tools.iter().filter_map(|tool| tool["name"].as_str());
+        own.filter(|name| name.starts_with("crm_")).map(str::to_owned).collect()
+    }
+
+    /// The link in the error of a call.
+    async fn link(&self, token: &str) -> String {
+        let refused = self.call(token, Links::OpensNone, "crm_who").await;
+        let text = text(&refused).to_owned();
+        let link = text.split_whitespace().find(|word| word.contains("/login/"));
+        link.unwrap_or_else(|| panic!("{text}")).to_owned()
+    }
+
+    /// Somebody opens a link, shows a token, and logs in as a person. Returns the last page.
+    async fn open(&self, link: &str, token: &str, person: &str) -> Visited {
+        let shown = send_form(link, &[], &[("token", token)]).await.unwrap();
+        assert_eq!(shown.status, 303, "{}", shown.body);
+        let cookie = shown.cookie.unwrap();
+        let page = format!("{}&person={person}", shown.location.unwrap());
+        let back = visit(&page).await.unwrap().location.unwrap();
+        visit_with(&back, &[("cookie", &cookie)]).await.unwrap()
+    }
+
+    async fn log_in(&self, token: &str, person: &str) {
+        let link = self.link(token).await;
+        let page = self.open(&link, token, person).await;
+        assert_eq!(page.status, 200, "{}", page.body);
+        assert!(page.body.contains("You are logged in at crm."), "{}", page.body);
+    }
+
+    async fn account(&self, token: &str) -> String {
+        let result = self.call(token, Links::OpensNone, "crm_who").await;
+        text(&result).to_owned()
+    }
+}
+
+#[tokio::test]
+async fn the_first_call_of_a_caller_asks_for_a_login_and_goes_on_after_it() {
+    let team = Team::start(AuthorizationOptions::default()).await;
+    assert!(team.listed(&team.ada).await.is_empty(), "nobody has logged in");
+    let asked = team.call(&team.ada, Links::Opens, "crm_who").await;
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    let (key, request) = asked["inputRequests"].as_object().unwrap().iter().next().unwrap();
+    assert_eq!(request["method"], "elicitation/create");
+    assert_eq!(request["params"]["mode"], "url");
+    let message = request["params"]["message"].as_str().unwrap();
+    assert!(message.starts_with("Log in at server \"crm\""), "{message}");
+    let link = request["params"]["url"].as_str().unwrap();
+    let page = visit(link).await.unwrap();
+    assert_eq!(page.status, 200);
+    assert!(page.body.contains("token ada") && !page.body.contains("code_challenge"), "{page:?}");
+    assert_eq!(team.open(link, &team.ada, "Ada").await.status, 200);
+    let again = json!({
+        "name": "crm_who", "arguments": {}, "requestState": asked["requestState"],
+        "inputResponses": { key: { "action": "accept" } },
+    });
+    let answer = team.request(&team.ada, Links::Opens, "tools/call", again).await;
+    assert_eq!(text(&answer["result"]), "account Ada", "{answer}");
+    assert_eq!(team.account(&team.ada).await, "account Ada", "the login is stored");
+    let used = visit(link).await.unwrap();
+    assert_eq!(used.status, 404, "a link is good once");
+    // Another caller has no part in it.
+    assert!(team.account(&team.bob).await.contains("needs a login of your own"));
+    let audit = team.workplace.run(&["audit", "--json"]).await.stdout;
+    assert!(audit.contains("logged in") && !audit.contains("-secret-"), "{audit}");
+}
+
+#[tokio::test]
+async fn only_the_caller_can_end_a_login() {
+    let team = Team::start(AuthorizationOptions::default()).await;
+    let link = team.link(&team.ada).await;
+    assert_eq!(team.link(&team.ada).await, link, "a call that is repeated begins no second login");
+    let attempt = |token: &str| {
+        let (link, token) = (link.clone(), token.to_owned());
+        async move { send_form(&link, &[], &[("token", &token)]).await.unwrap() }
+    };
+    for (wrong, status) in [(team.bob.as_str(), 403), ("tgt_guessed", 401), ("", 401)] {
+        let page = attempt(wrong).await;
+        assert_eq!((page.status, &page.location, &page.cookie), (status, &None, &None));
+    }
+    let foreign = [("origin", "https://evil.example")];
+    let page = send_form(&link, &foreign, &[("token", &team.ada)]).await.unwrap();
+    assert_eq!(page.status, 403, "a page of somebody else sent the form: {page:?}");
+    let local = [("origin", "http://localhost:1")];
+    let page = send_form(&link, &local, &[("token", &team.ada)]).await.unwrap();
+    assert_eq!((page.status, page.location), (403, None));
+    let cross = [("sec-fetch-site", "cross-site")];
+    let page = send_form(&link, &cross, &[("token", &team.ada)]).await.unwrap();
+    assert_eq!((page.status, page.location), (403, None));
+    // Ada opens the link, and sends the page of the authorization server to Bob.
+    let shown = attempt(&team.ada).await;
+    let (page, cookie) = (shown.location.unwrap(), shown.cookie.unwrap());
+    let back = visit(&format!("{page}&person=Bob")).await.unwrap().location.unwrap();
+    for headers in [&[][..], &[("cookie", "toolgate_login=x")], &[("cookie", &cookie[..20])]] {
+        let ended = visit_with(&back, headers).await.unwrap();
+        assert_eq!(ended.status, 403, "{ended:?}");
+    }
+    assert!(team.account(&team.ada).await.contains("needs a login"), "Bob's account is not Ada's");
+    // A redirect that belongs to no login.
+    let forged =
+        format!("{}/login/callback?code=x&state=y", team.gateway.url().trim_end_matches("/mcp"));
+    assert_eq!(visit_with(&forged, &[("cookie", &cookie)]).await.unwrap().status, 404);
+    // Her own browser ends it.
+    let back = visit(&format!("{page}&person=Ada")).await.unwrap().location.unwrap();
+    assert_eq!(visit_with(&back, &[("cookie", &cookie)]).await.unwrap().status, 200);
+    assert_eq!(team.account(&team.ada).await, "account Ada");
+}
+
+#[tokio::test]
+async fn no_login_and_no_list_serves_another_caller() {
+    // Each token is good for a moment, so that each call may have to renew one.
+    let options = AuthorizationOptions { lifetime: 31, ..AuthorizationOptions::default() };
+    let team = Arc::new(Team::start(options).await);
+    team.log_in(&team.ada, "Ada").await;
+    assert_eq!(team.listed(&team.ada).await, ["crm_echo", "crm_who", "crm_personal"]);
+    assert!(team.listed(&team.bob).await.is_empty(), "what one caller listed is theirs");
+    team.log_in(&team.bob, "Bob").await;
+    assert_eq!(team.account(&team.bob).await, "account Bob");
+    // The server defines this tool in another way for Bob. The catalog has Ada's definition.
+    assert_eq!(team.listed(&team.bob).await, ["crm_echo", "crm_who"]);
+    let refused = team.request(
+        &team.bob,
+        Links::OpensNone,
+        "tools/call",
+        json!({ "name": "crm_personal", "arguments": {} }),
+    );
+    let refused = refused.await.to_string();
+    assert!(refused.contains("no tool") && !refused.contains("Ada"), "{refused}");
+    let mut callers = Vec::new();
+    for number in 0..8 {
+        let team = Arc::clone(&team);
+        callers.push(tokio::spawn(async move {
+            let (token, person) =
+                if number % 2 == 0 { (&team.ada, "Ada") } else { (&team.bob, "Bob") };
+            for round in 0..12 {
+                if number == round {
+                    team.authorization.expire_access_tokens_of(person);
+                }
+                let account = team.account(token).await;
+                assert_eq!(account, format!("account {person}"), "call {round} of {number}");
+                let uri = json!({ "uri": "toolgate://crm/data://own" });
+                let read = team.request(token, Links::OpensNone, "resources/read", uri).await;
+                let read = read.to_string();
+                assert!(read.contains(&format!("data of {person}")), "{read}");
+                let listed = team.request(token, Links::OpensNone, "resources/list", json!({}));
+                let listed = listed.await.to_string();
+                let other = if person == "Ada" { "Bob" } else { "Ada" };
+                assert!(!listed.contains(&format!("data of {other}")), "{listed}");
+            }
+        }));
+    }
+    for caller in callers {
+        caller.await.unwrap();
+    }
+    let record = team.authorization.record();
+    assert!(record.renewals > 0 && record.reuses == 0, "{record:?}");
+    for token in team.authorization.access_tokens() {
+        assert!(team.authorization.person_of(&token).is_some());
+    }
+}
+
+#[tokio::test]
+async fn a_new_gateway_knows_the_logins_and_nobody_elses_lists() {
+    let mut team = Team::start(AuthorizationOptions::default()).await;
+    team.log_in(&team.ada, "Ada").await;
+    team.account(&team.ada).await;
+    team.gateway = team.workplace.serve_http(&[]).await;
+    assert!(team.listed(&team.bob).await.is_empty());
+    assert_eq!(team.listed(&team.ada).await, ["crm_echo", "crm_who", "crm_personal"]);
+    assert!(team.account(&team.bob).await.contains("needs a login of your own"));
+    assert_eq!(team.account(&team.ada).await, "account Ada");
+}
+
+#[tokio::test]
+async fn logins_are_listed_and_revoked_and_a_running_gateway_notices() {
+    let options = AuthorizationOptions { revokes: false, ..AuthorizationOptions::default() };
+    let team = Team::start(options).await;
+    team.log_in(&team.ada, "Ada").await;
+    team.log_in(&team.bob, "Bob").await;
+    assert_eq!(team.account(&team.ada).await, "account Ada");
+    let listed = team.workplace.run(&["logins", "--json"]).await;
+    assert!(!listed.shown().contains("-secret-"), "{listed:?}");
+    let listed = listed.json();
+    let callers: Vec<&str> =
+        listed.as_array().unwrap().iter().map(|login| login["caller"].as_str().unwrap()).collect();
+    assert!(
+        callers[0].starts_with("token ada ") && callers[1].starts_with("token bob "),
+        "{listed}"
+    );
+    let shown = team.workplace.run(&["logins"]).await;
+    assert!(shown.stdout.contains("token ada") && shown.stdout.contains("crm"), "{shown:?}");
+    let status = team.workplace.run(&["status", "--json"]).await.json();
+    assert_eq!(status["logins"].as_array().unwrap().len(), 2, "{status}");
+    let revoked = team.workplace.run(&["logins", "revoke", "--caller", callers[0]]).await;
+    assert_eq!(revoked.code, Some(0), "{revoked:?}");
+    assert!(revoked.stdout.contains("the login is deleted here"), "{revoked:?}");
+    // The token is valid still, and the gateway has it in memory.
+    let asks = toolgate_testkit::until("the gateway notices", async || {
+        let account = team.account(&team.ada).await;
+        account.contains("needs a login").then_some(account)
+    });
+    asks.await;
+    assert_eq!(team.account(&team.bob).await, "account Bob");
+    let nobody = team.workplace.run(&["logins", "revoke", "--caller", "token eve"]).await;
+    assert_eq!(nobody.code, Some(1), "{nobody:?}");
+    let audit = team.workplace.run(&["audit", "--json"]).await.stdout;
+    assert!(audit.contains("logged out"), "{audit}");
+}
+
+#[tokio::test]
+async fn a_client_over_stdio_logs_in_by_a_port_of_this_machine() {
+    let authorization = AuthorizationServer::start(AuthorizationOptions::default()).await.unwrap();
+    let address = ([127, 0, 0, 1], 0).into();
+    let server = fixture().serve_http_for(address, &authorization).await.unwrap();
+    let workplace = Workplace::new(&json!({
+        "mcpServers": { "crm": { "url": server.url(), "auth": "perCaller" } },
+        "toolSearch": { "enabled": false },
+    }));
+    let mut client = workplace.serve(&[]);
+    let hello = json!({
+        "protocolVersion": "2025-11-25", "capabilities": { "elicitation": { "url": {} } },
+        "clientInfo": { "name": "test", "version": "1" },
+    });
+    client.request("initialize", hello).await.unwrap();
+    client.notify("notifications/initialized", json!({})).await.unwrap();
+    let call = json!({ "name": "crm_who", "arguments": {} });
+    let id = client.begin("tools/call", call).await.unwrap();
+    let asked = loop {
+        let line: Value = serde_json::from_str(&client.line().await.unwrap()).unwrap();
+        if line["method"] == "elicitation/create" {
+            break line;
+        }
+    };
+    assert_eq!(asked["params"]["mode"], "url");
+    let page = format!("{}&person=Ada", asked["params"]["url"].as_str().unwrap());
+    let back = visit(&page).await.unwrap().location.unwrap();
+    assert!(back.starts_with("http://127.0.0.1:"), "{back}");
+    let accepted = json!({ "jsonrpc": "2.0", "id": asked["id"], "result": { "action": "accept" } });
+    client.send_line(&accepted.to_string()).await.unwrap();
+    assert_eq!(visit(&back).await.unwrap().status, 200);
+    let answer = client.answer(id).await.unwrap();
+    assert_eq!(text(&answer["result"]), "account Ada", "{answer}");
+    // It is the login of the user of this machine, whichever client they use.
+    let shell = workplace.run(&["call", "crm_who"]).await;
+    assert!(shell.stdout.contains("account Ada"), "{shell:?}");
+    let out = workplace.run(&["logout", "crm"]).await;
+    assert!(out.stdout.contains("logged out"), "{out:?}");
+}

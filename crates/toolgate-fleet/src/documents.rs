@@ -1,0 +1,105 @@
+//! Small texts that are read often and changed seldom: choices with consents, and learned types.
+
+use std::sync::Arc;
+
+use toolgate_store::{
+    ChoiceStore, Choices, DamagedChoices, MAX_SHAPES_BYTES, ShapeStore, StoreError, StoreStamp,
+};
+
+use crate::{
+    database::{FleetError, PLACE},
+    node::{BUMP, Node},
+};
+
+/// The choices of one configuration.
+#[derive(Debug)]
+pub(crate) struct SharedChoices {
+    node: Arc<Node>,
+    name: String,
+}
+
+/// The learned types of results.
+#[derive(Debug)]
+pub(crate) struct SharedShapes(pub(crate) Arc<Node>);
+
+impl SharedChoices {
+    pub(crate) fn new(node: Arc<Node>, configuration: &str) -> Self {
+        Self { node, name: format!("choices {configuration}") }
+    }
+}
+
+impl ChoiceStore for SharedChoices {
+    fn stamp(&self) -> Option<StoreStamp> {
+        Some(StoreStamp::Version(self.node.version(&self.name)))
+    }
+
+    fn read(&self) -> Result<Choices, DamagedChoices> {
+        let name = &self.name;
+        let read = self.node.database.with(|connection| async move {
+            let row = connection
+                .query_opt("SELECT content FROM document WHERE name = $1", &[name])
+                .await?;
+            Ok(row.map(|row| row.get::<_, Vec<u8>>(0)))
+        });
+        match read.map_err(|error| DamagedChoices::of(PLACE, error.to_string()))? {
+            Some(content) => serde_json::from_slice(&content)
+                .map_err(|error| DamagedChoices::of(PLACE, error.to_string())),
+            None => Ok(Choices::default()),
+        }
+    }
+
+    fn change_by(&self, change: &mut dyn FnMut(&mut Choices)) -> Result<(), StoreError> {
+        let name = &self.name;
+        let changed = self.node.database.with(|mut connection| async move {
+            let transaction = connection.transaction().await?;
+            // The row is there to be locked.
+            let row =
+                "INSERT INTO document (name, content) VALUES ($1, '{}') ON CONFLICT DO NOTHING";
+            transaction.execute(row, &[name]).await?;
+            let read = "SELECT content FROM document WHERE name = $1 FOR UPDATE";
+            let content: Vec<u8> = transaction.query_one(read, &[name]).await?.get(0);
+            let system = |error: serde_json::Error| FleetError::System(error.to_string());
+            let mut choices: Choices = serde_json::from_slice(&content).map_err(system)?;
+            let before = choices.clone();
+            change(&mut choices);
+            choices.bound();
+            if choices == before {
+                return Ok(());
+            }
+            let content = serde_json::to_vec(&choices).map_err(system)?;
+            let write = "UPDATE document SET content = $2 WHERE name = $1";
+            transaction.execute(write, &[name, &content]).await?;
+            let number: i64 = transaction.query_one(BUMP, &[name]).await?.get(0);
+            transaction.commit().await?;
+            self.node.made(name, number);
+            Ok(())
+        });
+        changed.map_err(|error| StoreError::of(PLACE, error.into_io()))
+    }
+}
+
+impl ShapeStore for SharedShapes {
+    fn load(&self, server: &str) -> Option<String> {
+        let name = format!("shapes {server}");
+        let read = self.0.database.with(|connection| async move {
+            let row = connection
+                .query_opt("SELECT content FROM document WHERE name = $1", &[&name])
+                .await?;
+            Ok(row.map(|row| row.get::<_, Vec<u8>>(0)))
+        });
+        String::from_utf8(read.ok()??).ok()
+    }
+
+    fn save(&self, server: &str, text: &str) -> Result<(), StoreError> {
+        if text.len() > MAX_SHAPES_BYTES {
+            return Ok(());
+        }
+        let (name, content) = (format!("shapes {server}"), text.as_bytes());
+        let saved = self.0.database.with(|connection| async move {
+            let write = "INSERT INTO document (name, content) VALUES ($1, $2)
+                ON CONFLICT (name) DO UPDATE SET content = excluded.content";
+            Ok(connection.execute(write, &[&name, &content]).await?)
+        });
+        saved.map(drop).map_err(|error| StoreError::of(PLACE, error.into_io()))
+    }
+}

@@ -1,0 +1,279 @@
+//! Runs, their calls, and the events that their scripts received.
+
+use tokio_postgres::Row;
+use toolgate_store::{
+    JournalError, NewRun, PastCallRow, PastEvent, Retention, RunCall, RunDetail, RunHistory,
+    RunRetention, RunState, RunSummary, Runs,
+};
+
+use std::sync::atomic::Ordering;
+
+use super::SharedJournal;
+use crate::{now, plain, text};
+
+/// Whether the owner of a run lives.
+const OWNER_LIVES: &str =
+    "EXISTS (SELECT 1 FROM node WHERE node.id = run.owner AND node.lease_until > now())";
+const SUMMARY: &str = "SELECT id, created, ended, state, process, language, session,
+    (SELECT count(*) FROM run_call WHERE run_call.run = run.id),
+    (SELECT count(*) FROM run_call WHERE run_call.run = run.id AND failed) FROM run";
+/// Removes runs with all that belongs to them.
+const REMOVE: &str = "WITH gone AS (DELETE FROM run WHERE id = ANY($1)),
+    calls AS (DELETE FROM run_call WHERE run = ANY($1)),
+    events AS (DELETE FROM run_event WHERE run = ANY($1))
+    DELETE FROM run_media WHERE run = ANY($1)";
+/// After so many ends of this node, the number of runs is looked at.
+const LOOKED_AT_EVERY: u64 = 100;
+/// How many runs are removed in one transaction.
+const REMOVED_TOGETHER: i64 = 500;
+
+impl Runs for SharedJournal {
+    fn resume_run(&self, id: &str) -> Result<bool, JournalError> {
+        let node = &self.node.id;
+        let process = i64::from(std::process::id());
+        let epoch: Option<i64> = self.with(|connection| async move {
+            let take = format!(
+                "UPDATE run SET state = 'running', owner = $2, epoch = epoch + 1, process = $3, ended = NULL,
+                 error = NULL WHERE id = $1 AND (state <> 'running' OR NOT {OWNER_LIVES}) RETURNING epoch"
+            );
+            let row = connection.query_opt(&take, &[&id, node, &process]).await?;
+            Ok(row.map(|row| row.get(0)))
+        })?;
+        if let Some(epoch) = epoch {
+            self.state.owns(id, epoch);
+        }
+        Ok(epoch.is_some())
+    }
+
+    fn is_running(&self, id: &str) -> Result<bool, JournalError> {
+        self.with(|connection| async move {
+            let lives =
+                format!("SELECT 1 FROM run WHERE id = $1 AND state = 'running' AND {OWNER_LIVES}");
+            Ok(connection.query_opt(&lives, &[&id]).await?.is_some())
+        })
+    }
+
+    fn code_changed(&self, id: &str, code: &str) -> Result<(), JournalError> {
+        let code = code.as_bytes();
+        self.with(|connection| async move {
+            let update =
+                "UPDATE run SET first_code = coalesce(first_code, code), code = $2 WHERE id = $1";
+            connection.execute(update, &[&id, &code]).await?;
+            Ok(())
+        })
+    }
+
+    fn read_before(&self, id: &str, before: &str) -> Result<(), JournalError> {
+        let before = before.as_bytes();
+        self.with(|connection| async move {
+            connection.execute("UPDATE run SET before = $2 WHERE id = $1", &[&id, &before]).await?;
+            Ok(())
+        })
+    }
+
+    fn forget_end(&self, run: &str, number: u64) -> Result<bool, JournalError> {
+        let number = number.cast_signed();
+        self.with(|mut connection| async move {
+            let transaction = connection.transaction().await?;
+            let update =
+                "UPDATE run_call SET sent = false, marked = false, ended = NULL, failed = false,
+                tool = NULL, result = NULL, unknown = false
+                WHERE run = $1 AND number = $2 AND (ended IS NULL OR failed)";
+            let changed = transaction.execute(update, &[&run, &number]).await?;
+            if changed > 0 {
+                let events = "DELETE FROM run_event WHERE run = $1 AND call = $2";
+                transaction.execute(events, &[&run, &number]).await?;
+            }
+            transaction.commit().await?;
+            Ok(changed > 0)
+        })
+    }
+
+    fn forget_lost(&self, _run: &str) -> Result<(), JournalError> {
+        // The database loses no row.
+        Ok(())
+    }
+
+    fn keep_media(&self, run: &str, handle: &str, data: &str) -> Result<(), JournalError> {
+        let (handle, data) = (plain(handle), data.as_bytes());
+        self.with(|connection| async move {
+            let insert = "INSERT INTO run_media (run, handle, data) VALUES ($1, $2, $3)
+                ON CONFLICT (run, handle) DO UPDATE SET data = excluded.data";
+            connection.execute(insert, &[&run, &handle, &data]).await?;
+            Ok(())
+        })
+    }
+
+    fn media(&self, run: &str) -> Result<Vec<(String, String)>, JournalError> {
+        self.with(|connection| async move {
+            let rows = connection
+                .query("SELECT handle, data FROM run_media WHERE run = $1", &[&run])
+                .await?;
+            Ok(rows.iter().map(|row| (row.get(0), text(row.get(1)))).collect())
+        })
+    }
+
+    fn history(&self, id: &str) -> Result<Option<RunHistory>, JournalError> {
+        self.with(|connection| async move {
+            let run = "SELECT id, language, code, session, began, seed, state, before, namespace, first_code
+                FROM run WHERE id = $1";
+            let calls = "SELECT number, name, arguments, sent, ended, failed, tool, result, unknown, origin
+                FROM run_call WHERE run = $1 ORDER BY number";
+            let events = "SELECT call, at FROM run_event WHERE run = $1 ORDER BY position";
+            let Some(row) = connection.query_opt(run, &[&id]).await? else { return Ok(None) };
+            let run = NewRun {
+                id: row.get(0),
+                language: row.get(1),
+                code: text(row.get(2)),
+                session: row.get(3),
+                began: row.get::<_, i64>(4).cast_unsigned(),
+                seed: row.get::<_, i64>(5).cast_unsigned(),
+                before: text(row.get(7)),
+                namespace: row.get(8),
+            };
+            let calls = connection.query(calls, &[&id]).await?.iter().map(past_call).collect();
+            let events = connection.query(events, &[&id]).await?;
+            let events = events.iter().map(|row| PastEvent {
+                call: row.get::<_, Option<i64>>(0).map(i64::cast_unsigned),
+                at: row.get::<_, i64>(1).cast_unsigned(),
+            });
+            Ok(Some(RunHistory {
+                run,
+                first_code: row.get::<_, Option<Vec<u8>>>(9).map(text),
+                state: RunState::named(row.get(6)),
+                calls,
+                events: events.collect(),
+                lost: Vec::new(),
+            }))
+        })
+    }
+
+    fn is_lost(&self, _id: &str) -> bool {
+        false
+    }
+
+    fn runs(&self, most: u32) -> Result<Vec<RunSummary>, JournalError> {
+        let most = i64::from(most);
+        self.with(|connection| async move {
+            let query = format!("{SUMMARY} ORDER BY created DESC, id LIMIT $1");
+            Ok(connection.query(&query, &[&most]).await?.iter().map(summary).collect())
+        })
+    }
+
+    fn run(&self, id: &str) -> Result<Option<RunDetail>, JournalError> {
+        let (from, until) = (plain(id), format!("{}{}", plain(id), char::MAX));
+        self.with(|connection| async move {
+            let query = format!("{SUMMARY} WHERE id >= $1 AND id < $2 LIMIT 2");
+            let found = connection.query(&query, &[&from, &until]).await?;
+            let [row] = &*found else { return Ok(None) };
+            let summary = summary(row);
+            let texts = "SELECT code, output, error, graph FROM run WHERE id = $1";
+            let row = connection.query_one(texts, &[&summary.id]).await?;
+            let calls = "SELECT number, name, arguments, made, verdict, rule, sent, ended, failed, result, flow,
+                unknown FROM run_call WHERE run = $1 ORDER BY number";
+            let calls = connection.query(calls, &[&summary.id]).await?.iter().map(run_call).collect();
+            Ok(Some(RunDetail {
+                summary,
+                code: text(row.get(0)),
+                output: text(row.get(1)),
+                error: row.get::<_, Option<Vec<u8>>>(2).map(text),
+                calls,
+                graph: row.get::<_, Option<Vec<u8>>>(3).map(text),
+            }))
+        })
+    }
+}
+
+impl RunRetention for SharedJournal {
+    fn may_be_beyond(&self, _retention: Retention) -> bool {
+        self.ends.load(Ordering::Relaxed) >= LOOKED_AT_EVERY
+    }
+
+    fn is_beyond(&self, retention: Retention) -> Result<bool, JournalError> {
+        self.ends.store(0, Ordering::Relaxed);
+        let most = i64::from(retention.runs);
+        self.with(|connection| async move {
+            // Reads one row behind the limit, not all.
+            let beyond = "SELECT 1 FROM run WHERE state NOT IN ('waiting', 'running')
+                ORDER BY created DESC OFFSET $1 LIMIT 1";
+            Ok(connection.query_opt(beyond, &[&most]).await?.is_some())
+        })
+    }
+
+    fn prune(&self, retention: Retention) -> Result<usize, JournalError> {
+        let Some(_pruning) = self.pruning.try_lock() else { return Ok(0) };
+        let oldest = now() - i64::from(retention.days) * 24 * 60 * 60 * 1000;
+        let most = i64::from(retention.runs);
+        let mut removed = 0;
+        loop {
+            let gone = self.with(|connection| async move {
+                let old = format!(
+                    "SELECT id FROM run WHERE (state <> 'running' OR NOT {OWNER_LIVES}) AND (created < $1 OR
+                     state NOT IN ('waiting', 'running') AND (created, id) < (
+                        SELECT created, id FROM run WHERE state NOT IN ('waiting', 'running')
+                        ORDER BY created DESC, id DESC OFFSET $2 LIMIT 1)) LIMIT $3"
+                );
+                let rows = connection.query(&old, &[&oldest, &(most - 1).max(0), &REMOVED_TOGETHER]).await?;
+                let ids: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+                if !ids.is_empty() {
+                    connection.execute(REMOVE, &[&ids]).await?;
+                }
+                Ok(ids.len())
+            })?;
+            removed += gone;
+            if gone < usize::try_from(REMOVED_TOGETHER).unwrap_or(usize::MAX) {
+                return Ok(removed);
+            }
+        }
+    }
+}
+
+fn summary(row: &Row) -> RunSummary {
+    RunSummary {
+        id: row.get(0),
+        created: row.get::<_, i64>(1).cast_unsigned(),
+        ended: row.get::<_, Option<i64>>(2).map(i64::cast_unsigned),
+        state: RunState::named(row.get(3)),
+        process: u32::try_from(row.get::<_, i64>(4)).unwrap_or_default(),
+        language: row.get(5),
+        session: row.get(6),
+        calls: row.get::<_, i64>(7).cast_unsigned(),
+        failed: row.get::<_, i64>(8).cast_unsigned(),
+    }
+}
+
+fn past_call(row: &Row) -> PastCallRow {
+    let result = row.get::<_, Option<Vec<u8>>>(7).map(text).unwrap_or_default();
+    let outcome = match (row.get::<_, Option<i64>>(4), row.get(5)) {
+        (None, _) => None,
+        (Some(_), false) => Some(Ok(result)),
+        (Some(_), true) => Some(Err((row.get::<_, Option<String>>(6).unwrap_or_default(), result))),
+    };
+    PastCallRow {
+        number: row.get::<_, i64>(0).cast_unsigned(),
+        name: row.get(1),
+        arguments: text(row.get(2)),
+        sent: row.get(3),
+        outcome,
+        unknown: row.get(8),
+        origin: row.get::<_, Option<Vec<u8>>>(9).map(text),
+    }
+}
+
+fn run_call(row: &Row) -> RunCall {
+    let (verdict, rule): (Option<String>, Option<String>) = (row.get(4), row.get(5));
+    let ended: Option<i64> = row.get(7);
+    let result = row.get::<_, Option<Vec<u8>>>(9).map(text).unwrap_or_default();
+    RunCall {
+        number: row.get::<_, i64>(0).cast_unsigned(),
+        name: row.get(1),
+        arguments: text(row.get(2)),
+        made: row.get::<_, i64>(3).cast_unsigned(),
+        verdict: verdict.zip(rule),
+        sent: row.get(6),
+        ended: ended.map(i64::cast_unsigned),
+        outcome: ended.map(|_| if row.get(8) { Err(result) } else { Ok(result) }),
+        flow: row.get::<_, Option<Vec<u8>>>(10).map(text),
+        unknown: row.get(11),
+    }
+}

@@ -1,0 +1,295 @@
+//! What several nodes do together.
+
+use std::{
+    sync::{Arc, mpsc},
+    time::Duration,
+};
+
+use toolgate_fleet::Fleet;
+use toolgate_store::{
+    ApprovalState, AuditRecord, CallDecision, CallEnd, GrantRow, Journal, NewCall, NewRun,
+    NodeMessage, QuotaOutcome, QuotaRequest, RunEntry, RunState, SharedStore as _, Store,
+    StoredApproval, SwitchedBy, TimedKind, TimedValue, TokenOrder,
+};
+use toolgate_testkit::deadline;
+
+use super::Shared;
+
+/// Long enough for a test.
+const LONG: Duration = Duration::from_mins(10);
+/// Over before anything else is done.
+const SHORT: Duration = Duration::from_millis(1);
+
+fn journal(fleet: &Arc<Fleet>) -> Arc<dyn Journal> {
+    fleet.journal().unwrap()
+}
+
+fn run(id: &str) -> NewRun {
+    NewRun {
+        id: id.into(),
+        language: "typescript".into(),
+        code: "return 1".into(),
+        session: "s1".into(),
+        began: 1,
+        seed: 2,
+        before: String::new(),
+        namespace: String::new(),
+    }
+}
+
+fn sent(number: u64) -> NewCall<'static> {
+    let decision = CallDecision {
+        verdict: "allow",
+        rule: "",
+        sent: true,
+        once: true,
+        flow: None,
+        origin: None,
+    };
+    NewCall { number, name: "s_pay", arguments: "{}", decision: Some(decision), lost: false }
+}
+
+/// Looks until something is so.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let end = std::time::Instant::now() + deadline();
+    while !is_so() {
+        assert!(std::time::Instant::now() < end, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_run_of_a_dead_node_is_resumed_and_the_dead_node_writes_nothing_more() {
+    let Some(shared) = Shared::start() else { return };
+    let (dead, living) = (shared.node(SHORT), shared.node(LONG));
+    let (old, new) = (journal(&dead), journal(&living));
+    old.write(RunEntry::began(&run("run_1"))).unwrap();
+    old.write(RunEntry::called("run_1", &sent(0))).unwrap();
+    old.write(RunEntry::answered("run_1", 0, 1, CallEnd::Returned("1"))).unwrap();
+    old.write(RunEntry::called("run_1", &sent(1))).unwrap();
+    until("the lease ends", || !new.is_running("run_1").unwrap());
+    assert_eq!(living.status().unwrap().abandoned, 1);
+    assert!(new.resume_run("run_1").unwrap());
+    assert!(!new.resume_run("run_1").unwrap(), "it runs now");
+    assert!(!old.resume_run("run_1").unwrap(), "also for others");
+    let history = new.history("run_1").unwrap().unwrap();
+    let outcomes: Vec<_> =
+        history.calls.iter().map(|call| (call.sent, call.outcome.is_some())).collect();
+    assert_eq!(outcomes, [(true, true), (true, false)], "answered, and of unknown outcome");
+    // The first node is not dead after all.
+    for entry in [
+        RunEntry::called("run_1", &sent(2)),
+        RunEntry::answered("run_1", 1, 2, CallEnd::Returned("2")),
+        RunEntry::time("run_1", 3),
+        RunEntry::ended("run_1", RunState::Done, "", None),
+    ] {
+        let error = old.write(entry).unwrap_err().to_string();
+        assert!(error.contains("another node has taken over this run"), "{error}");
+    }
+    assert_eq!(new.history("run_1").unwrap().unwrap().calls, history.calls);
+    new.write(RunEntry::ended("run_1", RunState::Done, "", None)).unwrap();
+    assert_eq!(new.history("run_1").unwrap().unwrap().state, RunState::Done);
+}
+
+#[test]
+fn a_run_of_a_node_that_left_is_free_at_once() {
+    let Some(shared) = Shared::start() else { return };
+    let (leaving, staying) = (shared.node(LONG), shared.node(LONG));
+    journal(&leaving).write(RunEntry::began(&run("run_1"))).unwrap();
+    assert!(!journal(&staying).resume_run("run_1").unwrap());
+    leaving.leave();
+    assert!(journal(&staying).resume_run("run_1").unwrap());
+}
+
+#[test]
+fn an_answer_on_one_node_wakes_another() {
+    let Some(shared) = Shared::start() else { return };
+    let (asking, answering) = (shared.node(LONG), shared.node(LONG));
+    let question = StoredApproval {
+        id: "a_1".into(),
+        created: 0,
+        kind: "call".into(),
+        subject: "x".into(),
+        run: None,
+        question: "{}".into(),
+        state: ApprovalState::Open,
+        answer: None,
+    };
+    let (woken, wakes) = mpsc::channel();
+    journal(&asking).on_answer(Box::new(move || woken.send(()).unwrap_or_default()));
+    journal(&asking).ask(&question).unwrap();
+    assert_eq!(journal(&answering).open_approvals().unwrap().len(), 1);
+    assert!(journal(&answering).answer("a_1", ApprovalState::Approved, "{}").unwrap());
+    wakes.recv_timeout(deadline()).unwrap();
+    let answered = journal(&asking).approval("a_1").unwrap().unwrap();
+    assert_eq!(answered.state, ApprovalState::Approved);
+}
+
+#[test]
+fn changes_reach_all_nodes() {
+    let Some(shared) = Shared::start() else { return };
+    let (one, other) = (shared.node(LONG), shared.node(LONG));
+    let before = (
+        other.access_tokens().stamp(),
+        other.choices("c").stamp(),
+        journal(&other).version().unwrap(),
+    );
+    one.access_tokens().create(&TokenOrder::default(), 1).unwrap();
+    one.choices("c")
+        .change(|choices| choices.disabled.insert("crm".into(), SwitchedBy::Person))
+        .unwrap();
+    journal(&one)
+        .grant(&GrantRow { id: "g".into(), created: 1, expires: None, text: "{}".into() })
+        .unwrap();
+    until("the tokens", || other.access_tokens().stamp() != before.0);
+    until("the choices", || other.choices("c").stamp() != before.1);
+    until("the grants", || journal(&other).version().unwrap() != before.2);
+    assert_eq!(other.access_tokens().list().unwrap().len(), 1);
+    assert_eq!(other.choices("c").read().unwrap().disabled.len(), 1);
+}
+
+#[test]
+fn a_grant_for_one_call_is_used_by_one_node() {
+    let Some(shared) = Shared::start() else { return };
+    let nodes = [shared.node(LONG), shared.node(LONG), shared.node(LONG)];
+    for number in 0..20 {
+        let id = format!("g_{number}");
+        journal(&nodes[0])
+            .grant(&GrantRow { id: id.clone(), created: 1, expires: None, text: "{}".into() })
+            .unwrap();
+        let used: usize = std::thread::scope(|scope| {
+            let users: Vec<_> = nodes
+                .iter()
+                .map(|node| scope.spawn(|| journal(node).revoke(&id).unwrap()))
+                .collect();
+            users.into_iter().map(|user| usize::from(user.join().unwrap())).sum()
+        });
+        assert_eq!(used, 1);
+    }
+}
+
+#[test]
+fn all_nodes_write_one_chain() {
+    let Some(shared) = Shared::start() else { return };
+    let nodes = [shared.node(LONG), shared.node(LONG), shared.node(LONG)];
+    std::thread::scope(|scope| {
+        for (number, node) in nodes.iter().enumerate() {
+            scope.spawn(move || {
+                for line in 0..20 {
+                    let tool = format!("{number}-{line}");
+                    let record =
+                        AuditRecord { kind: "call".into(), tool, ..AuditRecord::default() };
+                    node.audit().append(&record).unwrap();
+                }
+            });
+        }
+    });
+    let mut lines = Vec::new();
+    nodes[1].audit().read(&mut |line| lines.push(line.unwrap().1.tool)).unwrap();
+    assert_eq!(lines.len(), 60);
+    let own: Vec<&String> = lines.iter().filter(|tool| tool.starts_with("0-")).collect();
+    assert!(
+        own.is_sorted_by_key(|tool| tool[2..].parse::<u32>().unwrap()),
+        "in the order of each node"
+    );
+}
+
+#[test]
+fn a_daily_count_holds_for_all_nodes_together() {
+    let Some(shared) = Shared::start() else { return };
+    let nodes = [shared.node(LONG), shared.node(LONG), shared.node(LONG)];
+    let request = [QuotaRequest { limit: "l", caller: "ada", most: 1_000 }];
+    let counted = |node: &Arc<Fleet>, most: usize| {
+        let quotas = node.quotas();
+        let is_counted = |outcome| matches!(outcome, QuotaOutcome::Counted(_));
+        (0..most).take_while(|_| is_counted(quotas.count(5, &request).unwrap())).count()
+    };
+    let all: usize = std::thread::scope(|scope| {
+        let counting: Vec<_> =
+            nodes.iter().map(|node| scope.spawn(move || counted(node, usize::MAX))).collect();
+        counting.into_iter().map(|count| count.join().unwrap()).sum()
+    });
+    assert_eq!(all, 1_000);
+    // What a node has leased and not used is free again when it leaves.
+    let request = [QuotaRequest { limit: "other", caller: "ada", most: 1_000 }];
+    assert!(matches!(nodes[0].quotas().count(5, &request).unwrap(), QuotaOutcome::Counted(_)));
+    let leased = nodes[1].quotas().counts(5).unwrap();
+    assert!(
+        leased.iter().any(|count| count.limit == "other" && count.used > 1),
+        "more than one at once"
+    );
+    nodes[0].leave();
+    let left = nodes[1].quotas().counts(5).unwrap();
+    assert!(left.iter().any(|count| count.limit == "other" && count.used == 1), "{left:?}");
+}
+
+#[test]
+fn the_shares_of_all_nodes_are_the_whole() {
+    let Some(shared) = Shared::start() else { return };
+    let first = shared.node(LONG);
+    assert_eq!(first.quotas().share(10), 10);
+    let second = shared.node(LONG);
+    let third = shared.node(Duration::from_millis(300));
+    // The last one knows of the others; the others learn of it when they renew their leases.
+    assert!((3..=4).contains(&third.quotas().share(10)));
+    assert_eq!(second.quotas().share(10), 5);
+    drop(first);
+}
+
+#[test]
+fn timed_values_belong_to_their_owner_and_expire() {
+    let Some(shared) = Shared::start() else { return };
+    let (one, other) = (shared.node(LONG), shared.node(LONG));
+    let value = |expires| TimedValue { owner: "ada".into(), content: "{}".into(), expires };
+    one.timed_values().put(TimedKind::Session, "k", &value(u64::MAX / 4)).unwrap();
+    one.timed_values().put(TimedKind::Session, "old", &value(1)).unwrap();
+    let values = other.timed_values();
+    assert_eq!(values.get(TimedKind::Session, "k", "ada").unwrap().as_deref(), Some("{}"));
+    assert_eq!(values.get(TimedKind::Session, "k", "bob").unwrap(), None);
+    assert_eq!(values.get(TimedKind::Output, "k", "ada").unwrap(), None);
+    assert_eq!(values.get(TimedKind::Session, "old", "ada").unwrap(), None);
+    assert!(!values.remove(TimedKind::Session, "k", "bob").unwrap());
+    assert!(values.remove(TimedKind::Session, "k", "ada").unwrap());
+    assert_eq!(one.timed_values().get(TimedKind::Session, "k", "ada").unwrap(), None);
+}
+
+#[test]
+fn a_message_reaches_the_other_nodes() {
+    let Some(shared) = Shared::start() else { return };
+    let (one, other) = (shared.node(LONG), shared.node(LONG));
+    let (heard, messages) = mpsc::channel();
+    other.timed_values().on_message(Box::new(move |message| drop(heard.send(message.clone()))));
+    let long =
+        NodeMessage { topic: "session".into(), key: "k".into(), content: "x".repeat(20_000) };
+    one.timed_values().send(&long).unwrap();
+    assert_eq!(messages.recv_timeout(deadline()).unwrap(), long);
+}
+
+#[test]
+fn a_state_folder_is_copied() {
+    let Some(shared) = Shared::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::new(folder.path());
+    let journal = store.journal().unwrap();
+    journal.write(RunEntry::began(&run("run_1"))).unwrap();
+    journal.write(RunEntry::called("run_1", &sent(0))).unwrap();
+    journal.write(RunEntry::answered("run_1", 0, 1, CallEnd::Returned("1"))).unwrap();
+    journal.write(RunEntry::called("run_1", &sent(1))).unwrap();
+    journal.write(RunEntry::ended("run_1", RunState::Failed, "out", Some("no"))).unwrap();
+    journal.keep_media("run_1", "m", "data").unwrap();
+    journal
+        .grant(&GrantRow { id: "g".into(), created: 1, expires: None, text: "{}".into() })
+        .unwrap();
+    store.audit().append(&AuditRecord { kind: "call".into(), ..AuditRecord::default() }).unwrap();
+    store.access_tokens().create(&TokenOrder::default(), 1).unwrap();
+    let fleet = shared.node(LONG);
+    let copied = fleet.import(&store, &mut |_| {}).unwrap();
+    assert_eq!((copied.runs, copied.grants, copied.audit_lines, copied.tokens), (1, 1, 1, 1));
+    let there = fleet.journal().unwrap();
+    let (from, to) =
+        (journal.history("run_1").unwrap().unwrap(), there.history("run_1").unwrap().unwrap());
+    assert_eq!((to.calls, to.events, to.state), (from.calls, from.events, from.state));
+    assert_eq!(there.media("run_1").unwrap().len(), 1);
+    let again = fleet.import(&store, &mut |_| {}).unwrap();
+    assert_eq!((again.runs, again.grants, again.audit_lines, again.tokens), (0, 0, 0, 0));
+}

@@ -1,0 +1,107 @@
+//! What many nodes share: the same things as in a state folder, in one database.
+
+use std::{fmt, sync::Arc};
+
+use crate::{
+    AccessTokens, AuditLog, ChoiceStore, Journal, JournalError, Quotas, ShapeStore, StoreError,
+    UsageLog,
+};
+
+/// Hands out the stores that are shared. What it does not have stays in the state folder of each node: caches, server
+/// logs, and the vault.
+pub trait SharedStore: fmt::Debug + Send + Sync {
+    /// Runs, approvals, grants and tasks.
+    fn journal(&self) -> Result<Arc<dyn Journal>, JournalError>;
+
+    /// The audit log.
+    fn audit(&self) -> Arc<dyn AuditLog>;
+
+    /// The access tokens of HTTP clients.
+    fn access_tokens(&self) -> Arc<dyn AccessTokens>;
+
+    /// The choices for the servers of a configuration, which `configuration` identifies.
+    fn choices(&self, configuration: &str) -> Arc<dyn ChoiceStore>;
+
+    /// Which query led to which call.
+    fn usage(&self) -> Arc<dyn UsageLog>;
+
+    /// The learned types of results.
+    fn shapes(&self) -> Arc<dyn ShapeStore>;
+
+    /// How many calls were made today.
+    fn quotas(&self) -> Arc<dyn Quotas>;
+
+    /// What expires by itself.
+    fn timed_values(&self) -> Arc<dyn TimedValues>;
+
+    /// The id of this process among those that share the stores.
+    fn node(&self) -> &str;
+
+    /// The URL at which another node is reached; empty if it cannot be; `None` if it is dead. Waits for the database.
+    fn node_url(&self, node: &str) -> Result<Option<String>, StoreError>;
+
+    /// Whether the database answers. Waits for it.
+    fn check(&self) -> Result<(), StoreError>;
+}
+
+/// The kinds of [`TimedValues`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TimedKind {
+    /// A session of the legacy era, by the hash of its id.
+    Session,
+    /// A request that waits for its client, by the hash of its `requestState`. The content is the node that has it.
+    Parked,
+    /// A long output, by its id.
+    Output,
+}
+
+/// A value that expires.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimedValue {
+    /// Who it belongs to. Nobody else gets it.
+    pub owner: String,
+    /// The value.
+    pub content: String,
+    /// When it expires, in milliseconds since 1970.
+    pub expires: u64,
+}
+
+/// Values that other nodes may need, until they expire. Methods wait for the database.
+pub trait TimedValues: fmt::Debug + Send + Sync {
+    /// Stores a value in place of the one before.
+    fn put(&self, kind: TimedKind, key: &str, value: &TimedValue) -> Result<(), StoreError>;
+
+    /// The value, if it belongs to this owner and has not expired.
+    fn get(&self, kind: TimedKind, key: &str, owner: &str) -> Result<Option<String>, StoreError>;
+
+    /// Removes a value of this owner. `false` if there is none.
+    fn remove(&self, kind: TimedKind, key: &str, owner: &str) -> Result<bool, StoreError>;
+
+    /// Sends a message to all nodes, this one too. Those that nobody awaits are lost.
+    fn send(&self, message: &NodeMessage) -> Result<(), StoreError>;
+
+    /// Calls `receive` with every message of the nodes.
+    fn on_message(&self, receive: Box<dyn Fn(&NodeMessage) + Send + Sync>);
+}
+
+/// A short message to all nodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeMessage {
+    /// The subject.
+    pub topic: String,
+    /// Who it is for.
+    pub key: String,
+    /// What it says.
+    pub content: String,
+}
+
+impl TimedKind {
+    /// In one word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::Parked => "parked",
+            Self::Output => "output",
+        }
+    }
+}
