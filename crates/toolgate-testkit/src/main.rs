@@ -30,8 +30,10 @@ fn main() {
         Some(_) => tokio::runtime::Builder::new_multi_thread(),
     };
     let runtime = builder.enable_all().build();
-    let ended =
-        runtime.map_err(TestkitError::from).and_then(|runtime| runtime.block_on(run(arguments)));
+    let ended = match &runtime {
+        Ok(runtime) => runtime.block_on(run(arguments)),
+        Err(error) => Err(std::io::Error::from(error.kind()).into()),
+    };
     let code = match ended {
         Ok(code) => code,
         Err(error) => {
@@ -39,7 +41,7 @@ fn main() {
             2
         }
     };
-    // Not a return from main: the runtime would wait for the pending read of stdin.
+    // Not a return from main: the runtime, dropped, would wait for the pending read of stdin.
     std::process::exit(code);
 }
 
