@@ -61,6 +61,8 @@ pub(crate) struct State {
     tasks: tasks::Tasks,
     /// The roots after the last change that a client announced.
     roots: Option<Value>,
+    /// The level that was set last.
+    log_level: Option<Value>,
 }
 
 /// The era of a request.
@@ -112,6 +114,7 @@ impl Engine {
                 notifications: VecDeque::new(),
                 tasks: tasks::Tasks::new(),
                 roots: None,
+                log_level: None,
             }),
             exit: CancellationToken::new(),
             exit_code: AtomicI32::new(0),

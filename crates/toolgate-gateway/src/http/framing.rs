@@ -139,6 +139,11 @@ impl Framing {
                 }
                 self.state
             }
+            // hyper takes a list of equal lengths. What is followed here must be what hyper reads.
+            (State::HeaderValue { is_length: true }, b',') => {
+                *byte = INVALID;
+                self.state
+            }
             (State::ChunkSize(size) | State::ChunkExtension(size), b'\n') => {
                 if size == 0 {
                     State::Trailer { is_empty: true }
@@ -271,6 +276,11 @@ mod tests {
             (
                 format!("{good}{first}content-length: 000{twenty}\r\n\r\n"),
                 format!("{good}{first}content-length: 000184467440737095516  \r\n\r\n"),
+                false,
+            ),
+            (
+                format!("{good}{first}content-length: 5, 5\r\n\r\n"),
+                format!("{good}{first}content-length: 5\0 5\r\n\r\n"),
                 false,
             ),
             (

@@ -74,6 +74,28 @@ async fn log_messages_reach_a_legacy_client_that_asked_for_them() {
 }
 
 #[tokio::test]
+async fn a_server_has_the_level_of_the_clients_that_are_left() {
+    let host = host_of([spec("kit", &fixture(FixtureEra::Legacy))]);
+    let endpoint = endpoint(&host).await;
+    let (first, second) = (endpoint.session().await, endpoint.session().await);
+    logged(&first, "kit_log").await;
+    set_level(&first, "debug").await;
+    set_level(&second, "warning").await;
+    let level_is = async |level: &'static str| {
+        toolgate_testkit::until("the level at the server", async || {
+            let params = json!({ "name": "kit_last_cancelled", "arguments": {} });
+            let known = body(endpoint.modern("tools/call", params)).await;
+            (known["result"]["structuredContent"]["logLevel"] == level).then_some(())
+        })
+        .await;
+    };
+    level_is("debug").await;
+    assert!(status(first.delete()).await.is_success());
+    level_is("warning").await;
+    host.shutdown().await;
+}
+
+#[tokio::test]
 async fn log_messages_reach_a_modern_client_whose_request_asks_for_them() {
     for era in ERAS {
         let host = host_of([spec("kit", &fixture(era))]);

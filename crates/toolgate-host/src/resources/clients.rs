@@ -9,7 +9,11 @@ use std::{
     time::Duration,
 };
 
-use futures::future::{BoxFuture, join_all};
+use futures::{
+    FutureExt as _, StreamExt as _,
+    future::{BoxFuture, join_all},
+    stream::FuturesUnordered,
+};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use toolgate_broker::Broker;
@@ -43,8 +47,10 @@ pub(crate) struct ClientEntry {
     has_roots: bool,
 }
 
-/// How long clients may take to list their roots.
+/// How long clients may take to list their roots, and how long the others may take after the first one. A client that
+/// is silent must not delay a server for long.
 const ROOTS_TIMEOUT: Duration = Duration::from_secs(10);
+const OTHER_ROOTS_TIMEOUT: Duration = Duration::from_secs(1);
 /// The most roots that a server gets.
 const MAX_ROOTS: usize = 1_000;
 /// How long a server may take to set its level.
@@ -89,11 +95,17 @@ impl ConnectedClients {
             return Box::pin(std::future::ready(Err(error)));
         }
         Box::pin(async move {
-            let answers = asked.iter().map(|(_, handler)| {
-                tokio::time::timeout(ROOTS_TIMEOUT, handler.answer(request.clone()))
+            let answers = asked.iter().enumerate().map(|(client, (_, handler))| {
+                handler.answer(request.clone()).map(move |answer| (client, answer))
             });
+            let mut open: FuturesUnordered<_> = answers.collect();
+            let (mut answers, mut limit) = (BTreeMap::new(), ROOTS_TIMEOUT);
+            while let Ok(Some((client, answer))) = tokio::time::timeout(limit, open.next()).await {
+                answers.insert(client, answer);
+                limit = OTHER_ROOTS_TIMEOUT;
+            }
             let (mut roots, mut seen) = (Vec::new(), HashSet::new());
-            for answer in join_all(answers).await.into_iter().flatten().flatten() {
+            for answer in answers.into_values().flatten() {
                 for root in answer.get("roots").and_then(Value::as_array).into_iter().flatten() {
                     let uri = root.get("uri").and_then(Value::as_str).unwrap_or_default();
                     if roots.len() < MAX_ROOTS && seen.insert(uri.to_owned()) {
@@ -112,8 +124,7 @@ impl ConnectedClients {
         server: &ServerName,
         handshake: &Handshake,
     ) {
-        let wanted = self.table.lock().values().filter_map(|client| client.level).min();
-        let Some(level) = wanted else { return };
+        let Some(level) = self.wanted_level() else { return };
         if handshake.era != Era::Legacy || !handshake.capabilities.contains_key("logging") {
             return;
         }
@@ -128,21 +139,33 @@ impl ConnectedClients {
     }
 }
 
+impl ConnectedClients {
+    /// Sets the level of all connected servers.
+    async fn set_levels(&self, broker: &Arc<Broker>) {
+        let ready = broker.servers().states().into_iter().filter_map(|(server, state)| {
+            let handshake = state.handshake.filter(|_| state.kind == StateKind::Ready)?;
+            Some((server, handshake))
+        });
+        let ready: Vec<(ServerName, Handshake)> = ready.collect();
+        let setting = ready.iter().map(|(server, said)| self.set_level(broker, server, said));
+        join_all(setting).await;
+    }
+
+    /// The least severe level that any client wants.
+    fn wanted_level(&self) -> Option<LogLevel> {
+        self.table.lock().values().filter_map(|client| client.level).min()
+    }
+}
+
 impl ClientEntry {
     /// Notes the level that the client wants, and tells the connected servers.
     pub(crate) async fn set_level(&self, level: LogLevel) {
         if let Some(client) = self.clients.table.lock().get_mut(&self.id) {
             client.level = Some(level);
         }
-        let Some(broker) = self.broker.upgrade() else { return };
-        let ready = broker.servers().states().into_iter().filter_map(|(server, state)| {
-            let handshake = state.handshake.filter(|_| state.kind == StateKind::Ready)?;
-            Some((server, handshake))
-        });
-        let ready: Vec<(ServerName, Handshake)> = ready.collect();
-        let setting =
-            ready.iter().map(|(server, said)| self.clients.set_level(&broker, server, said));
-        join_all(setting).await;
+        if let Some(broker) = self.broker.upgrade() {
+            self.clients.set_levels(&broker).await;
+        }
     }
 
     /// Tells the servers that the roots of clients changed.
@@ -155,8 +178,17 @@ impl ClientEntry {
 
 impl Drop for ClientEntry {
     fn drop(&mut self) {
+        let before = self.clients.wanted_level();
         self.clients.table.lock().remove(&self.id);
         self.roots_changed();
+        // What only this client wanted to hear is not sent any more.
+        if self.clients.wanted_level() != before
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+            && let Some(broker) = self.broker.upgrade()
+        {
+            let clients = Arc::clone(&self.clients);
+            runtime.spawn(async move { clients.set_levels(&broker).await });
+        }
     }
 }
 
@@ -170,7 +202,7 @@ mod tests {
 
     use super::*;
 
-    /// A client with these roots.
+    /// A client with these roots. It is silent if one of them says so.
     #[derive(Debug)]
     struct Folders(JsonObject, Vec<&'static str>);
 
@@ -180,6 +212,9 @@ mod tests {
         }
 
         fn answer(&self, _: InputRequest) -> BoxFuture<'_, Result<Value, ErrorObject>> {
+            if self.1.contains(&"silent") {
+                return Box::pin(std::future::pending());
+            }
             let roots: Vec<Value> =
                 self.1.iter().map(|uri| json!({ "uri": uri, "odd": 1 })).collect();
             Box::pin(std::future::ready(Ok(json!({ "roots": roots }))))
@@ -213,6 +248,16 @@ mod tests {
         assert_eq!(uris, ["x:1", "x:2", "x:3"]);
         assert_eq!(known["roots"][0]["odd"], 1);
         assert_eq!(clients(&[]).roots().await.unwrap(), json!({ "roots": [] }));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_client_delays_the_roots_of_others_a_second() {
+        let started = tokio::time::Instant::now();
+        let all = [("ada", &["silent"][..]), ("ada", &["x:1"]), ("ada", &["x:2"])];
+        let known = clients(&all).roots().await.unwrap();
+        assert_eq!(known["roots"].as_array().unwrap().len(), 2);
+        assert_eq!(started.elapsed(), OTHER_ROOTS_TIMEOUT);
+        assert_eq!(clients(&[("ada", &["silent"])]).roots().await.unwrap(), json!({ "roots": [] }));
     }
 
     #[tokio::test]

@@ -15,6 +15,9 @@ impl Engine {
     /// Answers methods that the engine does not implement: those for which the fixture has a
     /// result, and those in the module documentation.
     pub(super) async fn raw_method(self: &Arc<Self>, request: &Arc<Request>) -> Reply {
+        if request.method == "logging/setLevel" {
+            self.state.lock().log_level = request.params.get("level").cloned();
+        }
         let key = request.params.get("name").or_else(|| request.params.get("uri"));
         let by_key = self.fixture.methods_for.get(&request.method);
         if let Some(result) =

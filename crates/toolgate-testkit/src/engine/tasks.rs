@@ -119,6 +119,9 @@ impl Engine {
         if let Some(roots) = &state.roots {
             report["roots"] = roots.clone();
         }
+        if let Some(level) = &state.log_level {
+            report["logLevel"] = level.clone();
+        }
         report
     }
 }
