@@ -78,6 +78,10 @@ async fn a_server_has_the_level_of_the_clients_that_are_left() {
     let host = host_of([spec("kit", &fixture(FixtureEra::Legacy))]);
     let endpoint = endpoint(&host).await;
     let (first, second) = (endpoint.session().await, endpoint.session().await);
+    let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    for session in [&first, &second] {
+        assert_eq!(status(session.post(&initialized)).await, 202);
+    }
     logged(&first, "kit_log").await;
     set_level(&first, "debug").await;
     set_level(&second, "warning").await;
