@@ -140,9 +140,18 @@ impl Database {
         &self,
         work: impl Future<Output = Result<T, FleetError>>,
     ) -> Result<T, FleetError> {
+        self.wait_within(TIMEOUT, work)
+    }
+
+    /// Makes the calling thread wait for what may take longer than the database does.
+    pub(crate) fn wait_within<T>(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = Result<T, FleetError>>,
+    ) -> Result<T, FleetError> {
         let Some(runtime) = &self.runtime.0 else { return Err(FleetError::Slow) };
         let within =
-            async { tokio::time::timeout(TIMEOUT, work).await.unwrap_or(Err(FleetError::Slow)) };
+            async { tokio::time::timeout(limit, work).await.unwrap_or(Err(FleetError::Slow)) };
         // Another thread takes over the tasks of this one meanwhile, where there are several.
         let has_others = Handle::try_current()
             .is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread);

@@ -13,6 +13,7 @@ mod database;
 mod documents;
 mod import;
 mod journal;
+mod logins;
 mod migrate;
 mod node;
 mod peer;
@@ -30,9 +31,10 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use tokio::sync::Semaphore;
 use toolgate_store::{
-    AccessTokens, AuditLog, ChoiceStore, Journal, JournalError, Quotas, ShapeStore, SharedStore,
-    StoreError, TimedValues, UsageLog,
+    AccessTokens, AuditLog, ChoiceStore, Journal, JournalError, Logins, Quotas, SecretSeal,
+    ShapeStore, SharedStore, StoreError, TimedValues, UsageLog, WaitingLogins,
 };
 
 pub use database::FleetError;
@@ -44,6 +46,7 @@ use audit::SharedAudit;
 use database::{Database, PLACE};
 use documents::{SharedChoices, SharedShapes};
 use journal::SharedJournal;
+use logins::{RENEWALS, SharedLogins};
 use node::Node;
 use quotas::SharedQuotas;
 use timed::SharedValues;
@@ -73,6 +76,8 @@ pub struct Fleet {
     shapes: Arc<SharedShapes>,
     quotas: Arc<SharedQuotas>,
     values: Arc<SharedValues>,
+    /// Taken by the logins that are renewed.
+    renewals: Arc<Semaphore>,
     is_node: bool,
 }
 
@@ -91,6 +96,7 @@ impl Fleet {
             shapes: Arc::new(SharedShapes(shared())),
             quotas: Arc::new(SharedQuotas::new(shared())),
             values: Arc::new(SharedValues(shared())),
+            renewals: Arc::new(Semaphore::new(RENEWALS)),
             is_node: options.is_node,
             node,
         }))
@@ -105,6 +111,10 @@ impl Fleet {
     /// Says where other nodes reach this one, once that is known. Waits for the database.
     pub fn advertise(&self, url: &str) -> Result<(), FleetError> {
         self.node.advertise(url)
+    }
+
+    fn shared_logins(&self, seal: SecretSeal) -> SharedLogins {
+        SharedLogins::new(Arc::clone(&self.node), seal, Arc::clone(&self.renewals))
     }
 
     /// Ends the lease and gives back what was leased, so that other nodes need not wait. Waits for the database.
@@ -144,6 +154,14 @@ impl SharedStore for Fleet {
 
     fn quotas(&self) -> Arc<dyn Quotas> {
         Arc::clone(&self.quotas) as Arc<dyn Quotas>
+    }
+
+    fn logins(&self, seal: SecretSeal) -> Arc<dyn Logins> {
+        Arc::new(self.shared_logins(seal))
+    }
+
+    fn waiting_logins(&self, seal: SecretSeal) -> Arc<dyn WaitingLogins> {
+        Arc::new(self.shared_logins(seal))
     }
 
     fn timed_values(&self) -> Arc<dyn TimedValues> {

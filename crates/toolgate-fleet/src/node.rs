@@ -164,6 +164,9 @@ impl Node {
         let expired =
             "DELETE FROM timed_value WHERE expires < (extract(epoch FROM now()) * 1000)::bigint";
         connection.execute(expired, &[]).await?;
+        let logins = "DELETE FROM waiting_login
+            WHERE expires < (extract(epoch FROM now()) * 1000)::bigint - 60000";
+        connection.execute(logins, &[]).await?;
         Ok(())
     }
 

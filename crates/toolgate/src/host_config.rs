@@ -190,6 +190,10 @@ impl HostConfig {
             Some(path) => PinFile::beside(path).read(new_tools)?,
             None => (new_tools == NewTools::Hold).then(Lock::default),
         };
+        let pending_logins = environment.store.as_ref().and_then(|store| {
+            let key = &environment.vault_key;
+            Some(PendingLogins::shared(store.waiting_logins(key)?, store.logins(key)))
+        });
         let config = Self {
             configuration,
             skills,
@@ -200,7 +204,7 @@ impl HostConfig {
             telemetry: OnceLock::new(),
             callers: CallerReads::default(),
             limiter: OnceLock::new(),
-            pending_logins: PendingLogins::default(),
+            pending_logins: pending_logins.unwrap_or_default(),
         };
         config.check()?;
         Ok(config)

@@ -1,6 +1,7 @@
 //! Several gateways on one PostgreSQL.
 
 mod faults;
+mod logins;
 
 use std::{
     path::PathBuf,

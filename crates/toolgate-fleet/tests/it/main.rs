@@ -4,6 +4,7 @@
 
 mod away;
 mod bench;
+mod logins;
 mod nodes;
 mod peers;
 mod schema;
@@ -27,6 +28,11 @@ impl Shared {
         let url = postgres.database().unwrap();
         Fleet::migrate(&url).unwrap();
         Some(Self { postgres, url })
+    }
+
+    /// The name of the database.
+    fn name(&self) -> String {
+        self.url.rsplit('/').next().unwrap().to_owned()
     }
 
     /// A node with this lease.

@@ -79,9 +79,13 @@ pub(crate) enum NoLogin {
 
 impl CallerLogins {
     /// The logins at the server called `server`.
-    pub fn new(server: &str, url: &str, settings: CallerLoginSettings) -> Self {
+    pub fn new(server: &str, url: &str, settings: CallerLoginSettings) -> Arc<Self> {
         let (key, server) = (LoginKey::shared(server, url), server.into());
-        Self { server, key, settings, callers: Mutex::default(), observer: OnceLock::new() }
+        let pending = settings.pending.clone();
+        let (callers, observer) = (Mutex::default(), OnceLock::new());
+        let logins = Arc::new(Self { server, key, settings, callers, observer });
+        pending.register(&logins);
+        logins
     }
 
     /// Reports what happens to logins. Only the first observer counts.
@@ -156,7 +160,14 @@ impl CallerLogins {
         };
         let done = json!({ "elicitationId": pending.id() });
         handler.notify(methods::ELICITATION_COMPLETE, done);
-        ended.map_err(NoLogin::Failed)
+        ended.map_err(NoLogin::Failed)?;
+        // Another node may have ended it.
+        if let Ok(record) = self.record(caller)
+            && !matches!(record.authorizer.is_logged_in().await, Ok(true))
+        {
+            record.authorizer.reread().await;
+        }
+        Ok(())
     }
 
     /// Begins a login, or returns the one that the caller has begun; `None` if the caller has logged in
@@ -171,9 +182,13 @@ impl CallerLogins {
             return Ok(Some(Arc::clone(pending)));
         }
         let CallerLoginSettings { pending: waiting, headers, redirect_port, .. } = &self.settings;
+        if let Some(begun) = waiting.begun_elsewhere(&record.authorizer.key).await? {
+            *pending = Some(Arc::clone(&begun));
+            return Ok(Some(begun));
+        }
         let redirect = waiting.redirect(*redirect_port).await?;
         let login = record.authorizer.begin(&redirect.uri(), &[], headers).await?;
-        let begun = waiting.add(&self.server, caller, login, redirect)?;
+        let begun = waiting.add(&self.server, caller, login, redirect).await?;
         *pending = Some(Arc::clone(&begun));
         Ok(Some(begun))
     }
