@@ -22,7 +22,7 @@ use std::{
 use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 use tokio::{
-    sync::{Mutex as AsyncMutex, Notify, watch},
+    sync::{Mutex as AsyncMutex, Notify, OnceCell, watch},
     time::Instant,
 };
 use toolgate_catalog::ServerName;
@@ -39,6 +39,7 @@ use super::{
     error::LoginError,
     login::{Login, LoginRequest},
 };
+use crate::input_handler::InputHandler;
 
 /// All logins of callers in this process that wait for a browser. All clones share them.
 #[derive(Debug, Clone, Default)]
@@ -85,11 +86,21 @@ pub struct PendingLogin {
     /// The secret of the browser that was admitted last.
     browser: Mutex<Option<String>>,
     outcome: watch::Sender<Option<Result<(), String>>>,
-    /// Locked by the call that asks the person.
-    pub(super) asking: AsyncMutex<()>,
+    /// What the clients of calls answered, by the addresses of their input handlers. They are kept while calls of the
+    /// handler wait.
+    answers: Mutex<HashMap<usize, Weak<OnceCell<LinkAnswer>>>>,
     until: Instant,
     /// Where the other nodes have it.
     shared: Option<Arc<SharedPending>>,
+}
+
+/// What a client answered that was asked to open a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LinkAnswer {
+    Accepted,
+    Declined,
+    /// It cannot be asked, or did not answer.
+    None,
 }
 
 /// The path below which the pages of a gateway are.
@@ -337,7 +348,7 @@ impl PendingLogin {
             login: AsyncMutex::new(Some(login)),
             browser: Mutex::default(),
             outcome: watch::Sender::new(None),
-            asking: AsyncMutex::default(),
+            answers: Mutex::default(),
             until,
             shared,
         }
@@ -458,6 +469,20 @@ impl PendingLogin {
             }
             let _ = tokio::time::timeout(LOOK, woken).await;
         }
+    }
+
+    /// The answer of the client behind an input handler. Calls of one request share it, such as those of a script: the
+    /// first of them asks. Every other request asks its own client, which may not know of the first.
+    pub(super) fn answer_of(&self, handler: &dyn InputHandler) -> Arc<OnceCell<LinkAnswer>> {
+        let address = std::ptr::from_ref(handler).cast::<()>().addr();
+        let mut answers = self.answers.lock();
+        answers.retain(|_, answer| answer.strong_count() > 0);
+        if let Some(known) = answers.get(&address).and_then(Weak::upgrade) {
+            return known;
+        }
+        let answer = Arc::new(OnceCell::new());
+        answers.insert(address, Arc::downgrade(&answer));
+        answer
     }
 
     /// Whether the person can still log in.
