@@ -18,6 +18,7 @@ mod migrate;
 mod node;
 mod peer;
 mod quotas;
+mod spool;
 mod status;
 mod timed;
 mod tls;
@@ -27,6 +28,7 @@ mod usage;
 use std::{
     borrow::Cow,
     fmt,
+    path::PathBuf,
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -38,7 +40,7 @@ use toolgate_store::{
 };
 
 pub use database::FleetError;
-pub use import::ImportSummary;
+pub use import::{ImportSummary, ImportedChoices};
 pub use peer::{PeerTls, peer_tls};
 pub use status::{FleetStatus, NodeStatus};
 
@@ -64,6 +66,10 @@ pub struct FleetOptions {
     pub lease: Duration,
     /// Whether this process serves clients. A command does not, and has no lease.
     pub is_node: bool,
+    /// What all nodes have in common. A node with another secret than the others does not join.
+    pub secret: Option<String>,
+    /// A folder in which records of the audit log wait while the database is away.
+    pub spool: Option<PathBuf>,
 }
 
 /// The shared database.
@@ -86,11 +92,14 @@ impl Fleet {
     pub fn open(options: &FleetOptions) -> Result<Arc<Self>, FleetError> {
         let database = Database::new(&options.database)?;
         migrate::check(&database)?;
+        if let (true, Some(secret)) = (options.is_node, &options.secret) {
+            node::check_secret(&database, secret)?;
+        }
         let node = Node::start(database, options)?;
         let shared = || Arc::clone(&node);
         Ok(Arc::new(Self {
             journal: Arc::new(SharedJournal::new(shared())),
-            audit: Arc::new(SharedAudit::new(shared())),
+            audit: SharedAudit::new(shared(), options.spool.clone().filter(|_| options.is_node)),
             tokens: Arc::new(SharedTokens(shared())),
             usage: Arc::new(SharedUsage::new(shared())),
             shapes: Arc::new(SharedShapes(shared())),
@@ -213,8 +222,14 @@ fn now() -> i64 {
 
 impl Default for FleetOptions {
     fn default() -> Self {
-        let (database, advertise) = (String::new(), String::new());
-        Self { database, advertise, lease: Duration::from_secs(15), is_node: false }
+        Self {
+            database: String::new(),
+            advertise: String::new(),
+            lease: Duration::from_secs(15),
+            is_node: false,
+            secret: None,
+            spool: None,
+        }
     }
 }
 

@@ -42,7 +42,7 @@ pub(crate) fn check(database: &Database) -> Result<i32, FleetError> {
 
 /// Makes the missing steps. Returns the versions before and after. Other nodes wait meanwhile.
 pub(crate) fn migrate(database: &Database) -> Result<(i32, i32), FleetError> {
-    database.with(|mut connection| async move {
+    database.with_long(|mut connection| async move {
         let transaction = connection.transaction().await?;
         transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
         let table = "CREATE TABLE IF NOT EXISTS schema_version (

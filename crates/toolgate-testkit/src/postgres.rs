@@ -106,6 +106,21 @@ impl Postgres {
         Ok(())
     }
 
+    /// Makes it hang: nothing is answered, and no connection ends, until the answer is dropped.
+    pub fn pause(&self) -> Result<PausedPostgres, TestkitError> {
+        let Some(process) = &self.process else { return Err(failed("it does not run")) };
+        let id = process.id();
+        // First, so that it starts no further processes.
+        signal("-STOP", &[id.to_string()])?;
+        let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children"));
+        let children = children.map_err(|error| failed(&error.to_string()))?;
+        let mut processes: Vec<String> = children.split_whitespace().map(str::to_owned).collect();
+        let paused = signal("-STOP", &processes);
+        processes.push(id.to_string());
+        let guard = PausedPostgres(processes);
+        paused.map(|()| guard)
+    }
+
     /// Runs one statement, in the simplest way that its protocol has.
     pub fn execute(&self, database: &str, statement: &str) -> Result<(), TestkitError> {
         self.query(database, statement).map(drop)
@@ -188,6 +203,27 @@ impl Postgres {
             command.uid(NOBODY).gid(NOBODY);
         }
         command
+    }
+}
+
+/// The processes of a PostgreSQL that hangs. They go on when this is dropped.
+#[derive(Debug)]
+pub struct PausedPostgres(Vec<String>);
+
+impl Drop for PausedPostgres {
+    fn drop(&mut self) {
+        let _ = signal("-CONT", &self.0);
+    }
+}
+
+fn signal(name: &str, processes: &[String]) -> Result<(), TestkitError> {
+    if processes.is_empty() {
+        return Ok(());
+    }
+    let sent = Command::new("kill").arg(name).args(processes).status();
+    match sent {
+        Ok(status) if status.success() => Ok(()),
+        _ => Err(failed("its processes cannot be signalled")),
     }
 }
 
