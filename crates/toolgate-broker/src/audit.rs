@@ -176,7 +176,7 @@ impl AuditWriter {
         let Some(log) = self.options.log.clone() else { return false };
         let logged = Arc::clone(&self.error_logged);
         let written = tokio::task::spawn_blocking(move || {
-            log.append(&record).inspect_err(|error| log_once(&logged, error)).is_ok()
+            log.append_required(&record).inspect_err(|error| log_once(&logged, error)).is_ok()
         });
         written.await.unwrap_or(false)
     }

@@ -106,7 +106,7 @@ pub(crate) async fn run(cli: Cli) -> CommandResult {
         }
         _ => fleet_of_process::join(globals, FleetRole::Command)?,
     }
-    let outcome = run_command(cli.command, globals).await;
+    let outcome = Box::pin(run_command(cli.command, globals)).await;
     if let Some(fleet) = fleet_of_process::joined() {
         fleet.leave();
     }

@@ -1,7 +1,7 @@
 //! The shared database that this process uses, if its configuration names one.
 
 use std::{
-    net::{IpAddr, Ipv4Addr, SocketAddr},
+    net::SocketAddr,
     sync::{Arc, OnceLock},
 };
 
@@ -56,11 +56,7 @@ pub(crate) async fn link(globals: &Globals) -> Result<Option<FleetLink>, Failure
     let mut url = url::Url::parse(advertise)
         .map_err(|error| Failure::usage(format!("`fleet.advertise` is not a URL: {error}")))?;
     let port = url.port().unwrap_or(443);
-    // The name in the URL may be that of a service, which is no address of this machine.
-    let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port);
-    let listener = TcpListener::bind(address).await.map_err(|error| {
-        Failure::new(format!("port {port} of `fleet.advertise` cannot be listened on: {error}"))
-    })?;
+    let listener = listen(&url, port, config.listen).await?;
     if let (0, Ok(address)) = (port, listener.local_addr()) {
         // A free port was chosen.
         let _ = url.set_port(Some(address.port()));
@@ -68,6 +64,30 @@ pub(crate) async fn link(globals: &Globals) -> Result<Option<FleetLink>, Failure
     fleet.advertise(url.as_str())?;
     let PeerTls { client, server } = peer_tls(secret.expose())?;
     Ok(Some(FleetLink { store, peers: Some(FleetPeers { client, server, listener }) }))
+}
+
+/// Listens for the other nodes: where the configuration says, or else where they reach this one.
+async fn listen(
+    url: &url::Url,
+    port: u16,
+    configured: Option<SocketAddr>,
+) -> Result<TcpListener, Failure> {
+    if let Some(address) = configured {
+        return TcpListener::bind(address).await.map_err(|error| {
+            Failure::new(format!("`fleet.listen`: {address} cannot be listened on: {error}"))
+        });
+    }
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+    // Of a name, the first address that is one of this machine.
+    TcpListener::bind((host.as_str(), port)).await.map_err(|error| {
+        let failed = format!(
+            "port {port} of {host:?} in `fleet.advertise` cannot be listened on: {error}"
+        );
+        let hint = format!(
+            "if that is no address of this machine, write where to listen: `\"listen\": \"0.0.0.0:{port}\"`"
+        );
+        Failure::new(failed).hint(hint)
+    })
 }
 
 /// How a process with this configuration joins.
@@ -78,6 +98,8 @@ pub(crate) fn options(config: &FleetConfig, role: FleetRole) -> Result<FleetOpti
         advertise: String::new(),
         lease: config.lease,
         is_node: role == FleetRole::Node,
+        secret: config.secret.as_ref().map(|secret| secret.expose().to_owned()),
+        spool: load::store().map(|store| store.root().join("audit").join("waiting")),
     })
 }
 

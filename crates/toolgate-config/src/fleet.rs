@@ -1,6 +1,6 @@
 //! The `fleet` key.
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 use url::Url;
 
@@ -17,6 +17,8 @@ section! {
         /// The `https` URL at which the other nodes reach this one, with its port. toolgate listens there for them
         /// alone. Without it, this node takes nothing over for the others.
         "advertise" => advertise: Option<String> = None, custom(text_schema, advertised);
+        /// Where toolgate listens for the other nodes, such as `0.0.0.0:8443`, if not at the address in `advertise`.
+        "listen" => listen: Option<SocketAddr> = None, custom(text_schema, listened);
         /// What the nodes know of each other by: at least 32 characters, the same on all of them, as `${NAME}`.
         "secret" => secret: Option<Secret> = None, custom(text_schema, shared_secret);
         /// After how many seconds without a sign of life a node counts as dead.
@@ -48,6 +50,16 @@ fn reference(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<Secret> {
         return None;
     }
     scope.text(member).map(Secret::new)
+}
+
+fn listened(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<SocketAddr> {
+    let text = scope.text(member)?;
+    let address = text.parse().ok();
+    if address.is_none() {
+        let hint = "write an IP address and a port, such as `0.0.0.0:8443`";
+        scope.error(member, "must be an IP address and a port", hint);
+    }
+    address
 }
 
 fn shared_secret(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<Secret> {

@@ -2,11 +2,21 @@
 //!
 //! The database continues the chain itself, in one statement. So the chain is locked for no round trip, and a node
 //! needs one round trip for all records that it has gathered. The nodes verify the chain.
+//!
+//! While the database is away, a node keeps its records in a file ([`Spool`]), and writes them when it is back.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    collections::HashSet,
+    io,
+    path::PathBuf,
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicI64, AtomicU64, Ordering},
+    },
+    time::Duration,
 };
+
+use parking_lot::Mutex;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -16,12 +26,21 @@ use toolgate_store::{AuditError, AuditExtent, AuditLog, AuditPosition, AuditProb
 use crate::{
     database::{FleetError, PLACE},
     node::Node,
+    spool::{Spool, SpooledLine},
 };
 
+/// The node that imported lines name.
+pub(crate) const IMPORTED: &str = "imported";
 /// A transaction that waits until all transactions before it are on the disk.
 const FLUSH: &str = "SELECT pg_logical_emit_message(true, 'toolgate', '')";
 /// How many lines are read at once.
 const PAGE: i64 = 1_000;
+/// How many hashes of lines are read at once.
+const HASHES: i64 = 10_000;
+/// How many lines that waited are written at once.
+const TOGETHER: usize = 200;
+/// Between two attempts to write what waits.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// The log of the fleet.
 #[derive(Debug)]
@@ -29,6 +48,11 @@ pub(crate) struct SharedAudit {
     node: Arc<Node>,
     /// Records that could not be written, and that no line reports yet.
     missing: AtomicU64,
+    /// The last number of the log that this node knows.
+    last: AtomicI64,
+    /// Makes each line different from all others.
+    sequence: AtomicU64,
+    spool: Mutex<Option<Spool>>,
 }
 
 /// What a line says.
@@ -38,13 +62,91 @@ struct Line<R> {
     time: u64,
     /// The node that wrote it.
     node: String,
+    /// How many lines this node has made before.
+    #[serde(default)]
+    sequence: u64,
     #[serde(flatten)]
     record: R,
 }
 
 impl SharedAudit {
-    pub(crate) fn new(node: Arc<Node>) -> Self {
-        Self { node, missing: AtomicU64::new(0) }
+    /// With a folder, what cannot be written waits there. What earlier nodes have left there is written.
+    pub(crate) fn new(node: Arc<Node>, spool: Option<PathBuf>) -> Arc<Self> {
+        let own = spool.as_ref().and_then(|folder| {
+            let own = Spool::new(folder, &node.id);
+            own.inspect_err(|error| {
+                tracing::warn!("{}: records cannot wait there: {error}", folder.display());
+            })
+            .ok()
+        });
+        let audit = Arc::new(Self {
+            node,
+            missing: AtomicU64::new(0),
+            last: AtomicI64::new(0),
+            sequence: AtomicU64::new(0),
+            spool: Mutex::new(own),
+        });
+        if let Some(folder) = spool {
+            audit.node.database.spawn(write_what_waits(Arc::downgrade(&audit), folder));
+        }
+        audit
+    }
+
+    /// Waits for what is in the file; `true` if nothing is.
+    fn drain_own(&self) -> bool {
+        let mut spool = self.spool.lock();
+        spool.as_mut().is_none_or(|spool| spool.is_empty() || self.drain(spool).is_ok())
+    }
+
+    /// Writes what waits in a file to the database. What is there already is left out: a crash, or an answer that did
+    /// not come, may have left it in both.
+    fn drain(&self, spool: &mut Spool) -> Result<(), FleetError> {
+        let system = |error: io::Error| FleetError::System(error.to_string());
+        let lines = spool.read().map_err(system)?;
+        let after = lines.iter().map(|line| line.after).min().unwrap_or_default();
+        let known = self.written_after(after)?;
+        let is_new = |line: &&SpooledLine| !known.contains(&Sha256::digest(&line.line).to_vec());
+        let new: Vec<&SpooledLine> = lines.iter().filter(is_new).collect();
+        for chunk in new.chunks(TOGETHER) {
+            let missing = chunk.iter().map(|line| line.missing).sum();
+            let chunk: Vec<Vec<u8>> =
+                chunk.iter().map(|line| line.line.clone().into_bytes()).collect();
+            self.write(&chunk, missing)?;
+        }
+        spool.clear().map_err(system)
+    }
+
+    /// The hashes of the lines after a number.
+    fn written_after(&self, mut after: i64) -> Result<HashSet<Vec<u8>>, FleetError> {
+        let mut hashes = HashSet::new();
+        loop {
+            let rows = self.node.database.with(|connection| async move {
+                let page = "SELECT number, sha256(line) FROM audit WHERE number > $1
+                    ORDER BY number LIMIT $2";
+                Ok(connection.query(page, &[&after, &HASHES]).await?)
+            })?;
+            let Some(last) = rows.last() else { return Ok(hashes) };
+            after = last.get(0);
+            hashes.extend(rows.iter().map(|row| row.get::<_, Vec<u8>>(1)));
+        }
+    }
+
+    /// Keeps lines until the database is back. `missing` records before them could be kept nowhere.
+    fn put_aside(&self, lines: &[Vec<u8>], missing: u64) -> bool {
+        let mut spool = self.spool.lock();
+        let Some(spool) = spool.as_mut() else { return false };
+        let after = self.last.load(Ordering::Relaxed);
+        let lines: Vec<SpooledLine> = lines
+            .iter()
+            .enumerate()
+            .map(|(position, line)| SpooledLine {
+                after,
+                line: String::from_utf8_lossy(line).into_owned(),
+                // The first line reports them.
+                missing: if position == 0 { missing } else { 0 },
+            })
+            .collect();
+        spool.add(&lines).is_ok()
     }
 
     fn lines(&self, records: &[AuditRecord], missing: u64) -> Result<Vec<Vec<u8>>, FleetError> {
@@ -54,7 +156,8 @@ impl SharedAudit {
         gap.into_iter()
             .chain(records)
             .map(|record| {
-                let line = Line { time, node: node.clone(), record };
+                let sequence = self.sequence.fetch_add(1, Ordering::Relaxed);
+                let line = Line { time, node: node.clone(), sequence, record };
                 serde_json::to_vec(&line).map_err(|error| FleetError::System(error.to_string()))
             })
             .collect()
@@ -63,7 +166,8 @@ impl SharedAudit {
     /// Appends lines that were written elsewhere, in their order.
     pub(crate) fn import(&self, records: &[(u64, AuditRecord)]) -> Result<(), FleetError> {
         let lines = records.iter().map(|(time, record)| {
-            let line = Line { time: *time, node: "imported".to_owned(), record };
+            let sequence = self.sequence.fetch_add(1, Ordering::Relaxed);
+            let line = Line { time: *time, node: IMPORTED.to_owned(), sequence, record };
             serde_json::to_vec(&line).map_err(|error| FleetError::System(error.to_string()))
         });
         self.write(&lines.collect::<Result<Vec<_>, _>>()?, 0)
@@ -76,13 +180,40 @@ impl SharedAudit {
             let flush = connection.prepare_cached(FLUSH).await?;
             // In one round trip, and two transactions: the chain is not locked while the disk is waited for.
             let values: [&(dyn ToSql + Sync); 2] = [&lines, &missing];
-            let appending = connection.execute(&append, &values);
+            let appending = connection.query_one(&append, &values);
             let flushing = connection.execute(&flush, &[]);
             let (appended, flushed) = futures::join!(appending, flushing);
-            appended?;
+            self.last.fetch_max(appended?.get(0), Ordering::Relaxed);
             flushed?;
             Ok(())
         })
+    }
+}
+
+/// Writes what waits in files while the log is in use: that of this node, and those of nodes that are gone.
+async fn write_what_waits(audit: Weak<SharedAudit>, folder: PathBuf) {
+    loop {
+        let Some(strong) = audit.upgrade() else { return };
+        let folder = folder.clone();
+        let written = tokio::task::spawn_blocking(move || {
+            strong.drain_own();
+            for mut left in Spool::left_behind(&folder) {
+                if strong.drain(&mut left).is_ok() {
+                    left.remove();
+                }
+            }
+        });
+        // What is left is tried again.
+        let _ = written.await;
+        tokio::time::sleep(RETRY).await;
+    }
+}
+
+impl Drop for SharedAudit {
+    fn drop(&mut self) {
+        if let Some(spool) = self.spool.get_mut().take().filter(Spool::is_empty) {
+            spool.remove();
+        }
     }
 }
 
@@ -95,14 +226,29 @@ impl AuditLog for SharedAudit {
         Ok(())
     }
 
+    fn append_required(&self, record: &AuditRecord) -> Result<(), AuditError> {
+        let lines = self.lines(std::slice::from_ref(record), 0).map_err(failed)?;
+        // What waits comes first.
+        if !self.drain_own() {
+            self.node.database.check_known().map_err(failed)?;
+        }
+        self.write(&lines, 0).map_err(failed)
+    }
+
     fn append_all(&self, records: &[AuditRecord]) -> Result<(), AuditError> {
         let missing = self.missing.swap(0, Ordering::Relaxed);
-        let written = self.lines(records, missing).and_then(|lines| self.write(&lines, missing));
-        if written.is_err() {
+        let lines = self.lines(records, missing).map_err(failed)?;
+        let written = if self.drain_own() {
+            self.write(&lines, missing)
+        } else {
+            Err(FleetError::Away("earlier records wait for it".to_owned()))
+        };
+        if written.is_err() && !self.put_aside(&lines, missing) {
             let count = u64::try_from(records.len()).unwrap_or(u64::MAX);
             self.missing.fetch_add(missing.saturating_add(count), Ordering::Relaxed);
+            return written.map_err(failed);
         }
-        written.map_err(failed)
+        Ok(())
     }
 
     fn append_at_once(&self, _record: &AuditRecord) -> Option<Result<(), AuditError>> {

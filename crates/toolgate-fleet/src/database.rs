@@ -14,7 +14,10 @@ use std::{
     time::Duration,
 };
 
-use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::{
+    ClientWrapper, Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime,
+};
+use parking_lot::Mutex;
 use thiserror::Error;
 use tokio::runtime::{Builder, Handle, RuntimeFlavor};
 use tokio_postgres::Config;
@@ -24,7 +27,11 @@ use crate::tls::DatabaseTls;
 /// How the database is called in messages.
 pub(crate) const PLACE: &str = "the shared database";
 /// How long anything waits for the database.
-const TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(3);
+/// How long what a person waits for may take, such as new tables.
+pub(crate) const LONG: Duration = Duration::from_mins(10);
+/// How long PostgreSQL itself works on a statement. Nobody waits for it any more then.
+const STATEMENT_MILLISECONDS: u32 = 5_000;
 /// Connections of one node. PostgreSQL allows 100 in all unless it is told otherwise.
 const CONNECTIONS: usize = 8;
 
@@ -41,6 +48,9 @@ pub enum FleetError {
     /// No answer in time. It is not known whether something was changed.
     #[error("it did not answer within {} s", TIMEOUT.as_secs())]
     Slow,
+    /// The secret of this node is not that of the others.
+    #[error("`fleet.secret` of this node is not that of the other nodes; give all nodes the same")]
+    OtherSecret,
     /// A statement failed.
     #[error("{0}")]
     Statement(String),
@@ -77,6 +87,8 @@ pub(crate) struct Database {
     config: Config,
     tls: DatabaseTls,
     runtime: Arc<OwnRuntime>,
+    /// Why the database is away, if it is known to be. Then nobody waits for it.
+    away: Arc<Mutex<Option<String>>>,
 }
 
 /// The runtime of the connections, which ends with them.
@@ -91,7 +103,14 @@ impl Database {
         let tls = DatabaseTls::new().map_err(|error| FleetError::System(error.to_string()))?;
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = Manager::from_config(config.clone(), tls.clone(), recycling);
+        let bounded = Hook::async_fn(|client: &mut ClientWrapper, _| {
+            Box::pin(async move {
+                let bound = format!("SET statement_timeout = {STATEMENT_MILLISECONDS}");
+                client.batch_execute(&bound).await.map_err(HookError::Backend)
+            })
+        });
         let pool = Pool::builder(manager)
+            .post_create(bounded)
             .max_size(CONNECTIONS)
             .runtime(Runtime::Tokio1)
             .build()
@@ -102,12 +121,47 @@ impl Database {
             .enable_all()
             .build()
             .map_err(|error| FleetError::System(error.to_string()))?;
-        Ok(Self { pool, config, tls, runtime: Arc::new(OwnRuntime(Some(runtime))) })
+        let runtime = Arc::new(OwnRuntime(Some(runtime)));
+        Ok(Self { pool, config, tls, runtime, away: Arc::default() })
     }
 
-    /// A connection of the pool.
+    /// A connection of the pool. Fails at once while the database is known to be away.
     pub(crate) async fn connection(&self) -> Result<Object, FleetError> {
-        self.pool.get().await.map_err(|error| FleetError::Away(cause(&error)))
+        self.check_known()?;
+        self.pool.get().await.map_err(|error| {
+            let why = cause(&error);
+            self.is_away(&why);
+            FleetError::Away(why)
+        })
+    }
+
+    /// Fails if the database is known to be away. Does not wait.
+    pub(crate) fn check_known(&self) -> Result<(), FleetError> {
+        self.away.lock().clone().map_or(Ok(()), |why| Err(FleetError::Away(why)))
+    }
+
+    /// Notes that the database is away, until somebody hears of it again.
+    pub(crate) fn is_away(&self, why: &str) {
+        self.away.lock().get_or_insert_with(|| why.to_owned());
+        // Connections to a database that hangs may never end.
+        self.pool.retain(|_, _| false);
+    }
+
+    /// Notes that the database answers.
+    pub(crate) fn is_back(&self) {
+        *self.away.lock() = None;
+    }
+
+    /// Waits for the database, within its time limit.
+    pub(crate) async fn within<T>(
+        &self,
+        work: impl Future<Output = Result<T, FleetError>>,
+    ) -> Result<T, FleetError> {
+        let done = tokio::time::timeout(TIMEOUT, work).await.unwrap_or(Err(FleetError::Slow));
+        if matches!(done, Err(FleetError::Slow)) {
+            self.is_away(&FleetError::Slow.to_string());
+        }
+        done
     }
 
     /// A connection of one's own, with what drives it.
@@ -123,7 +177,9 @@ impl Database {
         ),
         FleetError,
     > {
-        let connected = self.config.connect(self.tls.clone()).await;
+        let connecting = self.config.connect(self.tls.clone());
+        let connected = tokio::time::timeout(TIMEOUT, connecting).await;
+        let connected = connected.map_err(|_| FleetError::Slow)?;
         connected.map_err(|error| FleetError::Away(cause(&error)))
     }
 
@@ -135,14 +191,38 @@ impl Database {
         self.wait(async { work(self.connection().await?).await })
     }
 
+    /// The same for work that may take long.
+    pub(crate) fn with_long<'w, T, F>(
+        &'w self,
+        work: impl FnOnce(Object) -> F,
+    ) -> Result<T, FleetError>
+    where
+        F: Future<Output = Result<T, FleetError>> + 'w,
+    {
+        self.wait_within(LONG, async {
+            let connection = self.connection().await?;
+            connection.batch_execute("SET statement_timeout = 0").await?;
+            work(connection).await
+        })
+    }
+
     /// Makes the calling thread wait, within the time limit.
     pub(crate) fn wait<T>(
         &self,
         work: impl Future<Output = Result<T, FleetError>>,
     ) -> Result<T, FleetError> {
+        self.wait_within(LONG, self.within(work))
+    }
+
+    /// Makes the calling thread wait for what may take longer than the database does.
+    pub(crate) fn wait_within<T>(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = Result<T, FleetError>>,
+    ) -> Result<T, FleetError> {
         let Some(runtime) = &self.runtime.0 else { return Err(FleetError::Slow) };
         let within =
-            async { tokio::time::timeout(TIMEOUT, work).await.unwrap_or(Err(FleetError::Slow)) };
+            async { tokio::time::timeout(limit, work).await.unwrap_or(Err(FleetError::Slow)) };
         // Another thread takes over the tasks of this one meanwhile, where there are several.
         let has_others = Handle::try_current()
             .is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread);

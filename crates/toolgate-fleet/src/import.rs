@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 use toolgate_store::{
-    Approvals as _, AuditRecord, CallDecision, CallEnd, NewCall, RunEntries as _, RunEntry,
-    RunState, Runs as _, Store, UsageLog as _,
+    Approvals as _, AuditRecord, CallDecision, CallEnd, Choices, NewCall, RunEntries as _,
+    RunEntry, RunState, Runs as _, SharedStore as _, Store, StoreError, UsageLog as _,
 };
 
-use crate::Fleet;
+use crate::{Fleet, audit::IMPORTED, database::FleetError};
 
 /// How many things were copied.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -24,6 +24,19 @@ pub struct ImportSummary {
     pub tokens: u64,
     /// Past queries.
     pub uses: u64,
+    /// Disabled servers, and consents.
+    pub choices: u64,
+    /// Whether the lines of the audit log were left out, because they may be there already.
+    pub audit_left_out: bool,
+}
+
+/// The choices of a configuration: how the state folder calls it, and how the fleet does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImportedChoices {
+    /// In the state folder.
+    pub from: String,
+    /// In the fleet.
+    pub to: String,
 }
 
 /// Lines of the audit log that are written together.
@@ -32,12 +45,13 @@ const LINES_TOGETHER: usize = 500;
 const MOST_RUNS: u32 = 1_000_000;
 
 impl Fleet {
-    /// Copies runs, grants, open questions, the audit log, tokens and past queries. What is there already stays as it
-    /// is, so a second time copies what is new; but the lines of the audit log are appended each time, so they are
-    /// copied only into an empty log. `step` hears what is copied next.
+    /// Copies runs, grants, open questions, the audit log, tokens, past queries and choices. What is there already stays
+    /// as it is, so a second time copies what is new. The lines of the audit log are appended to the chain. Which of
+    /// them were is noted; if it is not known, none are. `step` hears what is copied next.
     pub fn import(
         &self,
         from: &Store,
+        choices: &[ImportedChoices],
         step: &mut dyn FnMut(&str),
     ) -> Result<ImportSummary, Box<dyn std::error::Error + Send + Sync>> {
         let from = from.embedded();
@@ -69,6 +83,10 @@ impl Fleet {
         for token in from.access_tokens().list()? {
             summary.tokens += u64::from(self.tokens.add(&token)?);
         }
+        step("disabled servers and consents");
+        for ImportedChoices { from: name, to } in choices {
+            summary.choices += self.import_choices(&from.choices(name).read()?, to)?;
+        }
         step("past queries");
         if self.usage.read().is_empty() {
             let uses = from.usage().read();
@@ -76,13 +94,78 @@ impl Fleet {
             summary.uses = uses.len() as u64;
         }
         step("audit log");
-        if self.status()?.audit_lines == 0 {
-            summary.audit_lines = self.import_audit(&from)?;
+        match self.import_audit(&from)? {
+            Some(lines) => summary.audit_lines = lines,
+            None => summary.audit_left_out = true,
         }
         Ok(summary)
     }
 
-    fn import_audit(&self, from: &Store) -> Result<u64, Box<dyn std::error::Error + Send + Sync>> {
+    /// Copies choices that the fleet does not have.
+    fn import_choices(&self, from: &Choices, to: &str) -> Result<u64, StoreError> {
+        let mut copied = 0;
+        self.choices(to).change(|choices| {
+            copied = 0;
+            for (name, by) in &from.disabled {
+                copied += u64::from(choices.disabled.insert(name.clone(), *by).is_none());
+            }
+            for (name, consent) in &from.consents {
+                if !choices.consents.contains_key(name) {
+                    choices.consents.insert(name.clone(), consent.clone());
+                    copied += 1;
+                }
+            }
+        })?;
+        Ok(copied)
+    }
+
+    /// Copies the lines that are new since the last time. `None` if other lines were imported before, which may be the
+    /// same ones: a log whose beginning was removed cannot be told from another.
+    fn import_audit(
+        &self,
+        from: &Store,
+    ) -> Result<Option<u64>, Box<dyn std::error::Error + Send + Sync>> {
+        let mut first = None;
+        from.audit().read(&mut |line| {
+            if let (None, Ok(line)) = (&first, line) {
+                first = Some(line);
+            }
+        })?;
+        let Some((time, record)) = first else { return Ok(Some(0)) };
+        let text = serde_json::to_string(&(time, record))?;
+        let source = format!("imported audit log {}", blake3::hash(text.as_bytes()).to_hex());
+        let Some(before) = self.imported_before(&source)? else { return Ok(None) };
+        let written = self.append_audit(from, before)?;
+        let all = (before + written).to_string();
+        self.node.database.with(|connection| async move {
+            let note = "INSERT INTO fingerprint (name, value) VALUES ($1, $2)
+                ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+            Ok(connection.execute(note, &[&source, &all]).await?)
+        })?;
+        Ok(Some(written))
+    }
+
+    /// How many lines of a log were imported before. `None` if lines were, and it is not known of which log.
+    fn imported_before(&self, source: &str) -> Result<Option<u64>, FleetError> {
+        self.node.database.with_long(|connection| async move {
+            let noted = "SELECT value FROM fingerprint WHERE name = $1";
+            if let Some(row) = connection.query_opt(noted, &[&source]).await? {
+                return Ok(row.get::<_, String>(0).parse().ok());
+            }
+            let others = "SELECT EXISTS (SELECT 1 FROM audit
+                WHERE convert_from(line, 'UTF8')::jsonb ->> 'node' = $1)";
+            let has_others: bool = connection.query_one(others, &[&IMPORTED]).await?.get(0);
+            Ok((!has_others).then_some(0))
+        })
+    }
+
+    /// Appends the lines of a log after the first ones.
+    fn append_audit(
+        &self,
+        from: &Store,
+        skipped: u64,
+    ) -> Result<u64, Box<dyn std::error::Error + Send + Sync>> {
+        let mut position = 0_u64;
         let mut gathered: Vec<(u64, AuditRecord)> = Vec::new();
         let (mut written, mut failure) = (0, None);
         let mut write = |gathered: &mut Vec<(u64, AuditRecord)>| {
@@ -93,12 +176,17 @@ impl Fleet {
             gathered.clear();
         };
         from.audit().read(&mut |line| {
-            gathered.extend(line.ok());
+            if let Ok(line) = line {
+                position += 1;
+                gathered.extend((position > skipped).then_some(line));
+            }
             if gathered.len() >= LINES_TOGETHER {
                 write(&mut gathered);
             }
         })?;
-        write(&mut gathered);
+        if !gathered.is_empty() {
+            write(&mut gathered);
+        }
         failure.map_or(Ok(written), |error| Err(error.into()))
     }
 

@@ -13,10 +13,12 @@ mod database;
 mod documents;
 mod import;
 mod journal;
+mod logins;
 mod migrate;
 mod node;
 mod peer;
 mod quotas;
+mod spool;
 mod status;
 mod timed;
 mod tls;
@@ -26,17 +28,19 @@ mod usage;
 use std::{
     borrow::Cow,
     fmt,
+    path::PathBuf,
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use tokio::sync::Semaphore;
 use toolgate_store::{
-    AccessTokens, AuditLog, ChoiceStore, Journal, JournalError, Quotas, ShapeStore, SharedStore,
-    StoreError, TimedValues, UsageLog,
+    AccessTokens, AuditLog, ChoiceStore, Journal, JournalError, Logins, Quotas, SecretSeal,
+    ShapeStore, SharedStore, StoreError, TimedValues, UsageLog, WaitingLogins,
 };
 
 pub use database::FleetError;
-pub use import::ImportSummary;
+pub use import::{ImportSummary, ImportedChoices};
 pub use peer::{PeerTls, peer_tls};
 pub use status::{FleetStatus, NodeStatus};
 
@@ -44,6 +48,7 @@ use audit::SharedAudit;
 use database::{Database, PLACE};
 use documents::{SharedChoices, SharedShapes};
 use journal::SharedJournal;
+use logins::{RENEWALS, SharedLogins};
 use node::Node;
 use quotas::SharedQuotas;
 use timed::SharedValues;
@@ -61,6 +66,10 @@ pub struct FleetOptions {
     pub lease: Duration,
     /// Whether this process serves clients. A command does not, and has no lease.
     pub is_node: bool,
+    /// What all nodes have in common. A node with another secret than the others does not join.
+    pub secret: Option<String>,
+    /// A folder in which records of the audit log wait while the database is away.
+    pub spool: Option<PathBuf>,
 }
 
 /// The shared database.
@@ -73,6 +82,8 @@ pub struct Fleet {
     shapes: Arc<SharedShapes>,
     quotas: Arc<SharedQuotas>,
     values: Arc<SharedValues>,
+    /// Taken by the logins that are renewed.
+    renewals: Arc<Semaphore>,
     is_node: bool,
 }
 
@@ -81,16 +92,20 @@ impl Fleet {
     pub fn open(options: &FleetOptions) -> Result<Arc<Self>, FleetError> {
         let database = Database::new(&options.database)?;
         migrate::check(&database)?;
+        if let (true, Some(secret)) = (options.is_node, &options.secret) {
+            node::check_secret(&database, secret)?;
+        }
         let node = Node::start(database, options)?;
         let shared = || Arc::clone(&node);
         Ok(Arc::new(Self {
             journal: Arc::new(SharedJournal::new(shared())),
-            audit: Arc::new(SharedAudit::new(shared())),
+            audit: SharedAudit::new(shared(), options.spool.clone().filter(|_| options.is_node)),
             tokens: Arc::new(SharedTokens(shared())),
             usage: Arc::new(SharedUsage::new(shared())),
             shapes: Arc::new(SharedShapes(shared())),
             quotas: Arc::new(SharedQuotas::new(shared())),
             values: Arc::new(SharedValues(shared())),
+            renewals: Arc::new(Semaphore::new(RENEWALS)),
             is_node: options.is_node,
             node,
         }))
@@ -105,6 +120,10 @@ impl Fleet {
     /// Says where other nodes reach this one, once that is known. Waits for the database.
     pub fn advertise(&self, url: &str) -> Result<(), FleetError> {
         self.node.advertise(url)
+    }
+
+    fn shared_logins(&self, seal: SecretSeal) -> SharedLogins {
+        SharedLogins::new(Arc::clone(&self.node), seal, Arc::clone(&self.renewals))
     }
 
     /// Ends the lease and gives back what was leased, so that other nodes need not wait. Waits for the database.
@@ -144,6 +163,14 @@ impl SharedStore for Fleet {
 
     fn quotas(&self) -> Arc<dyn Quotas> {
         Arc::clone(&self.quotas) as Arc<dyn Quotas>
+    }
+
+    fn logins(&self, seal: SecretSeal) -> Arc<dyn Logins> {
+        Arc::new(self.shared_logins(seal))
+    }
+
+    fn waiting_logins(&self, seal: SecretSeal) -> Arc<dyn WaitingLogins> {
+        Arc::new(self.shared_logins(seal))
     }
 
     fn timed_values(&self) -> Arc<dyn TimedValues> {
@@ -195,8 +222,14 @@ fn now() -> i64 {
 
 impl Default for FleetOptions {
     fn default() -> Self {
-        let (database, advertise) = (String::new(), String::new());
-        Self { database, advertise, lease: Duration::from_secs(15), is_node: false }
+        Self {
+            database: String::new(),
+            advertise: String::new(),
+            lease: Duration::from_secs(15),
+            is_node: false,
+            secret: None,
+            spool: None,
+        }
     }
 }
 

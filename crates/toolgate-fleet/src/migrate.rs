@@ -7,7 +7,7 @@ use crate::database::{Database, FleetError};
 
 /// Each step brings the tables from one version to the next. A step is never changed once it was used, and the
 /// program of the version before must work with its tables: two versions run side by side during an update.
-const STEPS: &[&str] = &[include_str!("migrations/1.sql")];
+const STEPS: &[&str] = &[include_str!("migrations/1.sql"), include_str!("migrations/2.sql")];
 /// Identifies the lock, among those of other programs: `toolgate` in ASCII.
 pub(crate) const LOCK: i64 = 0x746f_6f6c_6761_7465;
 
@@ -42,7 +42,7 @@ pub(crate) fn check(database: &Database) -> Result<i32, FleetError> {
 
 /// Makes the missing steps. Returns the versions before and after. Other nodes wait meanwhile.
 pub(crate) fn migrate(database: &Database) -> Result<(i32, i32), FleetError> {
-    database.with(|mut connection| async move {
+    database.with_long(|mut connection| async move {
         let transaction = connection.transaction().await?;
         transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
         let table = "CREATE TABLE IF NOT EXISTS schema_version (

@@ -17,7 +17,7 @@ use toolgate_store::NodeMessage;
 
 use crate::{
     FleetOptions,
-    database::{Database, FleetError},
+    database::{Database, FleetError, TIMEOUT},
 };
 
 /// The channel of `NOTIFY`.
@@ -164,6 +164,9 @@ impl Node {
         let expired =
             "DELETE FROM timed_value WHERE expires < (extract(epoch FROM now()) * 1000)::bigint";
         connection.execute(expired, &[]).await?;
+        let logins = "DELETE FROM waiting_login
+            WHERE expires < (extract(epoch FROM now()) * 1000)::bigint - 60000";
+        connection.execute(logins, &[]).await?;
         Ok(())
     }
 
@@ -191,6 +194,7 @@ impl Node {
             }
             versions.heard = Instant::now();
         }
+        self.database.is_back();
         self.tell(&changed);
         let last = self.last_message.load(Ordering::Relaxed);
         let new =
@@ -213,20 +217,37 @@ impl Node {
     }
 }
 
+/// Fails if the nodes that live have another secret. The database has a fingerprint of it, which says nothing of it.
+pub(crate) fn check_secret(database: &Database, secret: &str) -> Result<(), FleetError> {
+    const NAME: &str = "secret";
+    let key = blake3::derive_key("toolgate 2026-11-18 fingerprint of the fleet", secret.as_bytes());
+    let own = blake3::keyed_hash(&key, NAME.as_bytes()).to_hex().to_string();
+    let is_same = database.with(|connection| async move {
+        // The first node of a fleet may bring a new one.
+        let note = "INSERT INTO fingerprint (name, value) VALUES ($1, $2)
+            ON CONFLICT (name) DO UPDATE SET value = excluded.value
+            WHERE NOT EXISTS (SELECT 1 FROM node WHERE lease_until > now())";
+        connection.execute(note, &[&NAME, &own]).await?;
+        let same = "SELECT value = $2 FROM fingerprint WHERE name = $1";
+        Ok(connection.query_one(same, &[&NAME, &own]).await?.get::<_, bool>(0))
+    });
+    if is_same? { Ok(()) } else { Err(FleetError::OtherSecret) }
+}
+
 /// Renews the lease while the node is in use.
 async fn keep_lease(node: Weak<Node>, pause: Duration) {
     let mut rounds = 0_u32;
     loop {
         tokio::time::sleep(pause).await;
         let Some(node) = node.upgrade() else { return };
-        let renewed = async {
+        let renewed = node.database.within(async {
             let connection = node.database.connection().await?;
             node.renew(&connection).await?;
             if rounds.is_multiple_of(12) {
                 node.tidy(&connection).await?;
             }
-            Ok::<_, FleetError>(())
-        };
+            Ok(())
+        });
         match renewed.await {
             Ok(()) => rounds = rounds.wrapping_add(1),
             Err(error) => tracing::warn!("the lease of this node was not renewed: {error}"),
@@ -253,6 +274,9 @@ async fn listen(node: Weak<Node>) {
             }
             Err(error) => error,
         };
+        if let Some(node) = node.upgrade() {
+            node.database.is_away(&error.to_string());
+        }
         if std::mem::take(&mut was_heard) {
             tracing::warn!("the shared database cannot be heard: {error}");
         }
@@ -267,7 +291,8 @@ async fn hear(
     notices: &mut (impl futures::Stream<Item = Result<AsyncMessage, tokio_postgres::Error>> + Unpin),
 ) -> Option<FleetError> {
     let begun = format!("LISTEN {CHANNEL}");
-    let mut work = client.batch_execute(&begun).map(|done| done.map_err(FleetError::from)).boxed();
+    let listening = async { Ok(client.batch_execute(&begun).await?) };
+    let mut work = in_time(listening).boxed();
     let (mut is_looking, mut has_news) = (true, true);
     loop {
         let pause = tokio::time::sleep(if has_news { Duration::ZERO } else { POLL });
@@ -294,8 +319,13 @@ async fn hear(
         }
         let node = node.upgrade()?;
         (is_looking, has_news) = (true, false);
-        work = async move { node.look(client).await }.boxed();
+        work = in_time(async move { node.look(client).await }).boxed();
     }
+}
+
+/// Waits for a database that may hang.
+async fn in_time(work: impl Future<Output = Result<(), FleetError>>) -> Result<(), FleetError> {
+    tokio::time::timeout(TIMEOUT, work).await.unwrap_or(Err(FleetError::Slow))
 }
 
 impl fmt::Debug for Node {

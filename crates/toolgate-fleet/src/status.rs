@@ -53,7 +53,7 @@ impl Fleet {
     pub fn status(&self) -> Result<FleetStatus, FleetError> {
         let schema = migrate::version(&self.node.database)?;
         let now = crate::now();
-        self.node.database.with(|connection| async move {
+        self.node.database.with_long(|connection| async move {
             let nodes = "SELECT id, version, url, extract(epoch FROM now() - started)::bigint,
                 extract(epoch FROM lease_until - now())::float8,
                 (SELECT count(*) FROM run WHERE run.owner = node.id AND run.state = 'running')

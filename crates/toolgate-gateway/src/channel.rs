@@ -167,6 +167,10 @@ impl InputHandler for ClientChannel {
         Self::notify(self, method, Some(params));
     }
 
+    fn is_there(&self) -> bool {
+        self.is_read()
+    }
+
     fn takes_requests(&self) -> bool {
         // A modern client gets no requests, only the input requests of the protocol.
         matches!(self.kind, ChannelKind::Legacy { .. })

@@ -56,6 +56,8 @@ use std::{
 
 use thiserror::Error;
 
+use logins::NodeLogins;
+
 pub use audit::{
     AuditError, AuditExtent, AuditFile, AuditLimits, AuditLog, AuditPosition, AuditProblem,
     AuditRecord,
@@ -76,7 +78,10 @@ pub use journal::{
     Tasks, WRITABLE,
 };
 pub use live::{LiveFile, LiveFolder};
-pub use logins::{LoginKey, LoginLock, LoginStoreError, Logins};
+pub use logins::{
+    LoginKey, LoginLock, LoginStoreError, LoginWait, Logins, WaitingLogin, WaitingLogins,
+    WhichLogin,
+};
 pub use logs::{LogSource, MAX_LOG_BYTES, ServerLog, utc};
 pub use prepared::{MAX_PREPARED_FILES, PreparedCache};
 pub use quotas::{QuotaCount, QuotaError, QuotaFile, QuotaOutcome, QuotaRequest, Quotas};
@@ -88,7 +93,7 @@ pub use tokens::{
     TokenRecord,
 };
 pub use usage::{PastUse, UsageChange, UsageFile, UsageLog, UsagePosition, merged_uses};
-pub use vault::{KeychainError, Vault, VaultError, VaultKey, VaultLock};
+pub use vault::{KeychainError, SecretSeal, Vault, VaultError, VaultKey, VaultLock};
 pub use vectors::{MAX_ENCODERS, MAX_VECTOR_BYTES, VectorCache};
 pub use writer::LogWriter;
 
@@ -245,6 +250,31 @@ impl Store {
     /// The secrets of logins.
     pub fn vault(&self, key: VaultKey) -> Vault {
         Vault::new(self.root.join("vault"), key)
+    }
+
+    /// The logins at servers. Nodes share them if they have the same key, which only the environment can give them.
+    pub fn logins(&self, key: &VaultKey) -> Arc<dyn Logins> {
+        let vault = self.vault(key.clone());
+        let Some(shared) = &self.shared else { return Arc::new(vault) };
+        match Self::seal(key) {
+            Ok(seal) => shared.logins(seal),
+            Err(reason) => Arc::new(NodeLogins { vault, reason }),
+        }
+    }
+
+    /// The logins that wait for a browser, if there are other nodes that may end them.
+    pub fn waiting_logins(&self, key: &VaultKey) -> Option<Arc<dyn WaitingLogins>> {
+        let shared = self.shared.as_ref()?;
+        Some(shared.waiting_logins(Self::seal(key).ok()?))
+    }
+
+    /// What encrypts the logins of all nodes.
+    fn seal(key: &VaultKey) -> Result<SecretSeal, LoginStoreError> {
+        SecretSeal::of(key)?.ok_or_else(|| {
+            let missing = "the nodes of a fleet need one key for the logins of callers; set TOOLGATE_VAULT_KEY or \
+                           TOOLGATE_VAULT_KEY_COMMAND, the same for all";
+            LoginStoreError(missing.to_owned())
+        })
     }
 
     /// The stored chats.

@@ -3,12 +3,12 @@
 use std::{fmt, sync::Arc};
 
 use crate::{
-    AccessTokens, AuditLog, ChoiceStore, Journal, JournalError, Quotas, ShapeStore, StoreError,
-    UsageLog,
+    AccessTokens, AuditLog, ChoiceStore, Journal, JournalError, Logins, Quotas, SecretSeal,
+    ShapeStore, StoreError, UsageLog, WaitingLogins,
 };
 
 /// Hands out the stores that are shared. What it does not have stays in the state folder of each node: caches, server
-/// logs, and the vault.
+/// logs, and the vault, unless the nodes have one key.
 pub trait SharedStore: fmt::Debug + Send + Sync {
     /// Runs, approvals, grants and tasks.
     fn journal(&self) -> Result<Arc<dyn Journal>, JournalError>;
@@ -30,6 +30,12 @@ pub trait SharedStore: fmt::Debug + Send + Sync {
 
     /// How many calls were made today.
     fn quotas(&self) -> Arc<dyn Quotas>;
+
+    /// The logins at servers, encrypted with this.
+    fn logins(&self, seal: SecretSeal) -> Arc<dyn Logins>;
+
+    /// The logins that wait for a browser, encrypted with this.
+    fn waiting_logins(&self, seal: SecretSeal) -> Arc<dyn WaitingLogins>;
 
     /// What expires by itself.
     fn timed_values(&self) -> Arc<dyn TimedValues>;

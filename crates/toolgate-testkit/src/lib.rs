@@ -87,7 +87,7 @@ pub use http::RunningHttp;
 pub use issuer::{Issuer, IssuerFault, SigningKey};
 pub use model::{ModelEndpoint, ModelScript};
 #[cfg(unix)]
-pub use postgres::Postgres;
+pub use postgres::{PausedPostgres, Postgres};
 pub use raw_client::RawClient;
 pub use real_servers::{RealServer, RealServers, installed_servers, real_servers};
 pub use registry::{RegistryEndpoint, RegistryFault};

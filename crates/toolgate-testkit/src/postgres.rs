@@ -106,8 +106,28 @@ impl Postgres {
         Ok(())
     }
 
+    /// Makes it hang: nothing is answered, and no connection ends, until the answer is dropped.
+    pub fn pause(&self) -> Result<PausedPostgres, TestkitError> {
+        let Some(process) = &self.process else { return Err(failed("it does not run")) };
+        let id = process.id();
+        // First, so that it starts no further processes.
+        signal("-STOP", &[id.to_string()])?;
+        let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children"));
+        let children = children.map_err(|error| failed(&error.to_string()))?;
+        let mut processes: Vec<String> = children.split_whitespace().map(str::to_owned).collect();
+        let paused = signal("-STOP", &processes);
+        processes.push(id.to_string());
+        let guard = PausedPostgres(processes);
+        paused.map(|()| guard)
+    }
+
     /// Runs one statement, in the simplest way that its protocol has.
     pub fn execute(&self, database: &str, statement: &str) -> Result<(), TestkitError> {
+        self.query(database, statement).map(drop)
+    }
+
+    /// The first column of each row that a statement returns, one a line.
+    pub fn query(&self, database: &str, statement: &str) -> Result<String, TestkitError> {
         use std::io::{Read as _, Write as _};
         let io = |error: std::io::Error| failed(&error.to_string());
         let mut socket = std::os::unix::net::UnixStream::connect(self.folder.join(".s.PGSQL.5432"))
@@ -119,6 +139,7 @@ impl Postgres {
         message.extend(start.as_bytes());
         socket.write_all(&message).map_err(io)?;
         let (mut asked, mut problem) = (false, None);
+        let mut rows = Vec::new();
         loop {
             let mut head = [0; 5];
             socket.read_exact(&mut head).map_err(io)?;
@@ -137,7 +158,17 @@ impl Postgres {
                     query.push(0);
                     socket.write_all(&query).map_err(io)?;
                 }
-                (b'Z', true) => return problem.map_or(Ok(()), |problem| Err(failed(&problem))),
+                // How many columns, the length of the first one, its text, and the others.
+                (b'D', _) => {
+                    let length = body.get(2..6).and_then(|it| it.try_into().ok());
+                    let length = i32::from_be_bytes(length.unwrap_or_default());
+                    let end = 6 + usize::try_from(length).unwrap_or_default();
+                    let text = body.get(6..end).unwrap_or_default();
+                    rows.push(String::from_utf8_lossy(text).into_owned());
+                }
+                (b'Z', true) => {
+                    return problem.map_or(Ok(rows.join("\n")), |problem| Err(failed(&problem)));
+                }
                 _ => {}
             }
             if let (Some(problem), false) = (&problem, asked) {
@@ -172,6 +203,27 @@ impl Postgres {
             command.uid(NOBODY).gid(NOBODY);
         }
         command
+    }
+}
+
+/// The processes of a PostgreSQL that hangs. They go on when this is dropped.
+#[derive(Debug)]
+pub struct PausedPostgres(Vec<String>);
+
+impl Drop for PausedPostgres {
+    fn drop(&mut self) {
+        let _ = signal("-CONT", &self.0);
+    }
+}
+
+fn signal(name: &str, processes: &[String]) -> Result<(), TestkitError> {
+    if processes.is_empty() {
+        return Ok(());
+    }
+    let sent = Command::new("kill").arg(name).args(processes).status();
+    match sent {
+        Ok(status) if status.success() => Ok(()),
+        _ => Err(failed("its processes cannot be signalled")),
     }
 }
 

@@ -48,6 +48,11 @@ pub trait InputHandler: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether somebody still waits for the result of the call, as far as that is known.
+    fn is_there(&self) -> bool {
+        true
+    }
+
     /// Whether a person may decide something through this client. A server of this gateway that is its
     /// own client is no person.
     fn may_decide(&self) -> BoxFuture<'_, bool> {

@@ -190,6 +190,10 @@ impl HostConfig {
             Some(path) => PinFile::beside(path).read(new_tools)?,
             None => (new_tools == NewTools::Hold).then(Lock::default),
         };
+        let pending_logins = environment.store.as_ref().and_then(|store| {
+            let key = &environment.vault_key;
+            Some(PendingLogins::shared(store.waiting_logins(key)?, store.logins(key)))
+        });
         let config = Self {
             configuration,
             skills,
@@ -200,7 +204,7 @@ impl HostConfig {
             telemetry: OnceLock::new(),
             callers: CallerReads::default(),
             limiter: OnceLock::new(),
-            pending_logins: PendingLogins::default(),
+            pending_logins: pending_logins.unwrap_or_default(),
         };
         config.check()?;
         Ok(config)
@@ -260,15 +264,18 @@ impl HostConfig {
     /// The file that says which servers are enabled and which were approved. Each namespace has its
     /// own.
     pub fn choices(&self, namespace: Option<&str>) -> Option<Arc<dyn ChoiceStore>> {
+        let store = self.environment.store.as_ref()?;
+        let (embedded, shared) = self.choice_names(namespace)?;
+        Some(store.choices(if store.shared().is_some() { &shared } else { &embedded }))
+    }
+
+    /// How the choices of a namespace are called in a state folder, and in a fleet.
+    pub fn choice_names(&self, namespace: Option<&str>) -> Option<(String, String)> {
         let path = self.path.as_ref()?;
         let namespace = namespace.map(|name| format!("#{name}")).unwrap_or_default();
-        let store = self.environment.store.as_ref()?;
-        if store.shared().is_some() {
-            // The nodes of a fleet have one configuration, at whatever path.
-            return Some(store.choices(&format!("fleet{namespace}")));
-        }
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
-        Some(store.choices(&format!("{}{namespace}", path.display())))
+        // The nodes of a fleet have one configuration, at whatever path.
+        Some((format!("{}{namespace}", path.display()), format!("fleet{namespace}")))
     }
 
     /// The directory of servers that are not configured.

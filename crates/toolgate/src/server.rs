@@ -45,7 +45,7 @@ impl HostConfig {
     pub fn logins(&self) -> Result<Arc<dyn Logins>, AuthorizerError> {
         let environment = self.environment();
         let store = environment.store.as_ref().ok_or(AuthorizerError::NoStateFolder)?;
-        Ok(Arc::new(store.vault(environment.vault_key.clone())))
+        Ok(store.logins(&environment.vault_key))
     }
 
     /// The logins of callers at a server, if each has their own.
@@ -61,7 +61,7 @@ impl HostConfig {
             redirect_port: server.settings.oauth.redirect_port,
             pending: self.pending_logins.clone(),
         };
-        Some(Arc::new(CallerLogins::new(&server.name, url, settings)))
+        Some(CallerLogins::new(&server.name, url, settings))
     }
 
     /// The headers of a server, with the values that commands print.

@@ -4,7 +4,7 @@ use std::{process::ExitCode, time::Duration};
 
 use indicatif::ProgressBar;
 use serde_json::json;
-use toolgate_fleet::{Fleet, FleetStatus, ImportSummary};
+use toolgate_fleet::{Fleet, FleetStatus, ImportSummary, ImportedChoices};
 
 use crate::{
     cli::{FleetCommand, Globals},
@@ -37,9 +37,15 @@ pub(crate) fn run(globals: &Globals, command: &FleetCommand) -> CommandResult {
         FleetCommand::Import { output } => {
             let store = load::required_store()?.embedded();
             let fleet = Fleet::open(&fleet::options(&config, FleetRole::Command)?)?;
+            let loaded = load::load(globals)?;
+            let namespaces = loaded.configuration.namespaces.iter();
+            let namespaces = namespaces.map(|it| Some(it.name.as_str())).chain([None]);
+            let names = namespaces.filter_map(|name| loaded.choice_names(name));
+            let choices: Vec<ImportedChoices> =
+                names.map(|(from, to)| ImportedChoices { from, to }).collect();
             let progress = progress();
-            let copied =
-                fleet.import(&store, &mut |what| progress.set_message(format!("copying {what}")));
+            let told_of = &mut |what: &str| progress.set_message(format!("copying {what}"));
+            let copied = fleet.import(&store, &choices, told_of);
             progress.finish_and_clear();
             let copied = copied.map_err(|error| {
                 Failure::new(format!("not everything was copied: {error}"))
@@ -87,14 +93,32 @@ fn shown(status: &FleetStatus) -> String {
 }
 
 fn told(copied: ImportSummary) -> String {
-    let ImportSummary { runs, grants, approvals, audit_lines, tokens, uses } = copied;
+    let ImportSummary {
+        runs,
+        grants,
+        approvals,
+        audit_lines,
+        tokens,
+        uses,
+        choices,
+        audit_left_out,
+    } = copied;
+    let left_out = if audit_left_out {
+        "\nThe audit log was not copied: the shared log has lines of another state folder, or of an earlier time of \
+         this one, and lines must not be there twice. Keep the state folder: without `fleet` in the configuration, \
+         `toolgate audit` reads it there."
+    } else {
+        ""
+    };
     format!(
-        "Copied {} runs, {} grants, {} open approvals, {} lines of the audit log, {} tokens and {} past queries.",
+        "Copied {} runs, {} grants, {} open approvals, {} lines of the audit log, {} tokens, {} past queries, and {} \
+         disabled servers and consents.{left_out}",
         grouped(runs),
         grouped(grants),
         grouped(approvals),
         grouped(audit_lines),
         grouped(tokens),
         grouped(uses),
+        grouped(choices),
     )
 }

@@ -17,7 +17,7 @@ use crate::{
 
 pub(crate) async fn run(_globals: &Globals, arguments: &Logins) -> CommandResult {
     let store = load::required_store()?;
-    let logins: Arc<dyn StoredLogins> = Arc::new(store.vault(load::vault_key()));
+    let logins = store.logins(&load::vault_key());
     match &arguments.command {
         None => list(&*logins, arguments.output.json)?,
         Some(LoginsCommand::Revoke { caller, server }) => {

@@ -53,9 +53,13 @@ fn fixture() -> Fixture {
 
 impl Team {
     async fn start(options: AuthorizationOptions) -> Self {
+        Self::with(fixture(), options).await
+    }
+
+    async fn with(fixture: Fixture, options: AuthorizationOptions) -> Self {
         let authorization = AuthorizationServer::start(options).await.unwrap();
         let address = ([127, 0, 0, 1], 0).into();
-        let server = fixture().serve_http_for(address, &authorization).await.unwrap();
+        let server = fixture.serve_http_for(address, &authorization).await.unwrap();
         let workplace = Workplace::new(&json!({
             "mcpServers": { "crm": { "url": server.url(), "auth": "perCaller" } },
             "toolSearch": { "enabled": false },
@@ -174,6 +178,36 @@ async fn the_first_call_of_a_caller_asks_for_a_login_and_goes_on_after_it() {
     assert!(team.account(&team.bob).await.contains("needs a login of your own"));
     let audit = team.workplace.run(&["audit", "--json"]).await.stdout;
     assert!(audit.contains("logged in") && !audit.contains("-secret-"), "{audit}");
+}
+
+#[tokio::test]
+async fn a_second_call_gets_the_same_link_and_no_call_is_made_for_a_client_that_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("calls");
+    let calls = || std::fs::read_to_string(&log).unwrap_or_default().lines().count();
+    let options = AuthorizationOptions::default();
+    let team = Team::with(fixture().with_call_log(log.clone()), options).await;
+    let (first, second) = (
+        team.call(&team.ada, Links::Opens, "crm_who").await,
+        team.call(&team.ada, Links::Opens, "crm_who").await,
+    );
+    let request = |asked: &Value| {
+        let (key, request) = asked["inputRequests"].as_object().unwrap().iter().next().unwrap();
+        (key.clone(), request["params"]["url"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(second["resultType"], "input_required", "it does not wait for the first: {second}");
+    let ((_, link), (key, same)) = (request(&first), request(&second));
+    assert_eq!(link, same);
+    assert_eq!(team.open(&link, &team.ada, "Ada").await.status, 200);
+    // The client of the first call never comes back. That of the second does.
+    let again = json!({
+        "name": "crm_who", "arguments": {}, "requestState": second["requestState"],
+        "inputResponses": { key: { "action": "accept" } },
+    });
+    let answer = team.request(&team.ada, Links::Opens, "tools/call", again).await;
+    assert_eq!(text(&answer["result"]), "account Ada", "{answer}");
+    assert_eq!(team.account(&team.ada).await, "account Ada");
+    assert_eq!(calls(), 2, "the call that nobody waits for is not among them");
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Several gateways on one PostgreSQL.
 
 mod faults;
+mod logins;
 
 use std::{
     path::PathBuf,
@@ -387,6 +388,14 @@ async fn without_the_database_calls_that_need_a_record_are_refused_and_come_back
     let script = json!({ "name": "run_code", "arguments": { "code": "return (await kit_write({ id: 2 }));" } });
     let refused = client.request("tools/call", script.clone()).await;
     assert!(text(&refused).contains("the shared database cannot be used"), "{refused}");
+    assert!(!text(&refused).contains("unknown"), "nothing was sent: {refused}");
+    // A script that has nothing to record is not begun either.
+    let idle = json!({ "name": "run_code", "arguments": { "code": "return 1;" } });
+    let idle = client.request("tools/call", idle).await;
+    assert!(text(&idle).contains("the shared database cannot be used"), "{idle}");
+    // Other calls go on; their records wait.
+    let echo = json!({ "name": "kit_echo", "arguments": { "message": "while away" } });
+    assert_ne!(client.request("tools/call", echo).await["isError"], true);
     let command = node.place.run(&["runs"]).await;
     assert!(
         command.code != Some(0) && command.stderr.contains("the shared database cannot be used"),
@@ -400,6 +409,29 @@ async fn without_the_database_calls_that_need_a_record_are_refused_and_come_back
     };
     until("the database is back", again).await;
     assert_eq!(effects(&place.log()).get(&2), Some(&1));
+    let recorded = async || {
+        let audit = node.place.run(&["audit", "--json", "-n", "100"]).await.stdout;
+        audit.contains("kit_echo").then_some(())
+    };
+    until("the records that waited", recorded).await;
+    let verified = node.place.run(&["audit", "--verify"]).await;
+    assert_eq!(verified.code, Some(0), "{verified:?}");
+}
+
+#[tokio::test]
+async fn a_node_listens_where_it_advertises_and_joins_with_the_secret_of_the_others() {
+    let Some(place) = FleetPlace::start(json!("off")).await else { return };
+    let node = place.node().await;
+    let status = node.place.run(&["fleet", "status", "--json"]).await.json();
+    let url = url::Url::parse(status["nodes"][0]["url"].as_str().unwrap()).unwrap();
+    let port = url.port().unwrap();
+    assert!(tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_ok());
+    let elsewhere = tokio::net::TcpStream::connect(("127.0.0.2", port)).await;
+    assert!(elsewhere.is_err(), "only there");
+    std::fs::write(place.folder.path().join("secret"), "f".repeat(32)).unwrap();
+    let stranger = place.workplace().run(&["serve", "--http", "127.0.0.1:0"]).await;
+    assert_eq!(stranger.code, Some(1), "{stranger:?}");
+    assert!(stranger.stderr.contains("`fleet.secret` of this node is not that of"), "{stranger:?}");
 }
 
 #[tokio::test]

@@ -25,6 +25,7 @@ pub(crate) const DIRECT_META: [&str; 3] = ["run_code", "resume_run", "read_outpu
 #[derive(Debug)]
 pub(crate) struct Workplace {
     folder: Arc<TempDir>,
+    variables: Vec<(&'static str, String)>,
 }
 
 /// A running `toolgate serve`, which keeps the folder that it works in.
@@ -65,7 +66,13 @@ impl Workplace {
 
     /// Without a configuration.
     pub(crate) fn empty() -> Self {
-        Self { folder: Arc::new(tempfile::tempdir().unwrap()) }
+        Self { folder: Arc::new(tempfile::tempdir().unwrap()), variables: Vec::new() }
+    }
+
+    /// With one more environment variable.
+    pub(crate) fn with_variable(mut self, name: &'static str, value: &str) -> Self {
+        self.variables.push((name, value.to_owned()));
+        self
     }
 
     /// With these servers, and all tools deferred.
@@ -149,7 +156,7 @@ impl Workplace {
         let place = |name: &str| self.path().join(name).display().to_string();
         // Programs that a test puts there come first.
         let path = std::env::var("PATH").unwrap_or_default();
-        vec![
+        let mut environment = vec![
             ("PATH", format!("{}:{path}", place("bin"))),
             ("HOME", self.path().display().to_string()),
             ("TOOLGATE_HOME", place("state")),
@@ -160,7 +167,9 @@ impl Workplace {
             // Nor their collector.
             ("OTEL_EXPORTER_OTLP_ENDPOINT", String::new()),
             ("USER", "somebody".to_owned()),
-        ]
+        ];
+        environment.extend(self.variables.iter().cloned());
+        environment
     }
 }
 

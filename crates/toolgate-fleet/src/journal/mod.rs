@@ -122,6 +122,10 @@ impl RunEntries for SharedJournal {
         self.settle();
     }
 
+    fn check(&self) -> Result<(), JournalError> {
+        self.node.database.check_known().map_err(failed)
+    }
+
     fn sync(&self) -> Result<(), JournalError> {
         // A transaction with a call that must not be repeated was on the disk before `write` returned.
         Ok(())

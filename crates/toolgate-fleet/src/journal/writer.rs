@@ -20,8 +20,6 @@ use crate::database::{Database, FleetError};
 const DELAY: Duration = Duration::from_millis(20);
 /// The most entries of one transaction.
 const MOST_TOGETHER: usize = 256;
-/// How long one transaction may take.
-const TIMEOUT: Duration = Duration::from_secs(5);
 /// The most runs of which it is remembered that their entries could not be written, or what became of them.
 const MAX_REMEMBERED: usize = 10_000;
 /// Between two attempts to write the ends of runs that could not be written.
@@ -191,7 +189,7 @@ impl JournalWriter {
             let connection = self.database.connection().await?;
             entries::write(&connection, &self.node, entries, |run| self.state.epoch(run)).await
         };
-        match tokio::time::timeout(TIMEOUT, written).await.unwrap_or(Err(FleetError::Slow)) {
+        match self.database.within(written).await {
             Ok(outcomes) => outcomes,
             Err(error) => {
                 let again = || match &error {

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use toolgate_fleet::FleetOptions;
 use toolgate_store::{
-    AuditProblem, AuditRecord, NewRun, RunEntry, RunState, SharedStore as _, TokenOrder,
+    AuditLog, AuditProblem, AuditRecord, NewRun, RunEntry, RunState, SharedStore as _, TokenOrder,
 };
 use toolgate_testkit::deadline;
 
@@ -79,4 +80,89 @@ fn a_url_is_not_shown() {
     let away = toolgate_fleet::Fleet::open(&options).unwrap_err();
     let text = format!("{away} {away:?}");
     assert!(!text.contains("hunter2") && text.contains("does not answer"), "{text}");
+}
+
+/// The tools of all lines, and the problems of the chain.
+fn audited(log: &dyn AuditLog) -> (Vec<String>, Vec<AuditProblem>) {
+    let (mut tools, mut problems) = (Vec::new(), Vec::new());
+    log.read(&mut |line| match line {
+        Ok((_, record)) => tools.push(record.tool),
+        Err(problem) => problems.push(problem),
+    })
+    .unwrap();
+    (tools, problems)
+}
+
+/// Looks until something is so.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let end = std::time::Instant::now() + deadline();
+    while !is_so() {
+        assert!(std::time::Instant::now() < end, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn no_record_is_missing_after_the_database_was_away() {
+    let Some(mut shared) = Shared::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let options = || {
+        let spool = Some(folder.path().join("waiting"));
+        FleetOptions { spool, ..FleetOptions::default() }
+    };
+    let fleet = shared.node_with(options()).unwrap();
+    let audit = fleet.audit();
+    audit.append(&record("before")).unwrap();
+    shared.postgres.kill();
+    audit.append(&record("away 1")).unwrap();
+    // A call that must be recorded is refused, so nothing is missing; that it was refused is recorded later.
+    assert!(audit.append_required(&record("not made")).is_err());
+    audit.append_all(&[record("refused"), record("away 2")]).unwrap();
+    shared.postgres.resume().unwrap();
+    until("the records are written", || fleet.check().is_ok() && audited(&*audit).0.len() == 4);
+    audit.append_required(&record("after")).unwrap();
+    let (tools, problems) = audited(&*audit);
+    assert_eq!(tools, ["before", "away 1", "refused", "away 2", "after"]);
+    assert_eq!((problems, audit.unrecorded()), (vec![], 0));
+
+    // A node that ends before the database is back leaves its records to the next one.
+    shared.postgres.kill();
+    until("the node knows", || audit.append_required(&record("x")).is_err());
+    audit.append(&record("left behind")).unwrap();
+    drop(audit);
+    drop(fleet);
+    shared.postgres.resume().unwrap();
+    let next = shared.node_with(options()).unwrap();
+    until("the next node writes them", || audited(&*next.audit()).0.len() == 6);
+    let (tools, problems) = audited(&*next.audit());
+    assert_eq!((tools.last().unwrap().as_str(), problems), ("left behind", vec![]));
+    until("only the file of the node is left", || {
+        std::fs::read_dir(folder.path().join("waiting")).unwrap().count() == 1
+    });
+}
+
+#[test]
+fn a_database_that_hangs_is_waited_for_once() {
+    let Some(shared) = Shared::start() else { return };
+    let fleet = shared.node(Duration::from_secs(30));
+    let journal = fleet.journal().unwrap();
+    fleet.check().unwrap();
+    let paused = shared.postgres.pause().unwrap();
+    let began = std::time::Instant::now();
+    let slow = fleet.check().unwrap_err().to_string();
+    let once = began.elapsed();
+    assert!(slow.contains("did not answer within 3 s"), "{slow}");
+    assert!(journal.check().is_err(), "it is known");
+    let began = std::time::Instant::now();
+    for _ in 0..50 {
+        let known = fleet.check().unwrap_err().to_string();
+        assert!(known.contains("does not answer"), "{known}");
+    }
+    assert!(
+        began.elapsed() < once,
+        "50 refusals take less time than one answer that does not come"
+    );
+    drop(paused);
+    until("it goes on by itself", || fleet.check().is_ok());
+    journal.check().unwrap();
 }

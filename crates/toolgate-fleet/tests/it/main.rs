@@ -4,6 +4,7 @@
 
 mod away;
 mod bench;
+mod logins;
 mod nodes;
 mod peers;
 mod schema;
@@ -11,7 +12,7 @@ mod suite;
 
 use std::{sync::Arc, time::Duration};
 
-use toolgate_fleet::{Fleet, FleetOptions};
+use toolgate_fleet::{Fleet, FleetError, FleetOptions};
 use toolgate_store::Store;
 use toolgate_testkit::Postgres;
 
@@ -29,15 +30,19 @@ impl Shared {
         Some(Self { postgres, url })
     }
 
+    /// The name of the database.
+    fn name(&self) -> String {
+        self.url.rsplit('/').next().unwrap().to_owned()
+    }
+
     /// A node with this lease.
     fn node(&self, lease: Duration) -> Arc<Fleet> {
-        let options = FleetOptions {
-            database: self.url.clone(),
-            advertise: String::new(),
-            lease,
-            is_node: true,
-        };
-        Fleet::open(&options).unwrap()
+        self.node_with(FleetOptions { lease, ..FleetOptions::default() }).unwrap()
+    }
+
+    /// A node with these options.
+    fn node_with(&self, options: FleetOptions) -> Result<Arc<Fleet>, FleetError> {
+        Fleet::open(&FleetOptions { database: self.url.clone(), is_node: true, ..options })
     }
 
     /// The stores of a node.

@@ -5,9 +5,9 @@ use std::{
     time::Duration,
 };
 
-use toolgate_fleet::Fleet;
+use toolgate_fleet::{Fleet, FleetError, FleetOptions, ImportedChoices};
 use toolgate_store::{
-    ApprovalState, AuditRecord, CallDecision, CallEnd, GrantRow, Journal, NewCall, NewRun,
+    ApprovalState, AuditRecord, CallDecision, CallEnd, Choices, GrantRow, Journal, NewCall, NewRun,
     NodeMessage, QuotaOutcome, QuotaRequest, RunEntry, RunState, SharedStore as _, Store,
     StoredApproval, SwitchedBy, TimedKind, TimedValue, TokenOrder,
 };
@@ -266,6 +266,25 @@ fn a_message_reaches_the_other_nodes() {
 }
 
 #[test]
+fn a_node_with_another_secret_does_not_join() {
+    let Some(shared) = Shared::start() else { return };
+    let with = |secret: &str| {
+        let secret = Some(secret.to_owned());
+        shared.node_with(FleetOptions { secret, lease: LONG, ..FleetOptions::default() })
+    };
+    let first = with("one secret").unwrap();
+    let wrong = with("another secret").unwrap_err();
+    assert!(matches!(wrong, FleetError::OtherSecret), "{wrong}");
+    let second = with("one secret").unwrap();
+    let stored = shared.postgres.query(&shared.name(), "SELECT value FROM fingerprint").unwrap();
+    assert!(stored.len() == 64 && !stored.contains("secret"), "{stored}");
+    // Once no node lives, the next one may bring a new secret.
+    first.leave();
+    second.leave();
+    drop(with("another secret").unwrap());
+}
+
+#[test]
 fn a_state_folder_is_copied() {
     let Some(shared) = Shared::start() else { return };
     let folder = tempfile::tempdir().unwrap();
@@ -283,13 +302,38 @@ fn a_state_folder_is_copied() {
     store.audit().append(&AuditRecord { kind: "call".into(), ..AuditRecord::default() }).unwrap();
     store.access_tokens().create(&TokenOrder::default(), 1).unwrap();
     let fleet = shared.node(LONG);
-    let copied = fleet.import(&store, &mut |_| {}).unwrap();
+    let disabled = |name: &'static str| {
+        move |it: &mut Choices| {
+            it.disabled.insert(name.into(), SwitchedBy::Person);
+        }
+    };
+    store.choices("/a/toolgate.json").change(disabled("crm")).unwrap();
+    // The fleet has been in use already.
+    fleet.audit().append(&AuditRecord { kind: "grant".into(), ..AuditRecord::default() }).unwrap();
+    fleet.choices("fleet").change(disabled("wiki")).unwrap();
+    let choices = [ImportedChoices { from: "/a/toolgate.json".into(), to: "fleet".into() }];
+    let copied = fleet.import(&store, &choices, &mut |_| {}).unwrap();
     assert_eq!((copied.runs, copied.grants, copied.audit_lines, copied.tokens), (1, 1, 1, 1));
+    assert_eq!((copied.choices, copied.audit_left_out), (1, false));
+    let there: Vec<String> = fleet.choices("fleet").read().unwrap().disabled.into_keys().collect();
+    assert_eq!(there, ["crm", "wiki"]);
     let there = fleet.journal().unwrap();
     let (from, to) =
         (journal.history("run_1").unwrap().unwrap(), there.history("run_1").unwrap().unwrap());
     assert_eq!((to.calls, to.events, to.state), (from.calls, from.events, from.state));
     assert_eq!(there.media("run_1").unwrap().len(), 1);
-    let again = fleet.import(&store, &mut |_| {}).unwrap();
+    let again = fleet.import(&store, &choices, &mut |_| {}).unwrap();
     assert_eq!((again.runs, again.grants, again.audit_lines, again.tokens), (0, 0, 0, 0));
+    assert_eq!((again.choices, again.audit_left_out), (0, false));
+    store.audit().append(&AuditRecord { kind: "token".into(), ..AuditRecord::default() }).unwrap();
+    assert_eq!(fleet.import(&store, &choices, &mut |_| {}).unwrap().audit_lines, 1, "what is new");
+    let mut kinds = Vec::new();
+    fleet.audit().read(&mut |line| kinds.push(line.unwrap().1.kind)).unwrap();
+    assert_eq!(kinds, ["grant", "call", "token"], "the chain verifies");
+    // Another log may be an earlier time of the same one.
+    let other = tempfile::tempdir().unwrap();
+    let other = Store::new(other.path());
+    other.audit().append(&AuditRecord { kind: "call".into(), ..AuditRecord::default() }).unwrap();
+    let left_out = fleet.import(&other, &[], &mut |_| {}).unwrap();
+    assert_eq!((left_out.audit_lines, left_out.audit_left_out), (0, true));
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde_json::json;
 use toolgate_store::{
-    ApprovalState, AuditRecord, CallDecision, CallEnd, Consent, GrantRow, Journal, MAX_REQUESTS,
-    NewCall, NewRun, PastEvent, PastUse, QuotaOutcome, QuotaRequest, Retention, RunEntry, RunState,
-    ServerConsentRequest, Store, StoredApproval, SwitchedBy, TaskRow, TokenError, TokenHash,
-    TokenOrder, UsageChange, UsagePosition,
+    ApprovalState, AuditRecord, CallDecision, CallEnd, Consent, GrantRow, Journal, LoginKey,
+    MAX_REQUESTS, NewCall, NewRun, PastEvent, PastUse, QuotaOutcome, QuotaRequest, Retention,
+    RunEntry, RunState, ServerConsentRequest, Store, StoredApproval, SwitchedBy, TaskRow,
+    TokenError, TokenHash, TokenOrder, UsageChange, UsagePosition, VaultKey,
 };
 
 use super::Shared;
@@ -396,5 +396,38 @@ fn a_count_of_the_day_ends_at_its_limit() {
         assert_eq!(quotas.day(4).unwrap(), 5, "a day never comes back");
         assert_eq!(quotas.count(4, &one).unwrap(), QuotaOutcome::Full(0));
         assert_eq!(quotas.count(6, &one).unwrap(), QuotaOutcome::Counted(vec![1]));
+    });
+}
+
+#[test]
+fn a_login_belongs_to_its_caller_server_and_url() {
+    on_both(|store| {
+        let logins = store.logins(&VaultKey::Given("k".repeat(32)));
+        let crm = LoginKey::shared("crm", "https://crm.example/mcp");
+        let (ada, bob) = (crm.of("ada"), crm.of("bob"));
+        let elsewhere = LoginKey::shared("crm", "https://other.example/mcp").of("ada");
+        assert_eq!(logins.load(&ada).unwrap(), None);
+        assert!(!logins.replace(&ada, "early").unwrap(), "there is none to renew");
+        logins.save(&ada, "of Ada").unwrap();
+        for other in [&bob, &crm, &elsewhere, &LoginKey::shared("wiki", &crm.url).of("ada")] {
+            assert_eq!(logins.load(other).unwrap(), None, "{other:?}");
+        }
+        logins.save(&crm, "of all").unwrap();
+        logins.save(&bob, "of Bob").unwrap();
+        assert!(logins.replace(&ada, "of Ada, renewed").unwrap());
+        assert_eq!(logins.load(&ada).unwrap().as_deref(), Some("of Ada, renewed"));
+        assert_eq!(logins.load(&crm).unwrap().as_deref(), Some("of all"));
+        let listed = logins.list().unwrap();
+        let own = |key: &LoginKey, secret: &str| (key.clone(), secret.to_owned());
+        assert_eq!(listed, [own(&ada, "of Ada, renewed"), own(&bob, "of Bob")]);
+        logins.forget(&ada).unwrap();
+        logins.forget(&ada).unwrap();
+        assert_eq!(logins.load(&ada).unwrap(), None);
+        assert!(!logins.replace(&ada, "late").unwrap(), "it was revoked while it was renewed");
+        assert_eq!((logins.load(&ada).unwrap(), logins.list().unwrap().len()), (None, 1));
+        let renewing = logins.lock(&ada).unwrap();
+        drop(logins.lock(&bob).unwrap());
+        drop(renewing);
+        drop(logins.lock(&ada).unwrap());
     });
 }

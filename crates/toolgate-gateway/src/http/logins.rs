@@ -14,7 +14,7 @@ use axum::{
     response::{Html, IntoResponse as _, Response},
 };
 use toolgate_broker::Caller;
-use toolgate_upstream::{LOGIN_PATH, PendingLogin};
+use toolgate_upstream::{LOGIN_PATH, LoginError, PendingLogin};
 use url::{Url, form_urlencoded};
 
 use super::{HttpState, PeerConnection, method_not_allowed};
@@ -36,10 +36,11 @@ pub(super) async fn open(
     if method != Method::GET {
         return method_not_allowed("GET, POST");
     }
-    match server.logins.get(&id) {
-        Some(login) if login.caller() == LOCAL => go_on(&server, &login),
-        Some(login) => form(&login, StatusCode::OK, ""),
-        None => gone(),
+    match server.logins.get(&id).await {
+        Ok(Some(login)) if login.caller() == LOCAL => go_on(&server, &login).await,
+        Ok(Some(login)) => form(&login, StatusCode::OK, ""),
+        Ok(None) => gone(),
+        Err(error) => unavailable(&error),
     }
 }
 
@@ -51,7 +52,11 @@ pub(super) async fn show(
     headers: HeaderMap,
     form_body: Bytes,
 ) -> Response {
-    let Some(login) = server.logins.get(&id) else { return gone() };
+    let login = match server.logins.get(&id).await {
+        Ok(Some(login)) => login,
+        Ok(None) => return gone(),
+        Err(error) => return unavailable(&error),
+    };
     // Another page could make the browser of somebody else send a token.
     if !is_own_page(&server, &headers) {
         return message(StatusCode::FORBIDDEN, "This form was not sent from its own page.");
@@ -61,7 +66,7 @@ pub(super) async fn show(
     let token = token.as_deref().unwrap_or_default().trim();
     let client = server.access.identify(token, &server.endpoints.paths(), peer).await;
     match client {
-        Ok(client) if *owner(&client) == *login.caller() => go_on(&server, &login),
+        Ok(client) if *owner(&client) == *login.caller() => go_on(&server, &login).await,
         Ok(_) => form(&login, StatusCode::FORBIDDEN, "This token belongs to another caller."),
         Err(error) => form(&login, error.status(), "This token is not valid here."),
     }
@@ -78,10 +83,21 @@ pub(super) async fn callback(
     let query = request.uri().query().unwrap_or_default();
     let pages = server.logins.pages();
     let answer = pages.and_then(|pages| pages.join(&format!("{LOGIN_PATH}/?{query}")).ok());
-    let login = answer.as_ref().and_then(|answer| server.logins.answered_by(answer));
-    let (Some(answer), Some(login)) = (answer, login) else { return gone() };
+    let Some(answer) = answer else { return gone() };
+    let login = match server.logins.answered_by(&answer).await {
+        Ok(Some(login)) => login,
+        Ok(None) => return gone(),
+        Err(error) => return unavailable(&error),
+    };
     let cookie = cookie_of(request.headers(), &cookie_name(&login));
-    if !cookie.is_some_and(|secret| login.is_admitted(&secret)) {
+    let is_admitted = match cookie {
+        Some(secret) => login.is_admitted(&secret).await,
+        None => Ok(false),
+    };
+    if let Err(error) = &is_admitted {
+        return unavailable(error);
+    }
+    if !matches!(is_admitted, Ok(true)) {
         let text =
             "This login was begun in another browser. Open the link yourself, in this browser.";
         return message(StatusCode::FORBIDDEN, text);
@@ -102,9 +118,10 @@ fn owner(client: &AuthenticatedClient) -> Arc<str> {
 }
 
 /// Sends the browser of the caller to the authorization server.
-fn go_on(server: &HttpState, login: &PendingLogin) -> Response {
-    let Ok(secret) = login.admit_browser() else {
-        return message(StatusCode::INTERNAL_SERVER_ERROR, "The system has no randomness.");
+async fn go_on(server: &HttpState, login: &PendingLogin) -> Response {
+    let secret = match login.admit_browser().await {
+        Ok(secret) => secret,
+        Err(error) => return unavailable(&error),
     };
     let pages = server.logins.pages();
     let is_secure = pages.as_ref().is_some_and(|pages| pages.scheme() == "https");
@@ -135,6 +152,12 @@ fn form(login: &PendingLogin, status: StatusCode, problem: &str) -> Response {
 fn gone() -> Response {
     let text = "This link is not valid, or no longer. Call the tool again to get another one.";
     message(StatusCode::NOT_FOUND, text)
+}
+
+/// The page while the store of logins does not answer.
+fn unavailable(error: &LoginError) -> Response {
+    let text = format!("You cannot log in now: {error}. Open the link again later.");
+    message(StatusCode::SERVICE_UNAVAILABLE, &text)
 }
 
 fn message(status: StatusCode, text: &str) -> Response {

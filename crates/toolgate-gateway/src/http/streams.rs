@@ -153,6 +153,10 @@ impl EventStream {
 }
 
 impl MessageSink for EventStream {
+    fn is_read(&self) -> bool {
+        Self::is_read(self)
+    }
+
     fn send(&self, message: Value) {
         let text = message.to_string();
         self.push(&mut self.state.lock(), text);

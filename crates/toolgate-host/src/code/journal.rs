@@ -359,7 +359,7 @@ impl RunJournal {
     /// Writes a call: with its decision right before it is sent, or else when it has ended. A call
     /// without an entry has done nothing and is made again by a resumed run.
     fn write_call(&self, call: CallId, decision: Option<CallDecision<'_>>) {
-        let under_way = {
+        let (under_way, before) = {
             let mut state = self.state.lock();
             let under_way = state.under_way.get_mut(&call);
             let Some(under_way) =
@@ -367,6 +367,7 @@ impl RunJournal {
             else {
                 return;
             };
+            let before = under_way.sent;
             under_way.written = true;
             let sent = match decision {
                 Some(CallDecision { sent: true, once: true, .. }) => SentState::Once,
@@ -376,22 +377,26 @@ impl RunJournal {
             under_way.sent = under_way.sent.max(sent);
             let under_way = under_way.clone();
             state.has_effects |= under_way.sent == SentState::Once;
-            under_way
+            (under_way, before)
         };
         let CallUnderWay { name, arguments, lost, sent, .. } = &under_way;
         let flow = decision.and_then(|decision| decision.flow).map_or(0, str::len);
         let new = NewCall { number: call, name, arguments, decision, lost: *lost };
         let entry = RunEntry::called(&self.id, &new);
         let is_effect = *sent == SentState::Once;
-        self.write(arguments.len() + flow, || self.write_entry(entry, is_effect));
+        let written = self.write(arguments.len() + flow, || self.write_entry(entry, is_effect));
+        if !written && let Some(under_way) = self.state.lock().under_way.get_mut(&call) {
+            // A call that could not be recorded is not sent.
+            under_way.sent = before;
+        }
     }
 
-    /// Writes, unless an earlier write failed: after that nothing may happen.
-    fn write(&self, bytes: usize, work: impl FnOnce() -> Result<(), JournalError>) {
+    /// Writes, unless an earlier write failed: after that nothing may happen. `false` if nothing was written.
+    fn write(&self, bytes: usize, work: impl FnOnce() -> Result<(), JournalError>) -> bool {
         self.take_code();
         let mut state = self.state.lock();
         if state.broken.is_some() {
-            return;
+            return false;
         }
         state.bytes = state.bytes.saturating_add(bytes as u64);
         let problem = if state.bytes > MAX_BYTES {
@@ -399,10 +404,12 @@ impl RunJournal {
         } else {
             work().err().map(|error| error.to_string())
         };
-        if problem.is_some() {
+        let is_written = problem.is_none();
+        if !is_written {
             state.broken = problem;
             self.stop.cancel();
         }
+        is_written
     }
 
     /// Stores corrected code, and the flows of the script, with the first new event. Until then the
@@ -500,6 +507,19 @@ mod tests {
         flow: None,
         origin: Some(""),
     };
+
+    #[test]
+    fn a_call_that_could_not_be_recorded_is_not_of_unknown_outcome() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Store::new(folder.path().to_owned()).journal().unwrap();
+        let arguments = arguments();
+        let run = recorder(&journal);
+        run.happened(&RunEvent::Began(RunSeed::default()));
+        run.happened(&RunEvent::Called { id: 0, name: "mail_send", arguments: &arguments });
+        run.state.lock().bytes = MAX_BYTES;
+        assert!(run.decided(0, SENT).is_err(), "it is not sent");
+        assert!(run.is_unsent(0));
+    }
 
     #[test]
     fn what_an_earlier_part_did_is_told_though_the_script_did_not_reach_it() {

@@ -304,6 +304,12 @@ impl ToolSession {
         let journal = match self.host().code().journal(settings.retention) {
             None => None,
             Some(Ok(journal)) => {
+                // Nothing is begun that could not be recorded.
+                if let Err(error) = journal.check() {
+                    let report = no_report(RunOutcome::Crashed(error.to_string()));
+                    let media = Media::default();
+                    return Some(self.finish_run(report, code, &media, None, Vec::new(), 0));
+                }
                 let (id, code) = (new_id("run").to_string(), code.to_owned());
                 let caller = self.context().caller().identity.to_string();
                 let language = language.name().to_owned();

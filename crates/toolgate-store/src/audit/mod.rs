@@ -86,6 +86,12 @@ pub trait AuditLog: fmt::Debug + Send + Sync {
         self.append_all(std::slice::from_ref(record))
     }
 
+    /// Appends a record without which a call is not made. If this fails, the call is refused, so that nothing has
+    /// happened that could be missing in the log.
+    fn append_required(&self, record: &AuditRecord) -> Result<(), AuditError> {
+        self.append(record)
+    }
+
     /// Appends all records, or none if that fails.
     fn append_all(&self, records: &[AuditRecord]) -> Result<(), AuditError>;
 

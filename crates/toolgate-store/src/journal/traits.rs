@@ -25,6 +25,11 @@ pub trait RunEntries: fmt::Debug + Send + Sync {
     /// Writes the entries that wait.
     fn flush(&self);
 
+    /// Fails if it is known that nothing can be written now. Does not wait.
+    fn check(&self) -> Result<(), JournalError> {
+        Ok(())
+    }
+
     /// Returns when the list of sent calls is on the disk: after a power cut, no call is missing that
     /// must not be repeated. The rows follow some milliseconds later. Concurrent callers share one
     /// sync.

@@ -38,6 +38,35 @@ pub(super) enum KeyLocation {
 #[derive(Clone)]
 pub(super) struct Key([u8; 32]);
 
+/// Encrypts what is not in the vault, with a key that was given.
+#[derive(Clone)]
+pub struct SecretSeal(Key);
+
+impl SecretSeal {
+    /// With this key; `None` if it was not given, so that no other machine has it.
+    pub fn of(key: &VaultKey) -> Result<Option<Self>, VaultError> {
+        match key {
+            VaultKey::Given(text) => Ok(Some(Self(given(text)?))),
+            VaultKey::Keychain | VaultKey::File => Ok(None),
+        }
+    }
+
+    /// Stands for a name that must not be stored.
+    pub fn label(&self, name: &str) -> String {
+        self.0.label(name)
+    }
+
+    /// Encrypts a text, which is good under its label alone.
+    pub fn seal(&self, label: &str, text: &str) -> Result<String, VaultError> {
+        self.0.seal(label, text)
+    }
+
+    /// Decrypts a text.
+    pub fn open(&self, label: &str, sealed: &str) -> Result<String, VaultError> {
+        self.0.open(label, sealed)
+    }
+}
+
 impl VaultKey {
     /// The least number of characters of a key that is given.
     pub const SHORTEST: usize = 32;
@@ -137,6 +166,12 @@ fn read_file(folder: &Path) -> Result<Option<Key>, VaultError> {
 /// 64 hexadecimal digits.
 pub(super) fn parse(text: &str) -> Option<[u8; 32]> {
     blake3::Hash::from_hex(text.trim()).ok().map(|hash| *hash.as_bytes())
+}
+
+impl fmt::Debug for SecretSeal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("SecretSeal")
+    }
 }
 
 impl fmt::Debug for VaultKey {

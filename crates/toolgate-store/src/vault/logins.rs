@@ -51,6 +51,14 @@ impl Logins for Vault {
         Ok(files::replace(&self.login_file(&label), sealed.as_bytes()).map_err(VaultError::from)?)
     }
 
+    fn replace(&self, key: &LoginKey, secret: &str) -> Result<bool, LoginStoreError> {
+        if Logins::load(self, key)?.is_none() {
+            return Ok(false);
+        }
+        Logins::save(self, key, secret)?;
+        Ok(true)
+    }
+
     fn forget(&self, key: &LoginKey) -> Result<(), LoginStoreError> {
         let Some(caller) = &key.caller else {
             return Ok(Vault::forget(self, &shared_name(key))?);

@@ -34,7 +34,10 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use self::key::{Key, KeyLocation};
-pub use self::{key::VaultKey, keychain::KeychainError};
+pub use self::{
+    key::{SecretSeal, VaultKey},
+    keychain::KeychainError,
+};
 use crate::{StoreError, files, lock::Lock};
 
 /// Far more than any number of logins.

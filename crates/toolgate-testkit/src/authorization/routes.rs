@@ -181,8 +181,69 @@ async fn token(
             };
             given(&state, &state.grants.lock().tokens(asked))
         }
+        TOKEN_EXCHANGE => {
+            if let Some(wrong) = not_an_exchange(&body) {
+                let wrong = json!({ "error": "invalid_request", "error_description": wrong });
+                return (StatusCode::BAD_REQUEST, Json(wrong)).into_response();
+            }
+            let asked = PendingAuthorization {
+                person: field("subject_token"),
+                client,
+                redirect_uri: String::new(),
+                challenge: String::new(),
+                resource: field("resource"),
+                scopes: field("scope").split_whitespace().map(str::to_owned).collect(),
+            };
+            let tokens = state.grants.lock().tokens(asked);
+            // Required by RFC 8693, section 2.2.1.
+            Json(json!({
+                "access_token": tokens.access,
+                "issued_token_type": "urn:ietf:params:oauth:token-type:access_token",
+                "token_type": "Bearer",
+                "expires_in": state.options.lifetime,
+            }))
+            .into_response()
+        }
         _ => refused("unsupported_grant_type"),
     }
+}
+
+const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
+
+fn values<'f>(form: &'f [(String, String)], name: &str) -> Vec<&'f str> {
+    form.iter().filter(|(key, _)| key == name).map(|(_, value)| value.as_str()).collect()
+}
+
+/// What is wrong with a request to exchange a token, by RFC 8693, section 2.1.
+fn not_an_exchange(body: &[u8]) -> Option<String> {
+    let all: Vec<(String, String)> = url::form_urlencoded::parse(body).into_owned().collect();
+    let of = |name: &str| values(&all, name);
+    // Only these may be repeated.
+    let repeated = all
+        .iter()
+        .find(|(name, _)| !matches!(name.as_str(), "resource" | "audience") && of(name).len() > 1);
+    if let Some((name, _)) = repeated {
+        return Some(format!("{name} is repeated"));
+    }
+    let is_type = |value: &&str| value.starts_with("urn:ietf:params:oauth:token-type:");
+    if !of("subject_token").iter().any(|token| !token.is_empty()) {
+        return Some("subject_token is required".to_owned());
+    }
+    if !of("subject_token_type").iter().any(is_type) {
+        return Some("subject_token_type is required, and is a URI".to_owned());
+    }
+    if !of("requested_token_type").iter().all(is_type) {
+        return Some("requested_token_type is a URI".to_owned());
+    }
+    if of("actor_token").len() != of("actor_token_type").len() {
+        return Some("actor_token and actor_token_type go together".to_owned());
+    }
+    let is_resource = |it: &&str| url::Url::parse(it).is_ok_and(|url| url.fragment().is_none());
+    let (resources, audiences) = (of("resource"), of("audience"));
+    if resources.len() + audiences.len() == 0 || !resources.iter().all(is_resource) {
+        return Some("resource is an absolute URI without a fragment".to_owned());
+    }
+    None
 }
 
 async fn revoke(Shared(state): Shared<Arc<AuthorizationState>>, body: Bytes) -> StatusCode {

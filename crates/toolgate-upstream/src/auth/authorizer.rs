@@ -169,11 +169,14 @@ impl Authorizer {
             *self.cached.lock().await = CachedCredentials::Read(None);
             return Ok(false);
         };
+        let mut cached = self.cached.lock().await;
         if !self.needs_login() {
+            if !matches!(&*cached, CachedCredentials::Read(Some(_))) {
+                *cached = CachedCredentials::Read(Some(Box::new(stored)));
+            }
             return Ok(true);
         }
         // The person may have logged in meanwhile, in another process.
-        let mut cached = self.cached.lock().await;
         let is_refused = matches!(&*cached, CachedCredentials::Read(Some(known))
             if known.access_token == stored.access_token);
         if !is_refused {
@@ -186,6 +189,13 @@ impl Authorizer {
     /// Whether a login can settle the last refusal.
     pub(crate) fn needs_login(&self) -> bool {
         self.needs_login.load(Ordering::Relaxed)
+    }
+
+    /// Reads the store again before the login is next used: the person may have logged in at another node.
+    pub(super) async fn reread(&self) {
+        *self.cached.lock().await = CachedCredentials::Unread;
+        *self.unproven.lock() = None;
+        self.needs_login.store(false, Ordering::Relaxed);
     }
 
     /// Uses a new login from now on.
@@ -303,8 +313,17 @@ impl Authorizer {
             Ok(renewed) => {
                 self.hide(&renewed);
                 // A token that cannot be stored is used until this process ends.
-                if let Err(error) = self.save(&renewed).await {
-                    tracing::warn!(server = %self.key.server, %error, "the renewed login is not stored");
+                match self.replace(&renewed).await {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        // Somebody has revoked the login while it was renewed.
+                        *cached = CachedCredentials::Read(None);
+                        let _ = renew::revoke(&self.http.renewed(), &renewed).await;
+                        return Err(self.login_needed());
+                    }
+                    Err(error) => {
+                        tracing::warn!(server = %self.key.server, %error, "the renewed login is not stored");
+                    }
                 }
                 let token = renewed.access_token.clone();
                 *self.unproven.lock() = Some(token.clone());
@@ -359,9 +378,18 @@ impl Authorizer {
 
     /// Stores credentials.
     pub(super) async fn save(&self, credentials: &LoginCredentials) -> Result<(), LoginError> {
-        let text = serde_json::to_string(credentials)
-            .map_err(|_| LoginStoreError("the credentials cannot be written".to_owned()))?;
+        let text = written(credentials)?;
         Ok(self.with_store(move |store, key| store.save(key, &text)).await?)
+    }
+
+    /// Stores renewed credentials. `false` if the login was revoked meanwhile; there is none to revoke where no
+    /// person logs in.
+    async fn replace(&self, credentials: &LoginCredentials) -> Result<bool, LoginError> {
+        if self.settings.source.is_machine() {
+            return self.save(credentials).await.map(|()| true);
+        }
+        let text = written(credentials)?;
+        Ok(self.with_store(move |store, key| store.replace(key, &text)).await?)
     }
 
     /// Adds the secrets of the credentials to the redactor.
@@ -496,6 +524,11 @@ impl fmt::Debug for AuthorizationSettings {
             .field("source", &self.source)
             .finish_non_exhaustive()
     }
+}
+
+fn written(credentials: &LoginCredentials) -> Result<String, LoginStoreError> {
+    serde_json::to_string(credentials)
+        .map_err(|_| LoginStoreError("the credentials cannot be written".to_owned()))
 }
 
 /// The scopes that a challenge names.

@@ -24,7 +24,7 @@ use toolgate_store::{LoginKey, Logins};
 use super::{
     authorizer::{AuthorizationSettings, Authorizer, LoginEvent},
     error::LoginError,
-    pending::{PendingLogin, PendingLogins},
+    pending::{LinkAnswer, PendingLogin, PendingLogins},
 };
 use crate::input_handler::{InputHandler, can_answer};
 
@@ -79,9 +79,13 @@ pub(crate) enum NoLogin {
 
 impl CallerLogins {
     /// The logins at the server called `server`.
-    pub fn new(server: &str, url: &str, settings: CallerLoginSettings) -> Self {
+    pub fn new(server: &str, url: &str, settings: CallerLoginSettings) -> Arc<Self> {
         let (key, server) = (LoginKey::shared(server, url), server.into());
-        Self { server, key, settings, callers: Mutex::default(), observer: OnceLock::new() }
+        let pending = settings.pending.clone();
+        let (callers, observer) = (Mutex::default(), OnceLock::new());
+        let logins = Arc::new(Self { server, key, settings, callers, observer });
+        pending.register(&logins);
+        logins
     }
 
     /// Reports what happens to logins. Only the first observer counts.
@@ -129,34 +133,49 @@ impl CallerLogins {
         let question = self.question(&pending);
         let handler = handler.filter(|it| can_answer(it.capabilities(), &question));
         let Some(handler) = handler else { return Err(NoLogin::Open(pending.link().to_string())) };
-        let declined = || NoLogin::Failed("the person did not log in".to_owned());
-        let asking = async {
-            // One call asks for all calls of the caller.
-            let _asking = pending.asking.lock().await;
-            let answer = handler.answer(question).await;
-            let answer = answer.map_err(|_| NoLogin::Open(pending.link().to_string()))?;
+        let link = || NoLogin::Open(pending.link().to_string());
+        let answer = pending.answer_of(handler);
+        let asking = answer.get_or_init(|| async {
+            let Ok(answer) = handler.answer(question).await else { return LinkAnswer::None };
             match answer.get("action").and_then(Value::as_str) {
-                Some("accept") => Ok(()),
-                _ => Err(declined()),
+                Some("accept") => LinkAnswer::Accepted,
+                _ => LinkAnswer::Declined,
             }
-        };
+        });
         let ended = pending.ended();
         let (mut asking, mut ended) = (std::pin::pin!(asking), std::pin::pin!(ended));
-        let ended = tokio::select! {
-            biased;
-            ended = &mut ended => ended,
-            () = cancel.cancelled() => return Err(NoLogin::Cancelled),
-            asked = &mut asking => {
-                asked?;
-                tokio::select! {
-                    ended = &mut ended => ended,
-                    () = cancel.cancelled() => return Err(NoLogin::Cancelled),
+        let (mut is_accepted, mut is_ended) = (false, false);
+        // Both: the person may log in although the client that asked is gone.
+        while !is_accepted || !is_ended {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Err(NoLogin::Cancelled),
+                outcome = &mut ended, if !is_ended => {
+                    let done = json!({ "elicitationId": pending.id() });
+                    handler.notify(methods::ELICITATION_COMPLETE, done);
+                    outcome.map_err(NoLogin::Failed)?;
+                    is_ended = true;
+                }
+                answer = &mut asking, if !is_accepted => match answer {
+                    LinkAnswer::Accepted => is_accepted = true,
+                    LinkAnswer::Declined => {
+                        return Err(NoLogin::Failed("the person did not log in".to_owned()));
+                    }
+                    LinkAnswer::None => return Err(link()),
                 }
             }
-        };
-        let done = json!({ "elicitationId": pending.id() });
-        handler.notify(methods::ELICITATION_COMPLETE, done);
-        ended.map_err(NoLogin::Failed)
+        }
+        if !handler.is_there() {
+            let gone = "the client did not wait for the login, so nothing was called";
+            return Err(NoLogin::Failed(gone.to_owned()));
+        }
+        // Another node may have ended it.
+        if let Ok(record) = self.record(caller)
+            && !matches!(record.authorizer.is_logged_in().await, Ok(true))
+        {
+            record.authorizer.reread().await;
+        }
+        Ok(())
     }
 
     /// Begins a login, or returns the one that the caller has begun; `None` if the caller has logged in
@@ -171,9 +190,13 @@ impl CallerLogins {
             return Ok(Some(Arc::clone(pending)));
         }
         let CallerLoginSettings { pending: waiting, headers, redirect_port, .. } = &self.settings;
+        if let Some(begun) = waiting.begun_elsewhere(&record.authorizer.key).await? {
+            *pending = Some(Arc::clone(&begun));
+            return Ok(Some(begun));
+        }
         let redirect = waiting.redirect(*redirect_port).await?;
         let login = record.authorizer.begin(&redirect.uri(), &[], headers).await?;
-        let begun = waiting.add(&self.server, caller, login, redirect)?;
+        let begun = waiting.add(&self.server, caller, login, redirect).await?;
         *pending = Some(Arc::clone(&begun));
         Ok(Some(begun))
     }

@@ -4,14 +4,16 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use http::header;
 use rmcp::transport::auth::{
-    AuthorizationManager, AuthorizationMetadata, AuthorizationMetadataSource, OAuthClientConfig,
+    AuthorizationManager, AuthorizationMetadata, AuthorizationMetadataSource, InMemoryStateStore,
+    OAuthClientConfig, StateStore as _,
 };
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolgate_mcp::{
     client::{TokenProvider as _, bearer_challenge},
     meta, methods, versions,
 };
-use tracing::{instrument::WithSubscriber, subscriber::NoSubscriber};
+use toolgate_store::LoginKey;
 use url::Url;
 
 use super::{
@@ -19,7 +21,7 @@ use super::{
     credentials::{ClientMethod, LoginCredentials, OauthClient, TokenGrant},
     error::{LoginError, plain, shortened},
     guard::GuardedClient,
-    renew,
+    renew::{self, RenewError},
 };
 
 /// The name under which toolgate registers as a client.
@@ -28,11 +30,25 @@ const CLIENT_NAME: &str = "toolgate";
 /// A login that waits for the redirect of the browser.
 pub struct Login {
     authorizer: Arc<Authorizer>,
-    manager: AuthorizationManager,
-    metadata: AuthorizationMetadata,
+    request: LoginRequest,
+}
+
+/// What ends a login. Any node can end it, so all of it can be written. Its `Debug` output shows nothing.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct LoginRequest {
+    /// The page that the person visits.
+    url: Url,
+    redirect_uri: String,
+    /// Of PKCE.
+    verifier: String,
+    /// The issuer that the redirect must name if it names any.
+    issuer: Option<String>,
+    /// Whether the redirect must name the issuer (RFC 9207).
+    names_issuer: bool,
+    token_endpoint: String,
+    revocation_endpoint: Option<String>,
     client: OauthClient,
     scopes: Vec<String>,
-    url: Url,
 }
 
 /// The outcome of a logout.
@@ -79,13 +95,31 @@ impl Authorizer {
         let scopes = self.choose_scopes(&manager, scopes).await;
         let client = self.register(&mut manager, &metadata, redirect_uri, &scopes).await?;
         let words: Vec<&str> = scopes.iter().map(String::as_str).collect();
+        // rmcp makes the verifier, and gives it to its store alone.
+        let states = InMemoryStateStore::new();
+        manager.set_state_store(states.clone());
         let url = manager
             .get_authorization_url(&words)
             .await
             .map_err(|error| LoginError::Discovery(plain(&error)))?;
         let url =
             Url::parse(&url).map_err(|_| LoginError::Discovery("its page is no URL".into()))?;
-        Ok(Login { authorizer: Arc::clone(self), manager, metadata, client, scopes, url })
+        let state = states.load(&parameter(&url, "state").unwrap_or_default()).await;
+        let state = state.ok().flatten();
+        let state = state.ok_or_else(|| LoginError::Discovery("it has no `state`".into()))?;
+        let revocation = field(&metadata, "revocation_endpoint").and_then(Value::as_str);
+        let request = LoginRequest {
+            url,
+            redirect_uri: redirect_uri.to_owned(),
+            verifier: state.pkce_verifier,
+            issuer: state.expected_issuer,
+            names_issuer: state.require_issuer,
+            revocation_endpoint: revocation.map(str::to_owned),
+            token_endpoint: metadata.token_endpoint,
+            client,
+            scopes,
+        };
+        Ok(Login::of(self, request))
     }
 
     /// Deletes the login, and revokes it if the authorization server supports that.
@@ -165,9 +199,26 @@ impl Authorizer {
 }
 
 impl Login {
+    /// Continues a login, which another node may have begun.
+    pub(super) fn of(authorizer: &Arc<Authorizer>, request: LoginRequest) -> Self {
+        authorizer.redactor().hide([request.verifier.clone()]);
+        authorizer.redactor().hide(request.client.secret.clone());
+        Self { authorizer: Arc::clone(authorizer), request }
+    }
+
+    /// Whose login it is.
+    pub(super) fn key(&self) -> &LoginKey {
+        &self.authorizer.key
+    }
+
+    /// What another node needs to end it.
+    pub(super) fn request(&self) -> &LoginRequest {
+        &self.request
+    }
+
     /// The page that the person has to visit.
     pub fn url(&self) -> &Url {
-        &self.url
+        &self.request.url
     }
 
     /// The redirect URL that a person copied from the browser, if it belongs to this login.
@@ -177,7 +228,7 @@ impl Login {
 
     /// Whether `answer` has the `state` of this login.
     pub fn is_answered_by(&self, answer: &Url) -> bool {
-        let state = parameter(&self.url, "state");
+        let state = self.request.state();
         state.is_some() && parameter(answer, "state") == state
     }
 
@@ -196,17 +247,8 @@ impl Login {
             return Err(LoginError::Refused(self.authorizer.redactor().line(&said)));
         }
         let code = parameter(answer, "code").ok_or_else(|| foreign("it has no `code`"))?;
-        let state = parameter(answer, "state").unwrap_or_default();
-        let issuer = parameter(answer, "iss");
-        let exchange =
-            self.manager.exchange_code_for_token_with_issuer(&code, &state, issuer.as_deref());
-        // rmcp logs the code, and secret fields of the response that it does not know.
-        let given = exchange.with_subscriber(NoSubscriber::new()).await.map_err(|error| {
-            LoginError::Exchange(self.authorizer.redactor().line(&plain(&error)))
-        })?;
-        let granted: TokenGrant = serde_json::to_value(given)
-            .and_then(serde_json::from_value)
-            .map_err(|_| LoginError::Exchange("the answer cannot be read".to_owned()))?;
+        self.request.check_issuer(parameter(answer, "iss").as_deref())?;
+        let granted = self.exchange(&code).await?;
         let credentials = self.credentials(granted);
         self.authorizer.hide(&credentials);
         self.authorizer.save(&credentials).await?;
@@ -215,24 +257,74 @@ impl Login {
         Ok(credentials)
     }
 
+    /// Gets tokens for a code, with the verifier of PKCE.
+    async fn exchange(&self, code: &str) -> Result<TokenGrant, LoginError> {
+        let LoginRequest { redirect_uri, verifier, token_endpoint, client, .. } = &self.request;
+        let resource = self.resource();
+        let fields = [
+            ("grant_type", "authorization_code"),
+            ("code", code),
+            ("redirect_uri", redirect_uri),
+            ("code_verifier", verifier),
+            ("resource", &resource),
+        ];
+        let http = self.authorizer.http.renewed();
+        let granted = renew::request_token(&http, token_endpoint, client, &fields).await;
+        granted.map_err(|error| {
+            LoginError::Exchange(match error {
+                RenewError::Over => "it refuses the code or the client".to_owned(),
+                RenewError::Failed(why) => self.authorizer.redactor().line(&why),
+            })
+        })
+    }
+
+    fn resource(&self) -> String {
+        // rmcp has it in this URL only.
+        parameter(self.url(), "resource").unwrap_or_else(|| self.authorizer.url.to_string())
+    }
+
     fn credentials(&self, granted: TokenGrant) -> LoginCredentials {
-        let revocation = field(&self.metadata, "revocation_endpoint").and_then(Value::as_str);
         let blank = LoginCredentials {
             url: self.authorizer.url.to_string(),
-            issuer: self.metadata.issuer.clone(),
-            // rmcp has it in this URL only.
-            resource: parameter(&self.url, "resource")
-                .unwrap_or_else(|| self.authorizer.url.to_string()),
-            token_endpoint: self.metadata.token_endpoint.clone(),
-            revocation_endpoint: revocation.map(str::to_owned),
-            client: self.client.clone(),
+            issuer: self.request.issuer.clone(),
+            resource: self.resource(),
+            token_endpoint: self.request.token_endpoint.clone(),
+            revocation_endpoint: self.request.revocation_endpoint.clone(),
+            client: self.request.client.clone(),
             access_token: String::new(),
             refresh_token: None,
             expires_at: None,
-            scopes: self.scopes.clone(),
+            scopes: self.request.scopes.clone(),
             wanted_scopes: Vec::new(),
         };
         blank.renewed(granted)
+    }
+}
+
+impl LoginRequest {
+    /// What the browser returns with.
+    pub(super) fn state(&self) -> Option<String> {
+        parameter(&self.url, "state")
+    }
+
+    /// Refuses the answer of another authorization server than the one that was asked (RFC 9207).
+    fn check_issuer(&self, named: Option<&str>) -> Result<(), LoginError> {
+        let wrong = match (named, self.issuer.as_deref()) {
+            (Some(named), Some(issuer)) if named == issuer => return Ok(()),
+            (Some(_), _) => "issuer mismatch: the redirect names another authorization server",
+            (None, _) if self.names_issuer => {
+                "missing required issuer: the redirect names no authorization server"
+            }
+            // Older authorization servers name none.
+            (None, _) => return Ok(()),
+        };
+        Err(LoginError::Exchange(wrong.to_owned()))
+    }
+}
+
+impl std::fmt::Debug for LoginRequest {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("LoginRequest").finish_non_exhaustive()
     }
 }
 

@@ -43,6 +43,12 @@ impl Logins for MemoryLogins {
         Ok(())
     }
 
+    fn replace(&self, key: &LoginKey, secret: &str) -> Result<bool, LoginStoreError> {
+        let mut stored = self.stored.lock();
+        let known = stored.get_mut(key);
+        Ok(known.map(|known| secret.clone_into(known)).is_some())
+    }
+
     fn forget(&self, key: &LoginKey) -> Result<(), LoginStoreError> {
         self.stored.lock().remove(key);
         Ok(())

@@ -4,7 +4,8 @@ use futures::future::join_all;
 use serde_json::json;
 use toolgate_testkit::{AuthorizationFault, AuthorizationOptions, Builtin, Fixture};
 use toolgate_upstream::{
-    AuthorizationSettings, CallError, LogoutOutcome, OutputSource, StateKind, TokenSource,
+    AuthorizationSettings, CallError, LogoutOutcome, OutputSource, StateKind, SubjectToken,
+    TokenSource,
 };
 
 use super::{Guarded, MemoryLogins};
@@ -223,5 +224,59 @@ async fn a_machine_needs_no_person() {
     guarded.keeper = MemoryLogins::default();
     let (_gate, failure) = Gate::failure(guarded.spec()).await;
     assert!(failure.action.contains("check `oauth` of the server"), "{failure:?}");
+    assert!(!failure.reason.contains("-secret-"), "{failure:?}");
+}
+
+#[tokio::test]
+async fn a_token_is_exchanged_as_rfc_8693_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let subject = folder.path().join("subject");
+    std::fs::write(&subject, "subject-secret-of-ada\n").unwrap();
+    let client = ("gateway".to_owned(), "client-secret-of-the-gateway".to_owned());
+    let mut guarded = Guarded::start(AuthorizationOptions {
+        client: Some(client.clone()),
+        methods: vec!["client_secret_basic".to_owned()],
+        scopes: vec!["read".to_owned()],
+        registers: false,
+        ..AuthorizationOptions::default()
+    })
+    .await;
+    let id_token = "urn:ietf:params:oauth:token-type:id_token";
+    guarded.settings = AuthorizationSettings {
+        client_id: Some(client.0),
+        client_secret: Some(client.1),
+        source: TokenSource::Exchange {
+            token: SubjectToken::File(subject.clone()),
+            kind: id_token.to_owned(),
+        },
+        ..AuthorizationSettings::default()
+    };
+    let gate = Gate::ready(guarded.spec()).await;
+    gate.call("echo", json!({ "text": "x" })).await.unwrap();
+    // The platform has renewed the token since.
+    std::fs::write(&subject, "subject-secret-of-ada-2").unwrap();
+    guarded.authorization.expire_access_tokens();
+    gate.call("echo", json!({ "text": "x" })).await.unwrap();
+    let record = guarded.authorization.record();
+    assert_eq!((record.token_requests.len(), record.authorizations.len()), (2, 0), "{record:?}");
+    let subjects = ["subject-secret-of-ada", "subject-secret-of-ada-2"];
+    for (request, subject) in record.token_requests.iter().zip(subjects) {
+        let sent = |name: &str| request.get(name).map(String::as_str);
+        let exchange = "urn:ietf:params:oauth:grant-type:token-exchange";
+        assert_eq!(sent("grant_type"), Some(exchange));
+        assert_eq!(sent("subject_token"), Some(subject));
+        assert_eq!(sent("subject_token_type"), Some(id_token));
+        let access = "urn:ietf:params:oauth:token-type:access_token";
+        assert_eq!(sent("requested_token_type"), Some(access));
+        assert_eq!(sent("resource"), Some(guarded.server.url()));
+        assert_eq!(sent("scope"), Some("read"));
+        assert_eq!((sent("actor_token"), sent("refresh_token")), (None, None));
+    }
+    // The issuer holds a request against the RFC: without a type it is none.
+    guarded.settings.source =
+        TokenSource::Exchange { token: SubjectToken::File(subject), kind: "id_token".to_owned() };
+    guarded.keeper = MemoryLogins::default();
+    let (_gate, failure) = Gate::failure(guarded.spec()).await;
+    assert!(failure.reason.contains("invalid_request"), "{failure:?}");
     assert!(!failure.reason.contains("-secret-"), "{failure:?}");
 }
