@@ -57,8 +57,8 @@ use std::{
 use thiserror::Error;
 
 pub use audit::{
-    AuditError, AuditExtent, AuditFile, AuditLimits, AuditLog, AuditPosition, AuditProblem,
-    AuditRecord,
+    AuditError, AuditExtent, AuditFile, AuditFilter, AuditLimits, AuditLog, AuditPosition,
+    AuditProblem, AuditRecord,
 };
 pub use chats::{ChatLock, ChatStore, MAX_CHAT_BYTES, MAX_CHATS, StoredChat};
 pub use choices::{
