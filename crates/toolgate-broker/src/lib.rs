@@ -20,6 +20,7 @@ mod data_flow;
 mod error;
 mod grants;
 mod limits;
+mod queue;
 mod script_flow;
 mod validate;
 
@@ -37,5 +38,6 @@ pub use data_flow::{PriorRead, ResultOrigin};
 pub use error::BrokerError;
 pub use grants::{now, read_grants, write_grant};
 pub use limits::{CallLimitReached, CallLimiter, LimitKind};
+pub use queue::{AnswerError, QueuedCall};
 pub use script_flow::{ScriptFlow, ScriptFlowEdge, ScriptSite};
 pub use validate::{InvalidArguments, Uncheckable, Unfit, ValueSchema, Violation};

@@ -20,6 +20,7 @@ pub(crate) use policy::{
 };
 pub(crate) use serve::{
     Demo, Doctor, FleetCommand, Logins, LoginsCommand, Serve, Status, TokenCommand, Tokens, Unit,
+    Web,
 };
 pub(crate) use setup::{Add, ClientTransport, SecretCommand, ServiceCommand, Setup};
 pub(crate) use tools::{
@@ -81,6 +82,7 @@ impl Command {
     pub(crate) fn file(&self) -> Option<&Path> {
         match self {
             Self::Serve(Serve { from, .. })
+            | Self::Web(Web { from, .. })
             | Self::Status(Status { from, .. })
             | Self::Tokens(Tokens { from, .. })
             | Self::Doctor(Doctor { from, .. })
@@ -135,6 +137,12 @@ pub(crate) enum Command {
     /// It watches the configuration and applies edits while it runs: servers come and go, the policy changes, and
     /// sessions stay. It says on stderr what it did, and keeps the old configuration if the new one is broken.
     Serve(Serve),
+    /// Open a page to decide, and to see what agents did
+    ///
+    /// It has approvals, servers, runs, tools, the policy and the audit log. It is for this machine alone, while the command
+    /// runs. The link to it works once and is shown on your
+    /// terminal only; Enter shows a new one.
+    Web(Web),
     /// Show the state of each server, and what a session lists and why
     Status(Status),
     /// Show how many tokens definitions take, with and without toolgate

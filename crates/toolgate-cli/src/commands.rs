@@ -37,6 +37,7 @@ mod token;
 mod tokens;
 mod trust;
 mod usage;
+mod web;
 
 use std::{
     fs,
@@ -116,6 +117,7 @@ pub(crate) async fn run(cli: Cli) -> CommandResult {
 async fn run_command(command: Command, globals: &Globals) -> CommandResult {
     match command {
         Command::Serve(arguments) => serve::run(globals, &arguments).await,
+        Command::Web(arguments) => web::run(globals, &arguments).await,
         Command::Setup(arguments) => setup::run(globals, &arguments).await,
         Command::Add(arguments) => servers::add(globals, &arguments).await,
         Command::Remove { name } => servers::remove(globals, &name),

@@ -22,7 +22,8 @@ pub use aggregate::{AggregateFactory, instructions_in};
 pub use channel::ClientChannel;
 pub use era::{Era, ServerInfo};
 pub use http::{
-    FleetLink, FleetPeers, HttpLimits, HttpSettings, NamespaceRoute, RouteTable, serve_http,
+    BrowserPeer, FleetLink, FleetPeers, HttpLimits, HttpSettings, NamespaceRoute, RouteTable,
+    serve_http,
 };
 pub use passthrough::PassthroughFactory;
 pub use service::{AuthenticatedClient, ClientInfo, IncomingRequest, McpService, ServiceFactory};

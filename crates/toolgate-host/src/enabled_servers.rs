@@ -129,8 +129,8 @@ impl ToolHost {
         }
     }
 
-    /// Reads the file again if its stamp has changed.
-    pub(crate) async fn notice_choices(&self) {
+    /// Notices which servers were enabled or disabled elsewhere, if the file with them has changed.
+    pub async fn notice_choices(&self) {
         let enabled = &self.inner.enabled;
         let changed = *enabled.seen.lock() != enabled.stamp();
         if changed {

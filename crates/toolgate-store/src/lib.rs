@@ -59,8 +59,8 @@ use thiserror::Error;
 use logins::NodeLogins;
 
 pub use audit::{
-    AuditError, AuditExtent, AuditFile, AuditLimits, AuditLog, AuditPosition, AuditProblem,
-    AuditRecord,
+    AuditError, AuditExtent, AuditFile, AuditFilter, AuditLimits, AuditLog, AuditPosition,
+    AuditProblem, AuditRecord,
 };
 pub use chats::{ChatLock, ChatStore, MAX_CHAT_BYTES, MAX_CHATS, StoredChat};
 pub use choices::{

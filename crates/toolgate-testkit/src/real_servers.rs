@@ -122,6 +122,17 @@ impl RealServers {
         self.later_addition("npm/node_modules/@copilotkit/aimock")
     }
 
+    /// The folder of the browser, which `scripts/install-test-browser` installs. `None` if the test is to be skipped; see
+    /// [`installed_servers`].
+    ///
+    /// # Panics
+    ///
+    /// If `CI` is set and it is not installed.
+    pub fn browser(&self) -> Option<PathBuf> {
+        self.later_addition("browser/installed.lock")?;
+        Some(self.directory.join("browser"))
+    }
+
     /// The folder that Node.js finds the official SDKs in, for scripts that are clients.
     pub fn node_modules(&self) -> PathBuf {
         self.directory.join("npm/node_modules")

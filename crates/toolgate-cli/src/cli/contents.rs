@@ -17,7 +17,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Choose servers", &["add", "remove", "list", "enable", "disable", "skills", "logs"]),
     (
         "Control what agents may do, and review what they did",
-        &["policy", "trust", "approve", "grants", "definitions", "audit"],
+        &["web", "policy", "trust", "approve", "grants", "definitions", "audit"],
     ),
     ("Measure", &["tokens", "usage", "eval"]),
     ("Install", &["completions", "man"]),

@@ -28,6 +28,18 @@ pub(crate) struct Serve {
     pub(crate) mode: Option<ExposureMode>,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct Web {
+    #[command(flatten)]
+    pub(crate) from: ConfigFile,
+    /// Listen on this port of this machine; 0 selects a free port
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    pub(crate) port: u16,
+    /// Show the link, and open no browser
+    #[arg(long)]
+    pub(crate) no_open: bool,
+}
+
 /// The modes, with their names on the command line.
 const MODES: [(ExposureMode, &str, &str); 5] = [
     (

@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde_json::json;
-use toolgate_broker::{GrantDuration, GrantExtent, PersonAnswer};
+use toolgate_broker::{GrantDuration, GrantExtent, PersonAnswer, QueuedCall};
 use toolgate_policy::{
     ArgumentConditions, GrantedArguments, OPERATORS, Presence, definitions::shown,
 };
@@ -15,7 +15,7 @@ use toolgate_store::{
     ChoiceStore, Consent, Journal, QuestionReference, ServerConsentRequest, Store,
 };
 
-use super::approvals::{self, WaitingCall};
+use super::approvals;
 use crate::{
     cli::{Approve, For, Globals},
     decisions,
@@ -42,12 +42,12 @@ pub(crate) fn run(globals: &Globals, arguments: &Approve) -> CommandResult {
     let store = load::required_store()?;
     let journal = &*store.journal()?;
     let Some(id) = &arguments.id else { return list(&files, journal, arguments) };
-    if let Some(call) = approvals::find(journal, id)? {
+    if let Some(call) = QueuedCall::find(journal, id)? {
         return decide(&loaded, &store, journal, call, arguments);
     }
     let waiting = waiting(&files)?;
     // What agents are told names a question, but allows nothing.
-    let call_named = approvals::find_named(journal, id)?;
+    let call_named = QueuedCall::find_named(journal, id)?;
     let is_named = |waiting: &Waiting| QuestionReference::of(&waiting.id).as_str() == *id;
     if !arguments.show && !arguments.deny && (call_named.is_some() || waiting.iter().any(is_named))
     {
@@ -89,7 +89,7 @@ fn decide(
     loaded: &Loaded,
     store: &Store,
     journal: &dyn Journal,
-    mut call: WaitingCall,
+    mut call: QueuedCall,
     arguments: &Approve,
 ) -> CommandResult {
     // The configuration of this command may be another than that of the gateway which asks.
@@ -131,7 +131,7 @@ fn decide(
 }
 
 /// What an approval allows.
-fn question(call: &WaitingCall, lasts: GrantDuration, extent: &GrantExtent) -> String {
+fn question(call: &QueuedCall, lasts: GrantDuration, extent: &GrantExtent) -> String {
     let lasts = match lasts {
         GrantDuration::Once => return "Allow this call, once?".to_owned(),
         GrantDuration::Run => "in this run".to_owned(),
@@ -149,7 +149,7 @@ fn question(call: &WaitingCall, lasts: GrantDuration, extent: &GrantExtent) -> S
 }
 
 /// The arguments that a grant covers.
-fn extent(call: &WaitingCall, arguments: &Approve) -> Result<GrantExtent, Failure> {
+fn extent(call: &QueuedCall, arguments: &Approve) -> Result<GrantExtent, Failure> {
     if arguments.any_arguments {
         return Ok(GrantExtent::Any);
     }
@@ -171,7 +171,7 @@ fn extent(call: &WaitingCall, arguments: &Approve) -> Result<GrantExtent, Failur
 
 fn list(files: &[NamedChoices], journal: &dyn Journal, arguments: &Approve) -> CommandResult {
     let waiting = waiting(files)?;
-    let calls = approvals::waiting(journal)?;
+    let calls = QueuedCall::all(journal)?;
     if arguments.output.json {
         let servers = waiting
             .iter()

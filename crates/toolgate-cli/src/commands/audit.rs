@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde_json::json;
-use toolgate_store::{AuditExtent, AuditProblem, AuditRecord, utc};
+use toolgate_store::{AuditExtent, AuditFilter, AuditProblem, AuditRecord, utc};
 
 use crate::{
     cli::{Audit, Globals},
@@ -18,7 +18,15 @@ use crate::{
 pub(crate) fn run(globals: &Globals, arguments: &Audit) -> CommandResult {
     let log = load::required_store()?.audit();
     let mut problems = Vec::<AuditProblem>::new();
-    let since = arguments.since.map(start);
+    let filter = AuditFilter {
+        tool: arguments.tool.clone(),
+        server: arguments.server.clone(),
+        session: arguments.session.clone(),
+        run: arguments.run.clone(),
+        caller: arguments.caller.clone(),
+        verdict: arguments.verdict.clone(),
+        since: arguments.since.map(start),
+    };
     // With a limit, the last lines are known only at the end.
     let mut last = VecDeque::new();
     let mut is_empty = true;
@@ -26,7 +34,7 @@ pub(crate) fn run(globals: &Globals, arguments: &Audit) -> CommandResult {
         .read(&mut |seen| match seen {
             Err(problem) => problems.push(problem),
             Ok((time, record)) => {
-                if !arguments.verify && fits(arguments, since, time, &record) {
+                if !arguments.verify && filter.fits(time, &record) {
                     is_empty = false;
                     let line = if arguments.output.json {
                         let mut row = json!(record);
@@ -84,17 +92,6 @@ fn whole(extent: &AuditExtent) -> String {
 fn start(ago: Duration) -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.saturating_sub(ago).as_millis()).unwrap_or(u64::MAX)
-}
-
-fn fits(arguments: &Audit, since: Option<u64>, time: u64, record: &AuditRecord) -> bool {
-    let is = |wanted: &Option<String>, value: &str| wanted.as_deref().is_none_or(|it| it == value);
-    is(&arguments.tool, &record.tool)
-        && is(&arguments.server, &record.server)
-        && is(&arguments.session, &record.session)
-        && is(&arguments.run, record.run.as_deref().unwrap_or_default())
-        && arguments.caller.as_deref().is_none_or(|part| record.caller.contains(part))
-        && is(&arguments.verdict, &record.verdict)
-        && since.is_none_or(|since| time >= since)
 }
 
 /// One line for a person, without control sequences.

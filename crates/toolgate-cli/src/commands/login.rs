@@ -104,7 +104,7 @@ async fn pasted(pending: &Pending) -> Url {
 }
 
 /// Opens a page in the person's browser.
-fn open(url: &str) -> bool {
+pub(super) fn open(url: &str) -> bool {
     let chosen = env::var("BROWSER").ok();
     let chosen = chosen.as_deref().and_then(|list| list.split(':').find(|name| !name.is_empty()));
     let (program, arguments): (&str, &[&str]) = match chosen {

@@ -6,7 +6,7 @@ mod graph;
 use std::{fmt::Write as _, process::ExitCode};
 
 use serde_json::{Value, json};
-use toolgate_host::one_line;
+use toolgate_host::{RunFlow, RunStanding, error_message, one_line};
 use toolgate_store::{AuditRecord, Journal, RunCall, RunDetail, RunState, RunSummary};
 use toolgate_upstream::Redactor;
 
@@ -28,7 +28,7 @@ pub(crate) fn run(globals: &Globals, arguments: &Runs) -> CommandResult {
         None => list(journal, arguments)?,
         Some(RunsCommand::Show { id, output }) => {
             let detail = detail(journal, id)?;
-            let state = State::of(journal, &detail.summary)?;
+            let state = RunStanding::of(journal, &detail.summary)?;
             let cleaner = Cleaner::new(globals);
             if output.json {
                 print::json(&data(&detail, state, &cleaner))?;
@@ -50,8 +50,8 @@ pub(super) fn find(id: &str) -> Result<String, Failure> {
 pub(super) fn agree_to_repeat(globals: &Globals, id: &str) -> Result<(), Failure> {
     let journal = &*load::required_store()?.journal()?;
     let detail = detail(journal, id)?;
-    let state = State::of(journal, &detail.summary)?;
-    let is_unknown = |call: &&RunCall| call_state(call, state) == "unknown";
+    let state = RunStanding::of(journal, &detail.summary)?;
+    let is_unknown = |call: &&RunCall| state.of_call(call) == "unknown";
     let unknown: Vec<&RunCall> = detail.calls.iter().filter(is_unknown).collect();
     // Without one nothing is allowed.
     if unknown.is_empty() { Ok(()) } else { agrees(globals, id, &unknown) }
@@ -67,29 +67,6 @@ fn agrees(globals: &Globals, id: &str, calls: &[&RunCall]) -> Result<(), Failure
     let presence = load::load(globals).map_or_else(|_| load::own_presence(), |it| it.presence())?;
     let question = "Let a resume of the run make them again, even if they had an effect?";
     person::agrees(presence, &shown, question)
-}
-
-/// The state of a run, as it is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// The state in the journal.
-    Is(RunState),
-    /// The journal says that it is running, but its process has ended.
-    Interrupted,
-}
-
-impl State {
-    fn of(journal: &dyn Journal, run: &RunSummary) -> Result<Self, Failure> {
-        let interrupted = run.state == RunState::Running && !journal.is_running(&run.id)?;
-        Ok(if interrupted { Self::Interrupted } else { Self::Is(run.state) })
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Is(state) => state.name(),
-            Self::Interrupted => "interrupted",
-        }
-    }
 }
 
 /// Removes the configured secrets from what is shown.
@@ -127,14 +104,14 @@ fn list(journal: &dyn Journal, arguments: &Runs) -> Result<(), Failure> {
     let runs = journal.runs(arguments.limit)?;
     let mut rows = Vec::new();
     for run in runs {
-        rows.push((State::of(journal, &run)?, run));
+        rows.push((RunStanding::of(journal, &run)?, run));
     }
     let data: Vec<Value> = rows.iter().map(|(state, run)| summary(run, *state)).collect();
     let empty = "no script has been run yet, or all runs are forgotten";
     print::list(arguments.output.json, &data, empty, || overview(rows))
 }
 
-fn overview(runs: Vec<(State, RunSummary)>) -> String {
+fn overview(runs: Vec<(RunStanding, RunSummary)>) -> String {
     let columns = ["run", "begun", "state", "language", ">calls", ">failed", ">took"];
     let rows = runs.into_iter().map(|(state, run)| {
         let took = run.ended.map(|ended| time(ended.saturating_sub(run.created)));
@@ -154,12 +131,12 @@ fn overview(runs: Vec<(State, RunSummary)>) -> String {
 fn repeat(globals: &Globals, journal: &dyn Journal, id: &str, call: u64) -> Result<(), Failure> {
     let detail = detail(journal, id)?;
     let id = &detail.summary.id;
-    let state = State::of(journal, &detail.summary)?;
-    if state == State::Is(RunState::Running) {
+    let state = RunStanding::of(journal, &detail.summary)?;
+    if state == RunStanding::Is(RunState::Running) {
         return Err(Failure::new(format!("run {id} is still running")));
     }
     let unknown = detail.calls.iter().find(|each| each.number == call);
-    let unknown = unknown.filter(|each| call_state(each, state) == "unknown");
+    let unknown = unknown.filter(|each| state.of_call(each) == "unknown");
     if let Some(call) = unknown {
         agrees(globals, id, &[call])?;
     }
@@ -182,7 +159,7 @@ fn repeat(globals: &Globals, journal: &dyn Journal, id: &str, call: u64) -> Resu
     Ok(())
 }
 
-fn summary(run: &RunSummary, state: State) -> Value {
+fn summary(run: &RunSummary, state: RunStanding) -> Value {
     json!({
         "id": run.id, "begun": run.created_utc(), "by": run.session, "state": state.name(),
         "language": run.language,
@@ -191,14 +168,14 @@ fn summary(run: &RunSummary, state: State) -> Value {
     })
 }
 
-fn data(detail: &RunDetail, state: State, cleaner: &Cleaner) -> Value {
+fn data(detail: &RunDetail, state: RunStanding, cleaner: &Cleaner) -> Value {
     let calls: Vec<Value> = detail
         .calls
         .iter()
         .map(|call| {
             let (result, error) = match &call.outcome {
                 Some(Ok(result)) => (Some(cleaner.clean(result)), None),
-                Some(Err(error)) => (None, Some(cleaner.clean(message(error)))),
+                Some(Err(error)) => (None, Some(cleaner.clean(error_message(error)))),
                 None => (None, None),
             };
             json!({
@@ -208,7 +185,7 @@ fn data(detail: &RunDetail, state: State, cleaner: &Cleaner) -> Value {
                 "milliseconds": call.ended.map(|ended| ended.saturating_sub(call.made)),
                 "verdict": call.verdict.as_ref().map(|(verdict, _)| verdict),
                 "rule": call.verdict.as_ref().map(|(_, rule)| rule),
-                "sent": call.sent, "state": call_state(call, state),
+                "sent": call.sent, "state": state.of_call(call),
                 "argumentBytes": call.arguments.len(),
                 "resultBytes": call.outcome.as_ref().map(|outcome| match outcome {
                     Ok(text) | Err(text) => text.len(),
@@ -222,7 +199,7 @@ fn data(detail: &RunDetail, state: State, cleaner: &Cleaner) -> Value {
     data["output"] = json!(cleaner.clean(&detail.output));
     data["error"] = json!(detail.error.as_deref().map(|error| cleaner.clean(error)));
     data["timeline"] = json!(calls);
-    data["flow"] = json!(flow::read(&detail.calls));
+    data["flow"] = json!(RunFlow::all(&detail.calls));
     data["graph"] = json!(graph::read(detail.graph.as_deref()));
     data
 }
@@ -232,7 +209,7 @@ fn read(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| json!(text))
 }
 
-fn show(detail: &RunDetail, state: State, cleaner: &Cleaner) {
+fn show(detail: &RunDetail, state: RunStanding, cleaner: &Cleaner) {
     let run = &detail.summary;
     let took = run.ended.map(|ended| time(ended.saturating_sub(run.created)));
     let took = took.map(|took| format!(", took {took}")).unwrap_or_default();
@@ -249,7 +226,7 @@ fn show(detail: &RunDetail, state: State, cleaner: &Cleaner) {
     if let Some(graph) = graph::read(detail.graph.as_deref()) {
         print::line(format!("\nwhat can reach what:\n{}", graph::draw(&graph)));
     }
-    let flow = flow::read(&detail.calls);
+    let flow = RunFlow::all(&detail.calls);
     if !flow.is_empty() {
         print::line(format!("\nflow:\n{}", flow::draw(&flow)));
     }
@@ -257,12 +234,14 @@ fn show(detail: &RunDetail, state: State, cleaner: &Cleaner) {
     if !output.trim().is_empty() {
         print::line(format!("\noutput:\n{}", output.trim_end()));
     }
-    if state == State::Interrupted || matches!(run.state, RunState::Waiting | RunState::Failed) {
+    if state == RunStanding::Interrupted
+        || matches!(run.state, RunState::Waiting | RunState::Failed)
+    {
         print::note(format!("\n  hint: `toolgate run --resume {}` resumes it", run.id));
     }
 }
 
-fn timeline(detail: &RunDetail, state: State, cleaner: &Cleaner) -> String {
+fn timeline(detail: &RunDetail, state: RunStanding, cleaner: &Cleaner) -> String {
     let columns = [
         ">call",
         ">at",
@@ -277,7 +256,7 @@ fn timeline(detail: &RunDetail, state: State, cleaner: &Cleaner) -> String {
     let rows = detail.calls.iter().map(|call| {
         let size = |text: &str| grouped(text.len() as u64);
         let shown = match &call.outcome {
-            Some(Err(error)) => message(error),
+            Some(Err(error)) => error_message(error),
             _ => &call.arguments,
         };
         vec![
@@ -286,7 +265,7 @@ fn timeline(detail: &RunDetail, state: State, cleaner: &Cleaner) -> String {
             call.ended.map(|ended| time(ended.saturating_sub(call.made))).unwrap_or_default(),
             one_line(&call.name, 64),
             call.verdict.as_ref().map(|(verdict, _)| verdict.clone()).unwrap_or_default(),
-            call_state(call, state).to_owned(),
+            state.of_call(call).to_owned(),
             size(&call.arguments),
             call.outcome
                 .as_ref()
@@ -298,24 +277,6 @@ fn timeline(detail: &RunDetail, state: State, cleaner: &Cleaner) -> String {
         ]
     });
     table(&columns, rows)
-}
-
-/// The message of an error. The journal has its content blocks after it.
-fn message(error: &str) -> &str {
-    error.rsplit_once('\0').map_or(error, |(message, _)| message)
-}
-
-/// The outcome of a call, in a word.
-fn call_state(call: &RunCall, run: State) -> &'static str {
-    match (&call.outcome, call.sent) {
-        _ if call.unknown => "unknown",
-        (Some(Ok(_)), _) => "completed",
-        (Some(Err(_)), _) => "failed",
-        (None, true) if run == State::Is(RunState::Running) => "in flight",
-        (None, true) => "unknown",
-        (None, false) if run == State::Is(RunState::Waiting) => "waiting",
-        (None, false) => "not made",
-    }
 }
 
 fn time(milliseconds: u64) -> String {

@@ -17,7 +17,9 @@ use toolgate_gateway::{
 };
 use toolgate_host::{HostSettings, PassthroughGuard, ToolHost};
 use toolgate_mcp::nesting;
+use toolgate_web::Page;
 
+use super::web;
 use crate::{
     access,
     cli::{Globals, Serve},
@@ -82,6 +84,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Serve) -> CommandResult {
     let address = shared.map(|(_, address, _)| *address);
     let publishing = live::publish(store, (path, address), hosts.clone(), passthrough.clone());
     let publishing = tokio::spawn(stop.clone().run_until_cancelled_owned(publishing));
+    let mut page = None;
     let watching;
     if let Some((listener, address, access)) = listener {
         let mut settings = HttpSettings::new(source);
@@ -96,6 +99,10 @@ pub(crate) async fn run(globals: &Globals, arguments: &Serve) -> CommandResult {
             settings.limits.sessions = settings.limits.sessions.min(PASSTHROUGH_SESSIONS);
         }
         print::note(format!("toolgate listens on http://{address}/mcp"));
+        if passthrough.is_none() {
+            page = web::beside_gateway(&loaded, &hosts.all(), address);
+            settings.pages = page.as_ref().map(Page::router);
+        }
         // With `--namespace` nothing else is served.
         let serves_all = passthrough.is_none() && globals.namespace.is_none();
         let routes =
@@ -109,6 +116,12 @@ pub(crate) async fn run(globals: &Globals, arguments: &Serve) -> CommandResult {
             print::note("  hint: it speaks plain HTTP; put a proxy with TLS in front of it");
         }
         watching = watch(loaded, routes);
+        let ending = stop.clone().cancelled_owned();
+        let streams = page.take();
+        tokio::spawn(async move {
+            ending.await;
+            streams.iter().for_each(Page::end);
+        });
         toolgate_gateway::serve_http(listener, settings, stop.clone()).await;
     } else {
         if io::stdin().is_terminal() {
@@ -210,7 +223,7 @@ async fn after_first_requests(host: ToolHost) {
 }
 
 /// Listens on an address. Returns the real one, since port 0 stands for a free port.
-async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
+pub(super) async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
     let failed = |error: io::Error| {
         let (failure, hint) = match error.kind() {
             io::ErrorKind::AddrInUse => (
@@ -252,7 +265,7 @@ fn explain(loaded: &Loaded, arguments: &Serve) {
 }
 
 /// Whatever signal ends the process, the servers are shut down first.
-async fn stop_on_signal(stop: CancellationToken) {
+pub(super) async fn stop_on_signal(stop: CancellationToken) {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};

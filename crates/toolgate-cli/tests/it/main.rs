@@ -88,3 +88,5 @@ mod trust;
 #[cfg(unix)]
 mod typist;
 mod usage;
+#[cfg(unix)]
+mod web;

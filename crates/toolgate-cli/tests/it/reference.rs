@@ -23,6 +23,7 @@ const COMMANDS: &[&[&str]] = &[
     &["secret", "list"],
     &["secret", "remove"],
     &["serve"],
+    &["web"],
     &["status"],
     &["tokens"],
     &["token"],

@@ -127,6 +127,24 @@ impl Typist {
         }
     }
 
+    /// Waits for a line with this text, after what was typed or heard last, and returns the line.
+    pub(crate) async fn line_with(&mut self, text: &str) -> String {
+        loop {
+            let unheard = &self.screen[self.seen..];
+            if let Some(place) = unheard.find(text)
+                && let Some(length) = unheard[place..].find('\n')
+            {
+                let start = unheard[..place].rfind('\n').map_or(0, |end| end + 1);
+                let line = unheard[start..place + length].trim().to_owned();
+                self.seen += place + length;
+                return line;
+            }
+            let more = tokio::time::timeout(deadline(), self.heard.recv()).await;
+            let Ok(Some(more)) = more else { panic!("never {text:?}: {:?}", self.screen) };
+            self.screen.push_str(&more);
+        }
+    }
+
     pub(crate) fn types(&mut self, text: &str) -> &mut Self {
         self.seen = self.screen.len();
         self.keyboard.write_all(text.as_bytes()).unwrap();

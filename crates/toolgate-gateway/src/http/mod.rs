@@ -72,6 +72,7 @@ use crate::{
 };
 
 pub use self::fleet::{FleetLink, FleetPeers};
+pub use self::peer::BrowserPeer;
 pub use self::settings::{HttpLimits, HttpSettings, NamespaceRoute, RouteTable};
 pub(crate) use self::{error::HttpError, peer::RequestPeer};
 
@@ -136,7 +137,7 @@ pub async fn serve_http(
     mut stop: CancellationToken,
 ) {
     let address = listener.local_addr().ok();
-    let HttpSettings { namespaces, limits, access, logins, fleet, drain, .. } = settings;
+    let HttpSettings { namespaces, limits, access, logins, fleet, drain, pages, .. } = settings;
     let HttpSettings { mut allowed_hosts, mut allowed_origins, .. } = settings;
     let (fleet, nodes) = fleet.map(FleetState::new).unzip();
     // Requests in progress end later than the acceptance of new ones.
@@ -168,7 +169,8 @@ pub async fn serve_http(
         limits,
         stop,
     });
-    let router = Router::new()
+    let router = pages.map_or_else(Router::new, |pages| pages.with_state(()));
+    let router = router
         .route("/health", any(health))
         .route(WELL_KNOWN, any(describe_resource))
         .route(&format!("{WELL_KNOWN}/{{*rest}}"), any(describe_resource))
@@ -305,13 +307,17 @@ async fn check(
     next: Next,
 ) -> Response {
     connection.acceptance.request_begins();
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     let checked = headers::check_size(&parts, server.limits.header_bytes)
         .and_then(|()| headers::check_encoding(&parts.headers))
         // The node that passes a request on has checked this, at its own address.
         .and_then(
             |()| if connection.is_node() { Ok(()) } else { server.origin_policy.check(&parts) },
         );
+    // A node that passes a request on passes none for a page.
+    if !connection.is_node() {
+        parts.extensions.insert(BrowserPeer::new(&connection));
+    }
     let response = match checked {
         Ok(()) => next.run(HttpRequest::from_parts(parts, body)).await,
         Err(error) => error.into_response(),

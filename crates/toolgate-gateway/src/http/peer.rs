@@ -36,6 +36,10 @@ pub(crate) struct RequestPeer {
     pub(crate) has_token: bool,
 }
 
+/// The sender of a request for a page.
+#[derive(Debug, Clone)]
+pub struct BrowserPeer(Arc<PeerConnection>);
+
 /// Who is at the other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PeerKind {
@@ -91,6 +95,23 @@ impl PeerConnection {
             found.unwrap_or(PeerKind::ServerOrUnknown)
         };
         *self.kind.get_or_init(finding).await
+    }
+}
+
+impl BrowserPeer {
+    pub(crate) fn new(connection: &Arc<PeerConnection>) -> Self {
+        Self(Arc::clone(connection))
+    }
+
+    /// Whether a person may be at the other end: no server of toolgate has started the process there. A process of
+    /// another user may be a proxy, whose cookie says who is behind it.
+    pub async fn may_be_person(&self) -> bool {
+        self.0.kind().await != PeerKind::ServerOrUnknown
+    }
+
+    /// Notes that a request of this connection was accepted, so that the connection may stay.
+    pub fn accept(&self) {
+        self.0.acceptance.accept();
     }
 }
 

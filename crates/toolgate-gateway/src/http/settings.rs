@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use axum::Router;
 use parking_lot::RwLock;
 
 use toolgate_upstream::PendingLogins;
@@ -31,6 +32,9 @@ pub struct HttpSettings {
     pub drain: Duration,
     /// The logins of callers at servers that wait for a browser.
     pub logins: PendingLogins,
+    /// Pages for people, at paths of their own. Their requests carry a [`BrowserPeer`](super::BrowserPeer), and who may
+    /// see them is up to the pages: `access` is about MCP clients.
+    pub pages: Option<Router>,
 }
 
 /// A path and its services.
@@ -117,10 +121,19 @@ pub struct HttpLimits {
 impl HttpSettings {
     /// Serves `/mcp` for clients on this machine.
     pub fn new(factory: Arc<dyn ServiceFactory>) -> Self {
-        let namespaces = RouteTable::default();
-        namespaces.push(NamespaceRoute { path: "/mcp".to_owned(), factory });
+        let settings = Self::nothing();
+        settings.namespaces.push(NamespaceRoute { path: "/mcp".to_owned(), factory });
+        settings
+    }
+
+    /// Serves pages alone, for browsers on this machine.
+    pub fn of_pages(pages: Router) -> Self {
+        Self { pages: Some(pages), ..Self::nothing() }
+    }
+
+    fn nothing() -> Self {
         Self {
-            namespaces,
+            namespaces: RouteTable::default(),
             limits: HttpLimits::default(),
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
@@ -128,6 +141,7 @@ impl HttpSettings {
             fleet: None,
             drain: Duration::ZERO,
             logins: PendingLogins::default(),
+            pages: None,
         }
     }
 }

@@ -75,6 +75,40 @@ pub struct AuditRecord {
     pub missing: u64,
 }
 
+/// Which records somebody wants to see. What is not given does not matter.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AuditFilter {
+    /// Of this tool.
+    pub tool: Option<String>,
+    /// Of this server.
+    pub server: Option<String>,
+    /// Of this session.
+    pub session: Option<String>,
+    /// Of this run.
+    pub run: Option<String>,
+    /// Of callers whose names contain this.
+    pub caller: Option<String>,
+    /// With this verdict.
+    pub verdict: Option<String>,
+    /// From this time on, in milliseconds since 1970.
+    pub since: Option<u64>,
+}
+
+impl AuditFilter {
+    /// Whether a record of this time is wanted.
+    pub fn fits(&self, time: u64, record: &AuditRecord) -> bool {
+        let is =
+            |wanted: &Option<String>, value: &str| wanted.as_deref().is_none_or(|it| it == value);
+        is(&self.tool, &record.tool)
+            && is(&self.server, &record.server)
+            && is(&self.session, &record.session)
+            && is(&self.run, record.run.as_deref().unwrap_or_default())
+            && self.caller.as_deref().is_none_or(|part| record.caller.contains(part))
+            && is(&self.verdict, &record.verdict)
+            && self.since.is_none_or(|since| time >= since)
+    }
+}
+
 /// A log of every decision and call, in a hash chain that shows missing lines.
 pub trait AuditLog: fmt::Debug + Send + Sync {
     /// Makes what is needed to count records that cannot be written later. Does nothing if there is, or was, a

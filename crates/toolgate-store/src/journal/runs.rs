@@ -238,6 +238,22 @@ impl Runs for JournalFile {
         })
     }
 
+    fn runs_before(
+        &self,
+        (created, id): (u64, &str),
+        most: u32,
+    ) -> Result<Vec<RunSummary>, JournalError> {
+        let created = i64::try_from(created).unwrap_or(i64::MAX);
+        self.with(|connection| {
+            let mut rows = connection.prepare_cached(&format!(
+                "{} WHERE created <= ?1 AND (created < ?1 OR id > ?2) ORDER BY created DESC, id LIMIT ?3",
+                summaries()
+            ))?;
+            let rows = rows.query_map(rusqlite::params![created, id, most], summary)?;
+            rows.collect()
+        })
+    }
+
     fn run(&self, id: &str) -> Result<Option<RunDetail>, JournalError> {
         let found = self.with(|connection| {
             let text = format!("{} WHERE id >= ?1 AND id < ?2 LIMIT 2", summaries());

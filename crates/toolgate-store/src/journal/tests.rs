@@ -515,3 +515,22 @@ fn the_size_is_estimated_without_a_look_at_the_file() {
     assert_eq!(journal.prune(retention).unwrap(), 2);
     assert!(!journal.is_beyond(retention).unwrap() && !journal.may_be_beyond(retention));
 }
+
+#[test]
+fn runs_are_listed_page_by_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = JournalFile::open(&folder.path().join("journal.db")).unwrap();
+    for number in 0..120 {
+        journal.begin_run(&run(&format!("r{number:03}"))).unwrap();
+    }
+    let all: Vec<String> = journal.runs(1_000).unwrap().into_iter().map(|run| run.id).collect();
+    let mut paged = Vec::new();
+    let mut page = journal.runs(50).unwrap();
+    while let Some(last) = page.last() {
+        let (created, id) = (last.created, last.id.clone());
+        paged.extend(page.into_iter().map(|run| run.id));
+        page = journal.runs_before((created, &id), 50).unwrap();
+    }
+    assert_eq!(paged, all);
+    assert_eq!(paged.len(), 120);
+}

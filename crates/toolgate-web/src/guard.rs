@@ -1,0 +1,278 @@
+//! Lets a request through, or refuses it, before any screen sees it.
+//!
+//! What a request must have grows with what it can do:
+//!
+//! | request | must have |
+//! |---|---|
+//! | all | a `Host` of this page, and no origin but that of the page |
+//! | screens and streams | besides, the cookie |
+//! | those that change something | besides, an `Origin`, the token of the form, and a sender that no server has started |
+//!
+//! The gateway checks `Host` and `Origin` too. Here the check is stricter: a page of another port of this machine is
+//! another origin, though its site is the same and its requests carry the cookie.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use axum::{
+    body::{Body, to_bytes},
+    extract::{Request, State},
+    http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use toolgate_gateway::BrowserPeer;
+
+use crate::{
+    PAGE_PATH, PageState,
+    access::{Visit, secret},
+    assets,
+    form::Fields,
+    layout,
+};
+
+/// What a screen knows of the request that it answers.
+#[derive(Debug, Clone)]
+pub(crate) struct PageRequest {
+    /// What the scripts of the page are known by.
+    pub(crate) nonce: Arc<str>,
+    /// What its forms send along.
+    pub(crate) form_token: Arc<str>,
+    /// The fields of the query.
+    pub(crate) query: Fields,
+    /// The fields of the form; none in a request that only reads.
+    pub(crate) form: Fields,
+}
+
+/// Why a request is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PageRefusal {
+    Method,
+    Host,
+    Origin,
+    NoCookie,
+    UsedLink,
+    FormToken,
+    Server,
+    TooLarge,
+}
+
+/// The largest form: a script of the playground, and arguments of a call.
+const MAX_FORM_BYTES: usize = 1024 * 1024;
+
+/// Checks a request, and adds the headers of a page to the response.
+pub(crate) async fn guard(
+    State(page): State<Arc<PageState>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let nonce: Arc<str> = secret().into();
+    let (mut parts, body) = request.into_parts();
+    let response = match check(&page, &mut parts, body, &nonce).await {
+        Ok(Checked::Pass(body)) => next.run(Request::from_parts(parts, body)).await,
+        Ok(Checked::Answer(response)) => response,
+        Err(refusal) => refusal.response(&page, &nonce),
+    };
+    with_headers(response, &nonce)
+}
+
+enum Checked {
+    /// A screen answers it.
+    Pass(Body),
+    Answer(Response),
+}
+
+async fn check(
+    page: &PageState,
+    parts: &mut Parts,
+    body: Body,
+    nonce: &Arc<str>,
+) -> Result<Checked, PageRefusal> {
+    let is_change = match parts.method {
+        Method::GET | Method::HEAD => false,
+        Method::POST => true,
+        _ => return Err(PageRefusal::Method),
+    };
+    check_origin(parts, page.address, is_change)?;
+    let path = parts.uri.path();
+    if let Some(name) = path.strip_prefix("/assets/").filter(|_| !is_change) {
+        return Ok(Checked::Answer(assets::serve(name)));
+    }
+    let peer = parts.extensions.get::<BrowserPeer>().cloned();
+    let query = Fields::of_query(parts.uri.query());
+    let visit = cookie(&parts.headers, &cookie_name(page.address))
+        .and_then(|cookie| page.access.visit(&cookie));
+    if path == "/open" && !is_change {
+        return open(page, peer, visit.is_some(), query.get("token")).await;
+    }
+    let Some(visit) = visit else { return Err(PageRefusal::NoCookie) };
+    if let Some(peer) = &peer {
+        peer.accept();
+    }
+    let (form, body) = if is_change {
+        refuse_servers(peer).await?;
+        let body = to_bytes(body, MAX_FORM_BYTES).await.map_err(|_| PageRefusal::TooLarge)?;
+        let form = Fields::read(&body);
+        if !visit.has_sent(form.get("form_token")) {
+            return Err(PageRefusal::FormToken);
+        }
+        (form, Body::empty())
+    } else {
+        (Fields::default(), body)
+    };
+    let Visit { form_token, .. } = visit;
+    parts.extensions.insert(PageRequest { nonce: Arc::clone(nonce), form_token, query, form });
+    Ok(Checked::Pass(body))
+}
+
+/// Turns the token of a link into a cookie.
+async fn open(
+    page: &PageState,
+    peer: Option<BrowserPeer>,
+    is_open: bool,
+    token: &str,
+) -> Result<Checked, PageRefusal> {
+    let to_page = [(header::LOCATION, PAGE_PATH.to_owned())];
+    if is_open {
+        // The same browser opens the link again.
+        return Ok(Checked::Answer((StatusCode::SEE_OTHER, to_page).into_response()));
+    }
+    refuse_servers(peer).await?;
+    let cookie = page.access.open(token).ok_or(PageRefusal::UsedLink)?;
+    let name = cookie_name(page.address);
+    let cookie = format!("{name}={cookie}; Path={PAGE_PATH}; HttpOnly; SameSite=Strict");
+    let response = (StatusCode::SEE_OTHER, to_page, [(header::SET_COOKIE, cookie)]);
+    Ok(Checked::Answer(response.into_response()))
+}
+
+/// Refuses a request that a server of toolgate has sent, or a program that it has started.
+async fn refuse_servers(peer: Option<BrowserPeer>) -> Result<(), PageRefusal> {
+    match peer {
+        Some(peer) if peer.may_be_person().await => Ok(()),
+        _ => Err(PageRefusal::Server),
+    }
+}
+
+fn check_origin(parts: &Parts, address: SocketAddr, is_change: bool) -> Result<(), PageRefusal> {
+    let one = |name: header::HeaderName| -> Result<Option<&str>, PageRefusal> {
+        let mut values = parts.headers.get_all(&name).iter();
+        match (values.next(), values.next()) {
+            (None, _) => Ok(None),
+            (Some(value), None) => value.to_str().map(Some).map_err(|_| PageRefusal::Origin),
+            _ => Err(PageRefusal::Origin),
+        }
+    };
+    let port = address.port();
+    let hosts = [address.to_string(), format!("localhost:{port}")];
+    let host = one(header::HOST)?.ok_or(PageRefusal::Host)?;
+    if !hosts.iter().any(|own| own == host) {
+        return Err(PageRefusal::Host);
+    }
+    let own = format!("http://{host}");
+    let origin = one(header::ORIGIN)?;
+    if origin.is_some_and(|origin| origin != own) || is_change && origin.is_none() {
+        return Err(PageRefusal::Origin);
+    }
+    // `none` is an address that a person typed or a program of theirs opened.
+    match one(header::HeaderName::from_static("sec-fetch-site"))? {
+        None | Some("same-origin") => Ok(()),
+        Some("none") if !is_change => Ok(()),
+        // A link on another page leads here, and without the cookie to nothing.
+        Some("cross-site" | "same-site") if !is_change && is_navigation(&parts.headers) => Ok(()),
+        Some(_) => Err(PageRefusal::Origin),
+    }
+}
+
+/// Whether the browser shows the response as a page of its own, which no other page can read.
+fn is_navigation(headers: &HeaderMap) -> bool {
+    let is = |name: &str, value: &str| headers.get(name).is_some_and(|it| it == value);
+    is("sec-fetch-mode", "navigate") && is("sec-fetch-dest", "document")
+}
+
+/// Cookies do not tell ports apart, so the name does.
+fn cookie_name(address: SocketAddr) -> String {
+    format!("toolgate_page_{}", address.port())
+}
+
+fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
+    let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs =
+        all.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(key, _)| *key == name).map(|(_, value)| value.to_owned())
+}
+
+impl PageRefusal {
+    fn response(self, page: &PageState, nonce: &str) -> Response {
+        let (status, title, text) = match self {
+            Self::Method => (
+                StatusCode::METHOD_NOT_ALLOWED,
+                "Nothing is done this way",
+                "The page is read with GET and changed with POST.",
+            ),
+            Self::Host => (
+                StatusCode::FORBIDDEN,
+                "Another name of this page",
+                "Open the page under the address that toolgate printed.",
+            ),
+            Self::Origin => (
+                StatusCode::FORBIDDEN,
+                "Another page sent this",
+                "toolgate accepts this only from its own page. Nothing was changed.",
+            ),
+            Self::NoCookie => (
+                StatusCode::UNAUTHORIZED,
+                "This browser has not opened the page",
+                "Open the link that toolgate printed in your terminal. Press Enter there for a new one.",
+            ),
+            Self::UsedLink => (
+                StatusCode::FORBIDDEN,
+                "This link does not open the page",
+                "A link works once. If you have not used it, somebody else has. Press Enter in the terminal of toolgate \
+                 for a new one.",
+            ),
+            Self::FormToken => (
+                StatusCode::FORBIDDEN,
+                "This form is out of date",
+                "Nothing was changed. Go back, load the page again, and repeat it.",
+            ),
+            Self::Server => (
+                StatusCode::FORBIDDEN,
+                "A server cannot decide",
+                "A server of toolgate has sent this, or it is not known who has. Nothing was changed.",
+            ),
+            Self::TooLarge => (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "This is too long",
+                "A form has at most 1 MB. Nothing was changed.",
+            ),
+        };
+        tracing::debug!(refusal = ?self, address = %page.address, "a request of the page was refused");
+        (status, layout::notice(nonce, title, text)).into_response()
+    }
+}
+
+/// The headers that keep a browser from doing more than the page needs.
+fn with_headers(mut response: Response, nonce: &str) -> Response {
+    // Nothing but the scripts of this program runs, and only htmx may make elements of a text.
+    let policy = format!(
+        "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+         form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
+         trusted-types htmx"
+    );
+    let headers = response.headers_mut();
+    let set = [
+        (header::CONTENT_SECURITY_POLICY, policy.as_str()),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        // Without a referrer a browser would send forms without their origin.
+        (header::REFERRER_POLICY, "same-origin"),
+        (header::HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (header::HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    ];
+    for (name, value) in set {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            headers.insert(name, value);
+        }
+    }
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    response
+}

@@ -1,0 +1,155 @@
+//! What all screens have in common.
+
+use axum::response::Html;
+use maud::{DOCTYPE, Markup, html};
+
+use crate::{
+    PAGE_PATH, PageState,
+    assets::{Asset, HTMX, HX_CSP, HX_SSE, ICON, STYLE},
+    guard::PageRequest,
+};
+
+/// A screen in the menu.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Screen {
+    Overview,
+    Approvals,
+    Servers,
+    Runs,
+    Tools,
+    Policy,
+    Audit,
+    Access,
+}
+
+impl Screen {
+    const ALL: [Self; 8] = [
+        Self::Overview,
+        Self::Approvals,
+        Self::Servers,
+        Self::Runs,
+        Self::Tools,
+        Self::Policy,
+        Self::Audit,
+        Self::Access,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Overview => "Overview",
+            Self::Approvals => "Approvals",
+            Self::Servers => "Servers",
+            Self::Runs => "Runs",
+            Self::Tools => "Tools",
+            Self::Policy => "Policy",
+            Self::Audit => "Audit log",
+            Self::Access => "Access",
+        }
+    }
+
+    fn path(self) -> &'static str {
+        match self {
+            Self::Overview => PAGE_PATH,
+            Self::Approvals => "/ui/approvals",
+            Self::Servers => "/ui/servers",
+            Self::Runs => "/ui/runs",
+            Self::Tools => "/ui/tools",
+            Self::Policy => "/ui/policy",
+            Self::Audit => "/ui/audit",
+            Self::Access => "/ui/access",
+        }
+    }
+}
+
+/// How htmx works here. It evaluates nothing, remembers no pages, and leaves a question alone that somebody reads.
+const CONFIG: &str = r#"{"extensions":"hx-csp,sse","history":false,"includeIndicatorCSS":false,"morphSkip":"article.question"}"#;
+
+/// A screen.
+pub(crate) fn page(
+    page: &PageState,
+    request: &PageRequest,
+    screen: Screen,
+    title: &str,
+    content: &Markup,
+) -> Html<String> {
+    let waiting = page.waiting().len();
+    let notice = page.access.take_notice(&request.form_token);
+    let body = html! {
+        a.skip href="#content" { "Skip to the content" }
+        div.frame {
+            header.side {
+                a.brand href=(PAGE_PATH) { img src=(path(&ICON)) alt="" width="18" height="18"; "toolgate" }
+                nav aria-label="Screens" {
+                    ul {
+                        @for item in Screen::ALL {
+                            li {
+                                a href=(item.path()) aria-current=[(item == screen).then_some("page")] {
+                                    (item.name())
+                                    @if item == Screen::Approvals && waiting > 0 {
+                                        span.count { (waiting) span.skip { " waiting" } }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            main id="content" tabindex="-1" {
+                h1 { (title) }
+                @if let Some(notice) = notice {
+                    p.notice role="status" { (crate::text::line(&notice, 2_000)) }
+                }
+                (content)
+            }
+        }
+    };
+    document(&request.nonce, title, true, &body)
+}
+
+/// A page that says one thing, for a browser that has no cookie.
+pub(crate) fn notice(nonce: &str, title: &str, text: &str) -> Html<String> {
+    let body = html! {
+        main id="content" { h1 { (title) } p { (text) } }
+    };
+    document(nonce, title, false, &body)
+}
+
+fn document(nonce: &str, title: &str, is_live: bool, body: &Markup) -> Html<String> {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) " · toolgate" }
+                link rel="stylesheet" href=(path(&STYLE));
+                link rel="icon" href=(path(&ICON));
+                @if is_live {
+                    meta name="htmx-config" content=(CONFIG);
+                    @for script in [&HTMX, &HX_CSP, &HX_SSE] {
+                        script src=(path(script)) integrity=(script.integrity) nonce=(nonce) defer {}
+                    }
+                }
+            }
+            body { (body) }
+        }
+    };
+    Html(page.into_string())
+}
+
+fn path(asset: &Asset) -> String {
+    format!("{PAGE_PATH}/assets/{}", asset.name)
+}
+
+/// The hidden field that every form has.
+pub(crate) fn form_token(request: &PageRequest) -> Markup {
+    html! { input type="hidden" name="form_token" value=(request.form_token); }
+}
+
+/// A part of a screen that a stream replaces whenever it has changed.
+pub(crate) fn live(request: &PageRequest, id: &str, stream: &str, content: &Markup) -> Markup {
+    html! {
+        div id=(id) hx-sse:connect=(stream) hx-swap="innerMorph" hx-nonce=(request.nonce) { (content) }
+    }
+}

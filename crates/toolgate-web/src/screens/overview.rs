@@ -1,0 +1,204 @@
+//! What needs a person, and what happens now.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use axum::{
+    Extension,
+    extract::State,
+    response::{IntoResponse, Response},
+};
+use maud::{Markup, html};
+use serde_json::Value;
+use toolgate_host::ServerOverview;
+
+use super::{Asked, Shared, in_background, runs, servers::state};
+use crate::{
+    PageState,
+    form::path_part,
+    layout::{self, Screen},
+    live,
+    plot::bars,
+    text::{counted, grouped, line, name},
+};
+
+/// The plot covers this many minutes.
+const MINUTES: usize = 60;
+/// How long what was counted in the audit log is used again: the log may be long.
+const COUNTED_FOR: Duration = Duration::from_secs(10);
+const LAST_RUNS: u32 = 5;
+
+/// The calls of each minute, oldest first: those that went well, and the others.
+#[derive(Debug, Clone)]
+pub(crate) struct Activity {
+    counted: Instant,
+    calls: Vec<(u64, u64)>,
+}
+
+pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Response {
+    let part = in_background(&page, part).await.unwrap_or_default();
+    let content = html! {
+        p.lead { "The configuration is " code { (line(&page.source.configuration(), 200)) } "." }
+        (layout::live(&request, "overview", "/ui/overview/live", &part))
+    };
+    layout::page(&page, &request, Screen::Overview, "Overview", &content).into_response()
+}
+
+pub(crate) async fn live(State(page): Shared, Extension(_): Asked) -> Response {
+    live::stream(&page, part)
+}
+
+fn part(page: &PageState) -> Markup {
+    let host = page.source.host();
+    let exposure = host.exposure();
+    let servers = host.overview(&exposure);
+    let troubled: Vec<&ServerOverview> =
+        servers.iter().filter(|server| server.reason.is_some()).collect();
+    let ready = servers.iter().filter(|server| server.state == "ready").count();
+    let tokens: u64 = servers.iter().map(|server| server.tokens).sum();
+    let tools: usize = servers.iter().map(|server| server.tools).sum();
+    let sessions = sessions(page);
+    let saved: u64 = sessions.iter().map(Session::saved).sum();
+    let waiting = page.waiting().len();
+    let activity = activity(page);
+    let last: (u64, u64) = activity.calls.last().copied().unwrap_or_default();
+    html! {
+        div.tiles {
+            (tile("Waiting for you", &grouped(waiting as u64), "calls"))
+            (tile("Servers ready", &format!("{ready} of {}", servers.len()), ""))
+            (tile("Tools", &grouped(tools as u64), &format!("{} tokens", grouped(tokens))))
+            (tile("Calls in the last minute", &grouped(last.0 + last.1), ""))
+            (tile("Tokens saved in open sessions", &grouped(saved), ""))
+        }
+        @if waiting > 0 {
+            p.notice { a href="/ui/approvals" { (counted(waiting as u64, "call")) } " waiting for your decision." }
+        }
+        @if !troubled.is_empty() {
+            h2 { "Servers that need attention" }
+            div.scroll tabindex="0" role="region" aria-label="Servers that need attention" {
+                table {
+                    thead { tr { th scope="col" { "Server" } th scope="col" { "State" } th scope="col" { "Why, and what to do" } } }
+                    tbody {
+                        @for server in troubled {
+                            tr {
+                                th scope="row" { a href=(format!("/ui/servers/{}", path_part(server.server.as_str()))) { (name(server.server.as_str())) } }
+                                td { (state(server.state)) }
+                                td {
+                                    (line(&page.clean(server.reason.as_deref().unwrap_or_default()), 300))
+                                    @if let Some(action) = &server.action { br; span.quiet { (line(&page.clean(action), 300)) } }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        h2 { "Calls in the last hour" }
+        (bars(&activity.calls, "Calls of each minute of the last hour", "minutes ago"))
+        h2 { "Open sessions" }
+        (session_table(&sessions))
+        h2 { "Last runs" }
+        (runs::table(page, &runs::newest(page, LAST_RUNS)))
+    }
+}
+
+fn tile(title: &str, value: &str, more: &str) -> Markup {
+    html! { dl.tile { dt { (title) } dd { (value) @if !more.is_empty() { " " small { (more) } } } } }
+}
+
+/// A session of a running gateway.
+struct Session {
+    caller: String,
+    mode: String,
+    searches: u64,
+    calls: u64,
+    listed: u64,
+    all: u64,
+}
+
+impl Session {
+    fn saved(&self) -> u64 {
+        if self.listed == 0 { 0 } else { self.all.saturating_sub(self.listed) }
+    }
+}
+
+/// The sessions of all gateways on this machine.
+fn sessions(page: &PageState) -> Vec<Session> {
+    let gateways = page.source.store().live().read();
+    let states = gateways.iter().filter_map(|(_, text)| serde_json::from_slice(text).ok());
+    let lists = states.filter_map(|mut state: Value| match state["sessions"].take() {
+        Value::Array(sessions) => Some(sessions),
+        _ => None,
+    });
+    let read = |session: Value| {
+        let number = |key: &str| session[key].as_u64().unwrap_or_default();
+        let word = |key: &str| session[key].as_str().unwrap_or_default().to_owned();
+        Session {
+            caller: word("caller"),
+            mode: word("mode"),
+            searches: number("searches"),
+            calls: number("calls"),
+            listed: number("listedTokens"),
+            all: number("allTokens"),
+        }
+    };
+    lists.flatten().map(read).collect()
+}
+
+fn session_table(sessions: &[Session]) -> Markup {
+    if sessions.is_empty() {
+        return html! { p.quiet { "No client is connected." } };
+    }
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="Open sessions" {
+            table {
+                thead { tr {
+                    th scope="col" { "Client" } th scope="col" { "Mode" } th.number scope="col" { "Searches" }
+                    th.number scope="col" { "Calls" } th.number scope="col" { "Tokens of its list" } th.number scope="col" { "Tokens saved" }
+                } }
+                tbody {
+                    @for session in sessions {
+                        tr {
+                            th scope="row" { (line(&session.caller, 80)) }
+                            td { (line(&session.mode, 40)) }
+                            td.number { (grouped(session.searches)) }
+                            td.number { (grouped(session.calls)) }
+                            td.number { (grouped(session.listed)) }
+                            td.number { (grouped(session.saved())) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The calls of the last hour, from the audit log.
+fn activity(page: &PageState) -> Arc<Activity> {
+    if let Some(known) = &*page.activity.lock()
+        && known.counted.elapsed() < COUNTED_FOR
+    {
+        return Arc::clone(known);
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    let now = u64::try_from(now).unwrap_or(u64::MAX);
+    let mut calls = vec![(0, 0); MINUTES];
+    let read = page.source.store().audit().read(&mut |seen| {
+        let Ok((time, record)) = seen else { return };
+        let ago = usize::try_from(now.saturating_sub(time) / 60_000).unwrap_or(usize::MAX);
+        if record.kind == "call"
+            && let Some(minute) =
+                MINUTES.checked_sub(ago + 1).and_then(|place| calls.get_mut(place))
+        {
+            if record.outcome == "ok" { minute.0 += 1 } else { minute.1 += 1 }
+        }
+    });
+    if let Err(error) = read {
+        tracing::warn!("{error}");
+    }
+    let activity = Arc::new(Activity { counted: Instant::now(), calls });
+    *page.activity.lock() = Some(Arc::clone(&activity));
+    activity
+}

@@ -1,0 +1,299 @@
+//! The servers: their states, tools, definitions and logs.
+
+use axum::{
+    Extension,
+    extract::{Path, State},
+    response::{IntoResponse, Response},
+};
+use maud::{Markup, html};
+use toolgate_catalog::Tool;
+use toolgate_host::{HiddenReason, HiddenTool, ServerOverview};
+use toolgate_policy::{
+    Presence,
+    definitions::{ChangeKind, shown},
+};
+use toolgate_store::{AuditRecord, Choices, SwitchedBy};
+
+use super::{Asked, Shared, done, in_background};
+use crate::{
+    PageState,
+    form::path_part,
+    guard::PageRequest,
+    layout::{self, Screen, form_token},
+    live,
+    text::{block, counted, grouped, line, name},
+};
+
+/// How many lines of a log are shown.
+const LOG_LINES: usize = 200;
+/// More tools of a server are not listed here; a search finds them.
+const MOST_TOOLS: usize = 500;
+
+pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Response {
+    page.source.host().notice_choices().await;
+    let list = in_background(&page, list).await.unwrap_or_default();
+    let content = html! {
+        p.lead { code { "toolgate status" } " shows the same in a terminal." }
+        (layout::live(&request, "servers", "/ui/servers-live", &list))
+    };
+    layout::page(&page, &request, Screen::Servers, "Servers", &content).into_response()
+}
+
+pub(crate) async fn live_list(State(page): Shared, Extension(_): Asked) -> Response {
+    live::stream(&page, list)
+}
+
+pub(crate) async fn show_one(
+    State(page): Shared,
+    Extension(request): Asked,
+    Path(server): Path<String>,
+) -> Response {
+    page.source.host().notice_choices().await;
+    let path = format!("/ui/servers/{}", path_part(&server));
+    let title = shown(&server, 80);
+    let asked = request.clone();
+    let part = in_background(&page, move |page| detail(page, &asked, &server)).await.flatten();
+    let Some((top, rest)) = part else {
+        return super::nothing_here(State(page), Extension(request)).await;
+    };
+    let content = html! {
+        p { a href="/ui/servers" { "All servers" } }
+        (layout::live(&request, "server", &format!("{path}/live"), &top))
+        (rest)
+    };
+    layout::page(&page, &request, Screen::Servers, &title, &content).into_response()
+}
+
+pub(crate) async fn live_one(
+    State(page): Shared,
+    Extension(request): Asked,
+    Path(server): Path<String>,
+) -> Response {
+    live::stream(&page, move |page| {
+        detail(page, &request, &server).map(|(top, _)| top).unwrap_or_default()
+    })
+}
+
+/// Connects, enables or disables a server.
+pub(crate) async fn change(
+    State(page): Shared,
+    Extension(request): Asked,
+    Path(server): Path<String>,
+) -> Response {
+    let path = format!("/ui/servers/{}", path_part(&server));
+    let action = request.form.get("action").to_owned();
+    let host = page.source.host();
+    let said = match action.as_str() {
+        "connect" => {
+            host.servers().retry(&server);
+            Ok(format!("{} connects.", shown(&server, 80)))
+        }
+        "enable" | "disable" => {
+            let on = action == "enable";
+            let name = server.clone();
+            let switched = in_background(&page, move |page| switch(page, &name, on)).await;
+            host.notice_choices().await;
+            switched.unwrap_or_else(|| Err("toolgate stops".to_owned()))
+        }
+        _ => Err("the action is not known".to_owned()),
+    };
+    done(&page, &request, &path, said.unwrap_or_else(|why| format!("Nothing was changed: {why}.")))
+}
+
+/// Disables or enables a server, as `toolgate disable` and `toolgate enable` do.
+fn switch(page: &PageState, server: &str, on: bool) -> Result<String, String> {
+    let choices = page.source.choices().ok_or("nothing can be stored here")?;
+    if page.source.host().catalog().read().server(server).is_none() {
+        return Err("there is no such server".to_owned());
+    }
+    let before = choices.read().map_err(|error| error.to_string())?;
+    // What a person has disabled, only a person enables, and shows that they are there as they want to.
+    let by_person = before.disabled.get(server) == Some(&SwitchedBy::Person);
+    if on && by_person && page.source.presence() > Presence::Terminal {
+        return Err(format!(
+            "your configuration asks for more than this page; run `toolgate enable {}`",
+            shown(server, 80)
+        ));
+    }
+    let switch = |choices: &mut Choices| {
+        if on {
+            choices.disabled.remove(server);
+        } else {
+            choices.disabled.insert(server.to_owned(), SwitchedBy::Person);
+        }
+    };
+    choices.change(switch).map_err(|error| error.to_string())?;
+    let record = AuditRecord {
+        kind: "server".to_owned(),
+        caller: page.source.person(),
+        verdict: if on { "allow" } else { "deny" }.to_owned(),
+        rule: if on { "enabled" } else { "disabled" }.to_owned(),
+        server: server.to_owned(),
+        ..AuditRecord::default()
+    };
+    page.source.store().audit().append(&record).map_err(|error| error.to_string())?;
+    Ok(format!("{} is {}.", shown(server, 80), record.rule))
+}
+
+/// A state, in a word and a sign.
+pub(crate) fn state(state: &str) -> Markup {
+    let kind = match state {
+        "ready" | "done" | "completed" | "allow" | "ok" => "state good",
+        "failed" | "damaged" | "deny" | "error" | "refused" => "state bad",
+        "connecting" | "waiting" | "running" | "in flight" | "ask" | "interrupted" | "unknown" => {
+            "state warn"
+        }
+        "disabled" | "stopped" | "not made" => "state off",
+        _ => "state",
+    };
+    html! { span class=(kind) { (state) } }
+}
+
+fn list(page: &PageState) -> Markup {
+    let host = page.source.host();
+    let servers = host.overview(&host.exposure());
+    let hidden = host.hidden_tools();
+    let held = |server: &ServerOverview| {
+        let is_held = |tool: &&HiddenTool| {
+            tool.id.server == server.server && !matches!(tool.why, HiddenReason::Denied)
+        };
+        hidden.iter().filter(is_held).count()
+    };
+    if servers.is_empty() {
+        return html! { p { "The configuration has no servers. " code { "toolgate add" } " adds one." } };
+    }
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="Servers" {
+            table {
+                thead { tr {
+                    th scope="col" { "Server" } th scope="col" { "State" } th.number scope="col" { "Tools" }
+                    th.number scope="col" { "Listed" } th.number scope="col" { "Tokens" } th scope="col" { "Protocol" } th scope="col" { "Remarks" }
+                } }
+                tbody {
+                    @for server in &servers {
+                        tr {
+                            th scope="row" { a href=(format!("/ui/servers/{}", path_part(server.server.as_str()))) { (name(server.server.as_str())) } }
+                            td { (state(server.state)) }
+                            td.number { (grouped(server.tools as u64)) }
+                            td.number { (grouped(server.loaded.len() as u64)) }
+                            td.number { (grouped(server.tokens)) }
+                            td { (line(server.protocol_version.as_deref().unwrap_or_default(), 20)) }
+                            td {
+                                @if let Some(reason) = &server.reason { (line(&page.clean(reason), 160)) }
+                                @else if server.lazy && server.state == "idle" { span.quiet { "connects when it is needed" } }
+                                @if held(server) > 0 { " " span.warn { (counted(held(server) as u64, "definition")) " held back" } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A server: what changes by itself, and the rest.
+fn detail(page: &PageState, request: &PageRequest, server: &str) -> Option<(Markup, Markup)> {
+    let host = page.source.host();
+    let overview = host.overview(&host.exposure());
+    let overview = overview.into_iter().find(|it| it.server.as_str() == server)?;
+    let attempts = host.servers().state(server).map(|state| state.attempts).unwrap_or_default();
+    let tools: Vec<Tool> = host.catalog().read().tools_of(server).to_vec();
+    let hidden: Vec<HiddenTool> =
+        host.hidden_tools().into_iter().filter(|tool| tool.id.server.as_str() == server).collect();
+    let log = page.source.store().log(server).tail(LOG_LINES).unwrap_or_default();
+    let top = html! {
+        dl.facts {
+            dt { "State" } dd { (state(overview.state)) }
+            @if let Some(reason) = &overview.reason {
+                dt { "Why" } dd { (line(&page.clean(reason), 1_000)) }
+            }
+            @if let Some(action) = &overview.action {
+                dt { "What to do" } dd { (line(&page.clean(action), 1_000)) }
+            }
+            @if let Some(version) = &overview.protocol_version {
+                dt { "Protocol" } dd { (line(version, 40)) }
+            }
+            dt { "Tools" } dd { (grouped(overview.tools as u64)) ", " (grouped(overview.tokens)) " tokens; a session starts with " (grouped(overview.loaded.len() as u64)) }
+            dt { "Attempts to connect" } dd { (grouped(u64::from(attempts))) }
+            @for problem in &overview.problems { dt { "Problem" } dd { (line(&page.clean(problem), 1_000)) } }
+        }
+        (buttons(request, &overview))
+        h2 { "Log" }
+        @if log.is_empty() { p.quiet { "The server has written nothing yet." } }
+        @else { pre tabindex="0" aria-label="Log" { (toolgate_policy::definitions::spelled_out(&page.clean(&log.join("\n")))) } }
+    };
+    let rest = html! {
+        @if !hidden.is_empty() { h2 { "Not shown to agents" } (held(page, &hidden)) }
+        h2 { "Tools" }
+        (tool_table(page, &tools))
+    };
+    Some((top, rest))
+}
+
+fn buttons(request: &PageRequest, overview: &ServerOverview) -> Markup {
+    let action = format!("/ui/servers/{}", path_part(overview.server.as_str()));
+    html! {
+        form.row method="post" action=(action) {
+            (form_token(request))
+            @if matches!(overview.state, "idle" | "failed") {
+                button.main name="action" value="connect" { "Connect now" }
+            }
+            @if overview.state == "disabled" {
+                button.main name="action" value="enable" { "Enable" }
+            } @else {
+                button.no name="action" value="disable" { "Disable" }
+            }
+        }
+    }
+}
+
+/// Tools that are held back, with what has changed since they were approved.
+fn held(page: &PageState, hidden: &[HiddenTool]) -> Markup {
+    html! {
+        p.quiet { code { "toolgate definitions approve NAME" } " lets a changed definition in." }
+        @for tool in hidden {
+            article.panel {
+                h3 { (name(&tool.name)) }
+                @match &tool.why {
+                    HiddenReason::Denied => { p { "The policy denies every call of it." } }
+                    HiddenReason::Suspicious(found) => {
+                        p { "Its definition is suspicious:" }
+                        ul { @for finding in found { li { (line(&page.clean(finding), 500)) } } }
+                    }
+                    HiddenReason::Held(change) => {
+                        @if let ChangeKind::Changed(differences) = &change.kind {
+                            p { "It differs from its approved definition:" }
+                            (block(&page.clean(&differences.to_string())))
+                        } @else {
+                            p { "It is new, and nobody has approved it:" }
+                            (block(&page.clean(&tool.definition.to_value().to_string())))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn tool_table(page: &PageState, tools: &[Tool]) -> Markup {
+    if tools.is_empty() {
+        return html! { p.quiet { "No tools are known." } };
+    }
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="Tools of the server" {
+            table {
+                thead { tr { th scope="col" { "Tool" } th scope="col" { "What it does" } th.number scope="col" { "Tokens" } } }
+                tbody {
+                    @for tool in tools.iter().take(MOST_TOOLS) {
+                        tr {
+                            th scope="row" { a href=(format!("/ui/tools/{}", path_part(tool.name.as_str()))) { (name(tool.name.as_str())) } }
+                            td { (line(&page.clean(tool.definition.description()), 160)) }
+                            td.number { (grouped(u64::from(tool.definition.tokens()))) }
+                        }
+                    }
+                }
+            }
+        }
+        @if tools.len() > MOST_TOOLS { p.quiet { "and " (grouped((tools.len() - MOST_TOOLS) as u64)) " more, which a search finds." } }
+    }
+}

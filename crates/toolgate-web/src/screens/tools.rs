@@ -1,0 +1,294 @@
+//! Tools: a search as a model makes it, definitions, and a form to call a tool.
+
+use std::{str::FromStr as _, sync::Arc};
+
+use axum::{
+    Extension,
+    extract::{Path, State},
+    response::{Html, IntoResponse, Response},
+};
+use maud::{Markup, html};
+use serde_json::{Map, Value, json};
+use toolgate_broker::{Caller, SessionContext};
+use toolgate_catalog::Tool;
+use toolgate_host::{CallFailure, FoundTools, ToolQuery, ToolSession};
+use toolgate_policy::definitions::shown;
+use toolgate_sandbox::Language;
+use toolgate_search::StrategyName;
+use toolgate_upstream::CallOptions;
+
+use super::{Asked, Shared};
+use crate::{
+    PageState,
+    form::{Fields, path_part},
+    guard::PageRequest,
+    layout::{self, Screen, form_token},
+    text::{block, counted, grouped, json, line, name},
+};
+
+/// How many tools a search shows.
+const FOUND: usize = 20;
+/// More fields of a form are not made; the arguments can be written as JSON.
+const MOST_FIELDS: usize = 40;
+
+pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Response {
+    let list = search(&page, &request.query).await;
+    let strategy = request.query.get("strategy");
+    let content = html! {
+        p.lead { "The ranking that a model gets. " code { "toolgate search" } " shows the same in a terminal." }
+        // Without scripts the button asks; with them every pause of typing does.
+        form.row method="get" action="/ui/tools" role="search" hx-nonce=(request.nonce) hx-get="/ui/tools/found" hx-target="#found" hx-trigger="input changed delay:200ms, change" {
+            label.wide { "What a tool should do" input type="search" name="query" value=(request.query.get("query")) autocomplete="off"; }
+            label {
+                "Strategy"
+                select name="strategy" {
+                    option value="" { "as configured" }
+                    @for one in StrategyName::ALL.iter().filter(|one| **one != StrategyName::Subagent) {
+                        option value=(one.as_str()) selected[strategy == one.as_str()] { (one.as_str()) }
+                    }
+                }
+            }
+            button.main { "Search" }
+        }
+        div id="found" aria-live="polite" { (list) }
+    };
+    layout::page(&page, &request, Screen::Tools, "Tools", &content).into_response()
+}
+
+/// The part of the screen that changes while somebody types.
+pub(crate) async fn found(State(page): Shared, Extension(request): Asked) -> Html<String> {
+    Html(search(&page, &request.query).await.into_string())
+}
+
+async fn search(page: &PageState, fields: &Fields) -> Markup {
+    let host = page.source.host();
+    let Some(words) = fields.some("query") else {
+        let (tools, servers) = {
+            let catalog = host.catalog().read();
+            (catalog.tools().count(), catalog.servers().count())
+        };
+        return html! { p.quiet { (counted(tools as u64, "tool")) " of " (counted(servers as u64, "server")) "." } };
+    };
+    let strategy = StrategyName::from_str(fields.get("strategy")).ok();
+    let query = ToolQuery {
+        queries: vec![words.to_owned()],
+        limit: Some(FOUND),
+        strategy: strategy.filter(|strategy| *strategy != StrategyName::Subagent),
+        ..ToolQuery::default()
+    };
+    match session(page).find(&query).await {
+        Err(error) => html! { p.notice.bad { (line(&error.to_string(), 500)) } },
+        Ok(found) => ranking(page, &found),
+    }
+}
+
+fn ranking(page: &PageState, found: &FoundTools) -> Markup {
+    let weak = found.steps.iter().any(|step| step.is_weak);
+    html! {
+        @for note in found.notes() { p.notice { (line(note, 500)) } }
+        @if found.tools.is_empty() { p { "No tool was found." } }
+        @else {
+            @if weak { p.notice { "None of these fits well, and a model is told so." } }
+            div.scroll tabindex="0" role="region" aria-label="Ranking" {
+                table {
+                    thead { tr {
+                        th.number scope="col" { "Rank" } th scope="col" { "Tool" } th scope="col" { "Server" } th scope="col" { "What it does" }
+                        th.number scope="col" { "Tokens" } th scope="col" { "Remarks" }
+                    } }
+                    tbody {
+                        @for (index, hit) in found.tools.iter().enumerate() {
+                            tr {
+                                td.number { (index + 1) }
+                                th scope="row" { a href=(format!("/ui/tools/{}", path_part(hit.tool.name.as_str()))) { (name(hit.tool.name.as_str())) } }
+                                td { (name(hit.tool.id.server.as_str())) }
+                                td { (line(&page.clean(hit.tool.definition.description()), 120)) }
+                                td.number { (grouped(u64::from(hit.tool.definition.tokens()))) }
+                                td {
+                                    @if hit.is_loaded { "listed " }
+                                    @if hit.is_remembered { "raised by past use" }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A session of the person at the page.
+fn session(page: &PageState) -> ToolSession {
+    page.source.host().session_of(SessionContext::new(Caller::person()))
+}
+
+pub(crate) async fn show_one(
+    State(page): Shared,
+    Extension(request): Asked,
+    Path(tool): Path<String>,
+) -> Response {
+    tool_page(page, request, &tool, html! {}, "{}").await
+}
+
+/// Calls a tool with what the form says, as the person at the page.
+pub(crate) async fn call(
+    State(page): Shared,
+    Extension(request): Asked,
+    Path(tool): Path<String>,
+) -> Response {
+    let known = page.source.host().catalog().read().resolve(&tool).cloned();
+    let arguments = match known {
+        Some(known) => arguments(&known, &request.form),
+        None => Ok(Map::new()),
+    };
+    let (outcome, raw) = match arguments {
+        Err(why) => (html! { p.notice.bad role="alert" { (line(&why, 500)) } }, "{}".to_owned()),
+        Ok(arguments) => {
+            let raw = Value::Object(arguments.clone()).to_string();
+            let asked = Map::from_iter([
+                ("name".to_owned(), json!(tool)),
+                ("arguments".to_owned(), Value::Object(arguments)),
+            ]);
+            let called =
+                session(&page).call_exact("call_tool", asked, CallOptions::default()).await;
+            (result(&page, called), raw)
+        }
+    };
+    tool_page(page, request, &tool, outcome, &raw).await
+}
+
+fn result(page: &PageState, called: Result<Value, CallFailure>) -> Markup {
+    let failed =
+        |why: &str| html! { p.notice.bad role="alert" { (line(&page.clean(why), 2_000)) } };
+    let result = match called {
+        Ok(result) => result,
+        Err(CallFailure::UnknownTool(message) | CallFailure::Refused { message, .. }) => {
+            return failed(&message);
+        }
+        Err(CallFailure::Cancelled) => return failed("The call was cancelled."),
+    };
+    let is_error = result["isError"] == true;
+    let blocks = result["content"].as_array().cloned().unwrap_or_default();
+    html! {
+        section aria-labelledby="result" {
+            h2 id="result" { @if is_error { "The tool returned an error" } @else { "Result" } }
+            @for content in &blocks {
+                @match content["text"].as_str() {
+                    Some(text) => { (block(&page.clean(text))) }
+                    None => { (json(&page.clean(&content.to_string()))) }
+                }
+            }
+            @if let Some(data) = result.get("structuredContent") {
+                details { summary { "Structured content" } (json(&page.clean(&data.to_string()))) }
+            }
+        }
+    }
+}
+
+async fn tool_page(
+    page: Arc<PageState>,
+    request: PageRequest,
+    wanted: &str,
+    outcome: Markup,
+    raw: &str,
+) -> Response {
+    let session = session(&page);
+    let tool = match session.tool(wanted).await {
+        Ok(found) => found.tool,
+        Err(nearest) => {
+            let content = html! {
+                p { "There is no tool of this name." }
+                @if !nearest.is_empty() { ul { @for near in &nearest { li { a href=(format!("/ui/tools/{}", path_part(near))) { (name(near)) } } } } }
+            };
+            return layout::page(&page, &request, Screen::Tools, "No such tool", &content)
+                .into_response();
+        }
+    };
+    let definition = tool.definition.to_value();
+    let pretty = serde_json::to_string_pretty(&definition).unwrap_or_default();
+    let content = html! {
+        p { a href="/ui/tools" { "Search tools" } " · server " a href=(format!("/ui/servers/{}", path_part(tool.id.server.as_str()))) { (name(tool.id.server.as_str())) } }
+        (block(&page.clean(tool.definition.description())))
+        (outcome)
+        h2 { "Call it" }
+        p.quiet { "The policy decides on the call, as on a call of an agent." }
+        (call_form(&request, &tool, &definition["inputSchema"], raw))
+        h2 { "Definition" }
+        details open { summary { "TypeScript" } (block(&page.clean(&session.declaration(&tool, Language::TypeScript)))) }
+        details { summary { "Python" } (block(&page.clean(&session.declaration(&tool, Language::Python)))) }
+        details { summary { "JSON, " (grouped(u64::from(tool.definition.tokens()))) " tokens" } (block(&page.clean(&pretty))) }
+    };
+    let title = shown(tool.name.as_str(), 80);
+    layout::page(&page, &request, Screen::Tools, &title, &content).into_response()
+}
+
+/// A form from the schema: a field for each argument that is a text, a number, a choice or a yes; others are JSON.
+fn call_form(request: &PageRequest, tool: &Tool, schema: &Value, raw: &str) -> Markup {
+    let none = Map::new();
+    let properties = schema["properties"].as_object().unwrap_or(&none);
+    let required: Vec<&str> =
+        schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let action = format!("/ui/tools/{}", path_part(tool.name.as_str()));
+    html! {
+        form.panel method="post" action=(action) {
+            (form_token(request))
+            @for (key, property) in properties.iter().take(MOST_FIELDS) {
+                @let is_required = required.contains(&key.as_str());
+                p {
+                    label {
+                        span { (name(key)) @if is_required { " (required)" } @if let Some(text) = property["description"].as_str() { ": " (line(text, 200)) } }
+                        (field(key, property, is_required))
+                    }
+                }
+            }
+            details open[properties.is_empty() || raw != "{}"] {
+                summary { "Further arguments, as JSON" }
+                label { "An object; the fields above come before it" textarea name="raw" rows="4" spellcheck="false" { (raw) } }
+            }
+            button.main { "Call " (shown(tool.name.as_str(), 60)) }
+        }
+    }
+}
+
+fn field(key: &str, property: &Value, is_required: bool) -> Markup {
+    let field = format!("argument.{key}");
+    if let Some(choices) = property["enum"].as_array() {
+        return html! {
+            select name=(field) {
+                @if !is_required { option value="" { "" } }
+                @for choice in choices.iter().filter_map(Value::as_str).take(200) { option value=(choice) { (shown(choice, 80)) } }
+            }
+        };
+    }
+    match property["type"].as_str() {
+        Some("boolean") => html! {
+            select name=(field) { option value="" { "" } option value="true" { "yes" } option value="false" { "no" } }
+        },
+        Some("integer" | "number") => html! { input type="number" step="any" name=(field); },
+        Some("string") => html! { input type="text" name=(field) autocomplete="off"; },
+        _ => html! { textarea name=(field) rows="2" placeholder="JSON" spellcheck="false" {} },
+    }
+}
+
+/// The arguments that a form says. Empty fields say nothing.
+fn arguments(tool: &Tool, form: &Fields) -> Result<Map<String, Value>, String> {
+    let schema = tool.definition.to_value();
+    let properties = &schema["inputSchema"]["properties"];
+    let mut arguments = match form.some("raw").map(serde_json::from_str::<Value>) {
+        None => Map::new(),
+        Some(Ok(Value::Object(arguments))) => arguments,
+        Some(Ok(_)) => return Err("The further arguments are JSON, but no object.".to_owned()),
+        Some(Err(error)) => return Err(format!("The further arguments are not JSON: {error}.")),
+    };
+    for (key, text) in form.beginning("argument.").filter(|(_, text)| !text.is_empty()) {
+        let property = &properties[key];
+        let is_text = property["type"] == "string" || property["enum"].is_array();
+        let value = if is_text {
+            json!(text)
+        } else {
+            serde_json::from_str(text)
+                .map_err(|error| format!("The argument {} is not JSON: {error}.", shown(key, 80)))?
+        };
+        arguments.insert(key.to_owned(), value);
+    }
+    Ok(arguments)
+}
