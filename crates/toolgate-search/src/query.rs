@@ -67,7 +67,7 @@ impl Hit {
 
 /// Below this fit a tool is hardly what is wanted. At most three of a hundred right answers of most
 /// labelled sets are below it; `docs/search.md` has the figures.
-const WEAK: f32 = 0.23;
+const WEAK: f32 = 0.25;
 
 /// Whether no hit fits its query well. An answer says so then, because the nearest tool of a
 /// catalogue without the right one looks like the right one.

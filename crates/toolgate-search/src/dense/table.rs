@@ -241,6 +241,6 @@ mod tests {
         let table = built_in().unwrap();
         assert!(table.len() > 10_000);
         assert!((1..table.len()).all(|place| table.text(place - 1) < table.text(place)));
-        assert!(include_bytes!("../../data/table.bin").len() <= 18_000_000);
+        assert!(include_bytes!("../../data/table.bin").len() <= 10_000_000);
     }
 }

@@ -88,7 +88,7 @@ const WHOLE_SHARE: f32 = 0.3;
 const FIXED: f64 = 4_294_967_296.0;
 
 /// Below this similarity a tool is unrelated to the query.
-const UNRELATED: f32 = 0.18;
+const UNRELATED: f32 = 0.2;
 
 /// The scale of a tool's numbers. No longer text has a number above ½.
 const TOOL_SCALE: f32 = 254.0;
