@@ -21,7 +21,7 @@ const pictures = [
   ["overview", "/ui", "light", 1180], ["approvals", "/ui/approvals", "light", 1180], ["approvals-phone", "/ui/approvals", "dark", 390],
   ["servers", "/ui/servers", "light", 1180], ["server", "/ui/servers/crm", "dark", 1180], ["run", run, "light", 1180],
   ["tools", "/ui/tools?query=send+a+message", "dark", 1180], ["tool", "/ui/tools/crm_listCustomers", "light", 1180],
-  ["policy", "/ui/policy?tool=notifications_sendMessage", "light", 1180], ["audit", "/ui/audit", "light", 1180], ["access", "/ui/access", "light", 1180],
+  ["policy", "/ui/policy?tool=notifications_send_email_notification&arguments=%7B%22recipient%22%3A%22ada%22%7D", "light", 1180], ["audit", "/ui/audit", "light", 1180], ["access", "/ui/access", "light", 1180],
 ];
 for (const [name, address, scheme, width] of pictures) {
   await page.setViewport({ width, height: 760 });

@@ -26,7 +26,7 @@ use std::{fmt, net::SocketAddr, sync::Arc};
 use axum::Router;
 use parking_lot::Mutex;
 use toolgate_broker::QueuedCall;
-use toolgate_host::ToolHost;
+use toolgate_host::{HostSettings, ToolHost};
 use toolgate_policy::Presence;
 use toolgate_store::{ChoiceStore, Journal, Store};
 use toolgate_upstream::Redactor;
@@ -81,6 +81,17 @@ pub(crate) struct PageState {
     address: SocketAddr,
     /// What was last counted in the audit log.
     activity: Mutex<Option<Arc<Activity>>>,
+    cleaner: Mutex<Cleaner>,
+}
+
+/// What removes the secrets of these settings.
+#[derive(Default)]
+struct Cleaner(Option<(Arc<HostSettings>, Vec<Redactor>)>);
+
+impl fmt::Debug for Cleaner {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Cleaner")
+    }
 }
 
 /// The path below which the page is.
@@ -99,6 +110,7 @@ impl Page {
             streams,
             address,
             activity: Mutex::default(),
+            cleaner: Mutex::default(),
         })))
     }
 
@@ -134,8 +146,15 @@ impl PageState {
     /// Removes the secrets of the servers from a text.
     fn clean(&self, text: &str) -> String {
         let settings = self.source.host().settings();
-        let redactors = settings.servers.iter().map(|setup| setup.spec.redactor());
-        redactors.fold(text.to_owned(), |text, redactor: Redactor| redactor.clean(&text))
+        let mut cleaner = self.cleaner.lock();
+        // A reload makes other settings. Most texts of a page are cleaned with the same ones.
+        let known = cleaner.0.as_ref().is_some_and(|(known, _)| Arc::ptr_eq(known, &settings));
+        if !known {
+            let redactors = settings.servers.iter().map(|setup| setup.spec.redactor()).collect();
+            cleaner.0 = Some((Arc::clone(&settings), redactors));
+        }
+        let redactors = cleaner.0.iter().flat_map(|(_, redactors)| redactors);
+        redactors.fold(text.to_owned(), |text, redactor| redactor.clean(&text))
     }
 
     /// The calls that wait, oldest first; none if they cannot be read.

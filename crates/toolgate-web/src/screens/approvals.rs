@@ -9,7 +9,10 @@ use axum::{
 };
 use maud::{Markup, html};
 use toolgate_broker::{GrantDuration, GrantExtent, PersonAnswer, QueuedCall};
-use toolgate_policy::{ArgumentConditions, OPERATORS, Presence, definitions::shown};
+use toolgate_policy::{
+    ArgumentConditions, OPERATORS, Presence,
+    definitions::{shown, spelled_out},
+};
 
 use super::{Asked, Shared, done, in_background};
 use crate::{
@@ -154,7 +157,8 @@ fn question(page: &PageState, request: &PageRequest, call: &QueuedCall) -> Marku
                     ", in the run " a href=(format!("/ui/runs/{}", crate::form::path_part(run))) { (line(run, 60)) }
                 }
             }
-            (block(&page.clean(&asked.to_string())))
+            // All of it, however long: what is decided on is seen. The broker has bounded it.
+            pre.whole { (spelled_out(&page.clean(&asked.to_string()))) }
             @if let Some(all) = &asked.all_arguments {
                 h3 { "All of its arguments" }
                 (json(&page.clean(all)))

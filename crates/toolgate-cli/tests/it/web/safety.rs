@@ -9,7 +9,10 @@ use toolgate_testkit::within;
 use super::{
     OpenPage, client, ended, form, origin, records, references, started, waiting_call, workplace,
 };
-use crate::support::{Workplace, entry, text, until};
+use crate::{
+    support::{Workplace, entry, text, until},
+    typist::Typist,
+};
 
 /// All screens.
 pub(super) const SCREENS: [&str; 12] = [
@@ -65,6 +68,24 @@ async fn without_a_terminal_there_is_no_page() {
     error: the link to the page is for a person, and there is no terminal to show it at
       hint: run it yourself in a terminal
     ");
+}
+
+#[tokio::test]
+async fn a_gateway_in_a_terminal_has_the_page() {
+    let place = workplace();
+    let mut typist = Typist::start(&place, &["serve", "--http", "127.0.0.1:0"]);
+    let shown = typist.line_with("/ui/open?token=").await;
+    let link = shown.split(' ').next_back().unwrap();
+    let opened = within("the page", client().get(link).send()).await.unwrap();
+    assert_eq!(opened.status(), StatusCode::SEE_OTHER, "{shown}");
+    // Clients of the gateway do not get to the page, and the page is no way to it.
+    let health = client().get(format!("{}/health", origin(link)));
+    assert_eq!(within("the gateway", health.send()).await.unwrap().status(), StatusCode::OK);
+    // Without a terminal nobody could open it, so it is not there.
+    let gateway = place.serve_http(&[]).await;
+    let page = gateway.url().replace("/mcp", "/ui");
+    let missing = within("the gateway", client().get(page).send()).await.unwrap();
+    assert_eq!(missing.status(), StatusCode::NOT_FOUND);
 }
 
 #[tokio::test]
