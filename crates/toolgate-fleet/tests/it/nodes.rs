@@ -368,7 +368,8 @@ fn a_state_folder_is_copied() {
     };
     store.choices("/a/toolgate.json").change(disabled("crm")).unwrap();
     // The fleet has been in use already.
-    fleet.audit().append(&AuditRecord { kind: "grant".into(), ..AuditRecord::default() }).unwrap();
+    let used = AuditRecord { kind: "grant".into(), tool: "a\0".into(), ..AuditRecord::default() };
+    fleet.audit().append(&used).unwrap();
     fleet.choices("fleet").change(disabled("wiki")).unwrap();
     let choices = [ImportedChoices { from: "/a/toolgate.json".into(), to: "fleet".into() }];
     let copied = fleet.import(&store, &choices, &mut |_| {}).unwrap();
