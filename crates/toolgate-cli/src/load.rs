@@ -451,7 +451,7 @@ impl Loaded {
     pub(crate) fn keep_pins_of(&mut self, old: &Self) -> bool {
         let is_gone = old.lock.is_some()
             && self.path == old.path
-            && !PinFile::beside(&self.path).path().exists();
+            && !self.pins().is_some_and(|pins| pins.exists());
         if is_gone {
             self.config.lock.clone_from(&old.config.lock);
         }

@@ -33,6 +33,10 @@ use crate::{
 pub(crate) const IMPORTED: &str = "imported";
 /// A transaction that waits until all transactions before it are on the disk.
 const FLUSH: &str = "SELECT pg_logical_emit_message(true, 'toolgate', '')";
+/// How many lines are removed at once. The log is locked meanwhile.
+const PRUNED: i64 = 1_000;
+/// Between two looks at the size of the log.
+const LOOK: Duration = Duration::from_secs(30);
 /// How many lines are read at once.
 const PAGE: i64 = 1_000;
 /// How many hashes of lines are read at once.
@@ -53,6 +57,8 @@ pub(crate) struct SharedAudit {
     /// Makes each line different from all others.
     sequence: AtomicU64,
     spool: Mutex<Option<Spool>>,
+    /// How many bytes of the log are kept; 0 if all are.
+    most: AtomicU64,
 }
 
 /// What a line says.
@@ -85,11 +91,41 @@ impl SharedAudit {
             last: AtomicI64::new(0),
             sequence: AtomicU64::new(0),
             spool: Mutex::new(own),
+            most: AtomicU64::new(0),
         });
+        audit.node.database.spawn(keep_to_limit(Arc::downgrade(&audit)));
         if let Some(folder) = spool {
             audit.node.database.spawn(write_what_waits(Arc::downgrade(&audit), folder));
         }
         audit
+    }
+
+    /// Keeps about so many bytes of the log.
+    pub(crate) fn limit(&self, bytes: u64) {
+        self.most.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes that wait for the database.
+    pub(crate) fn waiting_bytes(&self) -> u64 {
+        // While it is locked, it is being written to the database.
+        self.spool.try_lock().and_then(|spool| spool.as_ref().map(Spool::bytes)).unwrap_or_default()
+    }
+
+    /// Removes the oldest lines if there are too many.
+    pub(crate) fn prune(&self) -> Result<(), FleetError> {
+        let most = i64::try_from(self.most.load(Ordering::Relaxed)).unwrap_or(i64::MAX);
+        if most == 0 {
+            return Ok(());
+        }
+        loop {
+            let removed: i64 = self.node.database.with(|connection| async move {
+                let prune = "SELECT prune_audit($1, $2)";
+                Ok(connection.query_one(prune, &[&most, &PRUNED]).await?.get(0))
+            })?;
+            if removed < PRUNED {
+                return Ok(());
+            }
+        }
     }
 
     /// Waits for what is in the file; `true` if nothing is.
@@ -209,6 +245,16 @@ async fn write_what_waits(audit: Weak<SharedAudit>, folder: PathBuf) {
     }
 }
 
+/// Removes old lines while the log is in use.
+async fn keep_to_limit(audit: Weak<SharedAudit>) {
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let Some(strong) = audit.upgrade() else { return };
+        // If it fails, the next look removes them.
+        let _ = tokio::task::spawn_blocking(move || strong.prune()).await;
+    }
+}
+
 impl Drop for SharedAudit {
     fn drop(&mut self) {
         if let Some(spool) = self.spool.get_mut().take().filter(Spool::is_empty) {
@@ -282,13 +328,18 @@ impl AuditLog for SharedAudit {
     ) -> Result<AuditExtent, AuditError> {
         // The head first: lines may be added meanwhile, and none may be missing.
         let head = self.node.database.with(|connection| async move {
-            let head = connection.query_opt("SELECT number, hash FROM audit_head", &[]).await?;
-            Ok(head.map(|row| (row.get::<_, i64>(0), row.get::<_, Vec<u8>>(1))))
+            let head = "SELECT number, hash, first, before_first FROM audit_head";
+            let head = connection.query_opt(head, &[]).await?;
+            Ok(head.map(|row| {
+                let kept: (i64, Vec<u8>) = (row.get(2), row.get(3));
+                (row.get::<_, i64>(0), row.get::<_, Vec<u8>>(1), kept)
+            }))
         });
         let head = head.map_err(failed)?;
-        let end = head.as_ref().map_or(i64::MAX, |(number, _)| *number);
+        let (first, before_first) = head.as_ref().map_or((1, Vec::new()), |head| head.2.clone());
+        let end = head.as_ref().map_or(i64::MAX, |(number, ..)| *number);
         let mut extent = AuditExtent { files: 1, ..AuditExtent::default() };
-        let (mut number, mut before) = (0_i64, Vec::new());
+        let (mut number, mut before) = (first - 1, before_first);
         loop {
             let rows = self.node.database.with(|connection| async move {
                 let page = "SELECT number, hash, line FROM audit WHERE number > $1 AND number <= $2
@@ -304,8 +355,9 @@ impl AuditLog for SharedAudit {
                     (row.get(0), row.get(1), row.get(2));
                 let place = found.cast_unsigned();
                 let position = || AuditPosition { file: PLACE.to_owned(), line: place };
-                if number == 0 && found > 1 {
-                    seen(Err(AuditProblem::StartMissing { found: place, expected: 1 }));
+                if number == first - 1 && found > first {
+                    let expected = first.cast_unsigned();
+                    seen(Err(AuditProblem::StartMissing { found: place, expected }));
                 } else if found != number + 1 {
                     seen(Err(AuditProblem::Broken(position())));
                 } else if link(&before, found, &line) != *hash {
@@ -331,7 +383,7 @@ impl AuditLog for SharedAudit {
         }
         match head {
             None if extent.lines > 0 => seen(Err(AuditProblem::HeadMissing)),
-            Some((expected, hash)) if expected > number || hash != before => {
+            Some((expected, hash, _)) if expected > number || hash != before => {
                 let (found, expected) = (number.cast_unsigned(), expected.cast_unsigned());
                 seen(Err(AuditProblem::Cut { found, expected }));
             }

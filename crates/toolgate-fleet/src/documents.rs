@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use toolgate_store::{
-    ChoiceStore, Choices, DamagedChoices, MAX_SHAPES_BYTES, ShapeStore, StoreError, StoreStamp,
+    ChoiceStore, Choices, DamagedChoices, MAX_SHAPES_BYTES, PinStore, ShapeStore, StoreError,
+    StoreStamp,
 };
 
 use crate::{
@@ -17,6 +18,13 @@ pub(crate) struct SharedChoices {
     node: Arc<Node>,
     name: String,
 }
+
+/// The approved definitions.
+#[derive(Debug)]
+pub(crate) struct SharedPins(pub(crate) Arc<Node>);
+
+/// The name of their document, and the topic of its changes.
+const PINS: &str = "pins";
 
 /// The learned types of results.
 #[derive(Debug)]
@@ -72,6 +80,46 @@ impl ChoiceStore for SharedChoices {
             let number: i64 = transaction.query_one(BUMP, &[name]).await?.get(0);
             transaction.commit().await?;
             self.node.made(name, number);
+            Ok(())
+        });
+        changed.map_err(|error| StoreError::of(PLACE, error.into_io()))
+    }
+}
+
+impl PinStore for SharedPins {
+    fn stamp(&self) -> Option<StoreStamp> {
+        Some(StoreStamp::Version(self.0.version(PINS)))
+    }
+
+    fn read(&self) -> Result<Option<String>, StoreError> {
+        let read = self.0.database.with(|connection| async move {
+            let select = "SELECT content FROM document WHERE name = $1 AND content <> ''";
+            let row = connection.query_opt(select, &[&PINS]).await?;
+            Ok(row.map(|row| crate::text(row.get(0))))
+        });
+        read.map_err(|error| StoreError::of(PLACE, error.into_io()))
+    }
+
+    fn change(
+        &self,
+        change: &mut dyn FnMut(Option<&str>) -> Option<String>,
+    ) -> Result<(), StoreError> {
+        let changed = self.0.database.with(|mut connection| async move {
+            let transaction = connection.transaction().await?;
+            // The row is there to be locked. Without a text it counts for nothing.
+            let row = "INSERT INTO document (name, content) VALUES ($1, '') ON CONFLICT DO NOTHING";
+            transaction.execute(row, &[&PINS]).await?;
+            let read = "SELECT content FROM document WHERE name = $1 FOR UPDATE";
+            let text = crate::text(transaction.query_one(read, &[&PINS]).await?.get(0));
+            let before = (!text.is_empty()).then_some(text.as_str());
+            let Some(after) = change(before).filter(|after| before != Some(after)) else {
+                return Ok(());
+            };
+            let write = "UPDATE document SET content = $2 WHERE name = $1";
+            transaction.execute(write, &[&PINS, &after.as_bytes()]).await?;
+            let number: i64 = transaction.query_one(BUMP, &[&PINS]).await?.get(0);
+            transaction.commit().await?;
+            self.0.made(PINS, number);
             Ok(())
         });
         changed.map_err(|error| StoreError::of(PLACE, error.into_io()))

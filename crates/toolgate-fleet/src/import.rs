@@ -152,9 +152,11 @@ impl Fleet {
             if let Some(row) = connection.query_opt(noted, &[&source]).await? {
                 return Ok(row.get::<_, String>(0).parse().ok());
             }
-            let others = "SELECT EXISTS (SELECT 1 FROM audit
-                WHERE convert_from(line, 'UTF8')::jsonb ->> 'node' = $1)";
-            let has_others: bool = connection.query_one(others, &[&IMPORTED]).await?.get(0);
+            // As bytes: PostgreSQL reads no JSON with a NUL. Arguments that look alike only make it refuse.
+            let others =
+                "SELECT EXISTS (SELECT 1 FROM audit WHERE position($1::bytea IN line) > 0)";
+            let mark = format!("\"node\":\"{IMPORTED}\"").into_bytes();
+            let has_others: bool = connection.query_one(others, &[&mark]).await?.get(0);
             Ok((!has_others).then_some(0))
         })
     }

@@ -35,8 +35,8 @@ use std::{
 
 use tokio::sync::Semaphore;
 use toolgate_store::{
-    AccessTokens, AuditLog, ChoiceStore, Journal, JournalError, Logins, Quotas, SecretSeal,
-    ShapeStore, SharedStore, StoreError, TimedValues, UsageLog, WaitingLogins,
+    AccessTokens, AuditLog, ChoiceStore, Journal, JournalError, Logins, NodeHealth, PinStore,
+    Quotas, SecretSeal, ShapeStore, SharedStore, StoreError, TimedValues, UsageLog, WaitingLogins,
 };
 
 pub use database::FleetError;
@@ -46,7 +46,7 @@ pub use status::{FleetStatus, NodeStatus};
 
 use audit::SharedAudit;
 use database::{Database, PLACE};
-use documents::{SharedChoices, SharedShapes};
+use documents::{SharedChoices, SharedPins, SharedShapes};
 use journal::SharedJournal;
 use logins::{RENEWALS, SharedLogins};
 use node::Node;
@@ -126,6 +126,11 @@ impl Fleet {
         SharedLogins::new(Arc::clone(&self.node), seal, Arc::clone(&self.renewals))
     }
 
+    /// Removes the oldest lines of the audit log now, if it has more than is kept. A node does that by itself.
+    pub fn prune_audit(&self) -> Result<(), FleetError> {
+        self.audit.prune()
+    }
+
     /// Ends the lease and gives back what was leased, so that other nodes need not wait. Waits for the database.
     pub fn leave(&self) {
         if self.is_node {
@@ -143,6 +148,22 @@ impl SharedStore for Fleet {
 
     fn audit(&self) -> Arc<dyn AuditLog> {
         Arc::clone(&self.audit) as Arc<dyn AuditLog>
+    }
+
+    fn limit_audit(&self, bytes: u64) {
+        self.audit.limit(bytes);
+    }
+
+    fn pins(&self) -> Arc<dyn PinStore> {
+        Arc::new(SharedPins(Arc::clone(&self.node)))
+    }
+
+    fn health(&self) -> NodeHealth {
+        NodeHealth {
+            nodes: u64::from(self.node.nodes()),
+            is_away: self.node.database.check_known().is_err(),
+            waiting_bytes: self.audit.waiting_bytes(),
+        }
     }
 
     fn access_tokens(&self) -> Arc<dyn AccessTokens> {

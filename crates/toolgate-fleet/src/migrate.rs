@@ -7,7 +7,11 @@ use crate::database::{Database, FleetError};
 
 /// Each step brings the tables from one version to the next. A step is never changed once it was used, and the
 /// program of the version before must work with its tables: two versions run side by side during an update.
-const STEPS: &[&str] = &[include_str!("migrations/1.sql"), include_str!("migrations/2.sql")];
+const STEPS: &[&str] = &[
+    include_str!("migrations/1.sql"),
+    include_str!("migrations/2.sql"),
+    include_str!("migrations/3.sql"),
+];
 /// Identifies the lock, among those of other programs: `toolgate` in ASCII.
 pub(crate) const LOCK: i64 = 0x746f_6f6c_6761_7465;
 

@@ -73,6 +73,10 @@ impl Spool {
         Ok(Some(Self { path, file, bytes }))
     }
 
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes == 0
     }

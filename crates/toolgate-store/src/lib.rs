@@ -87,7 +87,9 @@ pub use prepared::{MAX_PREPARED_FILES, PreparedCache};
 pub use quotas::{QuotaCount, QuotaError, QuotaFile, QuotaOutcome, QuotaRequest, Quotas};
 pub use sealed::Sealed;
 pub use shapes::{MAX_SHAPES_BYTES, ShapeFolder, ShapeStore};
-pub use shared::{NodeMessage, SharedStore, TimedKind, TimedValue, TimedValues};
+pub use shared::{
+    NodeHealth, NodeMessage, PinStore, SharedStore, TimedKind, TimedValue, TimedValues,
+};
 pub use tokens::{
     AccessToken, AccessTokens, MAX_TOKENS, TokenError, TokenFile, TokenHash, TokenOrder,
     TokenRecord,
@@ -225,12 +227,16 @@ impl Store {
 
     /// The log of all decisions and calls.
     pub fn audit(&self) -> Arc<dyn AuditLog> {
-        self.audit_within(AuditLimits::default())
+        match &self.shared {
+            Some(shared) => shared.audit(),
+            None => self.audit_within(AuditLimits::default()),
+        }
     }
 
     /// The log of all decisions and calls, of which this much is stored in the folder.
     pub fn audit_within(&self, limits: AuditLimits) -> Arc<dyn AuditLog> {
         if let Some(shared) = &self.shared {
+            shared.limit_audit(limits.bytes());
             return shared.audit();
         }
         let path = self.root.join("audit").join("audit.jsonl");

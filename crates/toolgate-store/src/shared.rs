@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use crate::{
     AccessTokens, AuditLog, ChoiceStore, Journal, JournalError, Logins, Quotas, SecretSeal,
-    ShapeStore, StoreError, UsageLog, WaitingLogins,
+    ShapeStore, StoreError, StoreStamp, UsageLog, WaitingLogins,
 };
 
 /// Hands out the stores that are shared. What it does not have stays in the state folder of each node: caches, server
@@ -15,6 +15,15 @@ pub trait SharedStore: fmt::Debug + Send + Sync {
 
     /// The audit log.
     fn audit(&self) -> Arc<dyn AuditLog>;
+
+    /// Keeps about so many bytes of the audit log, and removes older lines.
+    fn limit_audit(&self, bytes: u64);
+
+    /// The approved definitions.
+    fn pins(&self) -> Arc<dyn PinStore>;
+
+    /// What is watched of this process.
+    fn health(&self) -> NodeHealth;
 
     /// The access tokens of HTTP clients.
     fn access_tokens(&self) -> Arc<dyn AccessTokens>;
@@ -48,6 +57,32 @@ pub trait SharedStore: fmt::Debug + Send + Sync {
 
     /// Whether the database answers. Waits for it.
     fn check(&self) -> Result<(), StoreError>;
+}
+
+/// What is watched of a node, without asking the database.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NodeHealth {
+    /// How many nodes live, as far as this one knows.
+    pub nodes: u64,
+    /// Whether the database is known to be away.
+    pub is_away: bool,
+    /// Bytes of the audit log that wait for the database.
+    pub waiting_bytes: u64,
+}
+
+/// The approved definitions, as one text that only its readers understand. Methods wait for the database.
+pub trait PinStore: fmt::Debug + Send + Sync {
+    /// Another one after each change. Does not wait.
+    fn stamp(&self) -> Option<StoreStamp>;
+
+    /// The text; `None` if nothing was ever stored.
+    fn read(&self) -> Result<Option<String>, StoreError>;
+
+    /// Replaces the text by what `change` makes of it, unless that is `None`. No other node changes it meanwhile.
+    fn change(
+        &self,
+        change: &mut dyn FnMut(Option<&str>) -> Option<String>,
+    ) -> Result<(), StoreError>;
 }
 
 /// The kinds of [`TimedValues`].

@@ -20,4 +20,4 @@ mod telemetry;
 pub use propagation::{TRACE_FIELDS, trace_of};
 pub use settings::{InvalidEnvironment, TelemetryOptions, TelemetrySettings};
 pub use span::{CallSpan, CallSpanEnd, Operation, RequestSpan, RunSpan};
-pub use telemetry::{Telemetry, TelemetryError};
+pub use telemetry::{FleetGauges, Telemetry, TelemetryError};

@@ -24,6 +24,17 @@ use crate::{
 #[derive(Clone, Default)]
 pub struct Telemetry(Option<Arc<TelemetryState>>);
 
+/// What is measured of a node of a fleet.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FleetGauges {
+    /// How many nodes live.
+    pub nodes: u64,
+    /// Whether the shared database is known to be away.
+    pub is_away: bool,
+    /// Bytes of the audit log that wait for it.
+    pub waiting_bytes: u64,
+}
+
 /// Telemetry could not be started. Everything else works without it.
 #[derive(Debug, Error)]
 #[error("telemetry is off: {0}")]
@@ -116,6 +127,30 @@ impl Telemetry {
     /// Whether telemetry is on.
     pub fn is_on(&self) -> bool {
         self.0.is_some()
+    }
+
+    /// Calls `gauges` for the state of this node of a fleet at each export.
+    pub fn watch_fleet(&self, gauges: impl Fn() -> FleetGauges + Send + Sync + 'static) {
+        let Some(inner) = &self.0 else { return };
+        let meter = inner.metrics.meter(NAME);
+        let gauges = Arc::new(gauges);
+        let gauge = |name: &'static str, about: &'static str, value: fn(&FleetGauges) -> u64| {
+            let gauges = Arc::clone(&gauges);
+            meter
+                .u64_observable_gauge(name)
+                .with_description(about)
+                .with_callback(move |observer| observer.observe(value(&gauges()), &[]))
+                .build();
+        };
+        gauge("toolgate.fleet.nodes", "Nodes that live", |it| it.nodes);
+        gauge("toolgate.fleet.database.away", "1 while the shared database is away", |it| {
+            u64::from(it.is_away)
+        });
+        gauge(
+            "toolgate.fleet.audit.waiting",
+            "Bytes of records that wait for the database",
+            |it| it.waiting_bytes,
+        );
     }
 
     /// Calls `count` for the number of connected servers at each export, until it returns `None`.

@@ -28,9 +28,9 @@ use toolgate_registry::{Registry, RegistrySettings, ServerSource as Source, Skil
 use toolgate_sandbox::{PoolSettings, PythonChoice, PythonSettings, RunLimits};
 use toolgate_search::encoder::Encoder;
 use toolgate_store::{
-    AuditLimits, ChoiceStore, DamagedChoices, Retention, Store, StoreError, VaultKey,
+    AuditLimits, ChoiceStore, DamagedChoices, NodeHealth, Retention, Store, StoreError, VaultKey,
 };
-use toolgate_telemetry::{Telemetry, TelemetryOptions};
+use toolgate_telemetry::{FleetGauges, Telemetry, TelemetryOptions};
 use toolgate_upstream::PendingLogins;
 
 use crate::env_files::{FileAccess, parse_file, read_env_file};
@@ -187,7 +187,9 @@ impl HostConfig {
         let skills = Arc::new(read_skills(&folders.collect::<Vec<_>>()));
         let new_tools = configuration.policy.new_tools;
         let lock = match &path {
-            Some(path) => PinFile::beside(path).read(new_tools)?,
+            Some(path) => {
+                PinFile::beside(path).in_store(environment.store.as_ref()).read(new_tools)?
+            }
             None => (new_tools == NewTools::Hold).then(Lock::default),
         };
         let pending_logins = environment.store.as_ref().and_then(|store| {
@@ -350,7 +352,7 @@ impl HostConfig {
                 let code_mode = &configuration.code_mode;
                 code_mode.enabled.then(|| code_settings(code_mode, worker))
             }),
-            pin: pins.map(|path| PinFile::beside(path).pin()),
+            pin: pins.map(|path| self.pins_of(path).pin()),
             lock,
             policy,
             audit: configuration.audit.enabled.then_some(AuditSettings {
@@ -363,6 +365,15 @@ impl HostConfig {
             callers: self.callers.clone(),
             ..HostSettings::new(servers)
         }
+    }
+
+    /// The approved definitions; `None` if the configuration is no file.
+    pub fn pins(&self) -> Option<PinFile> {
+        self.path.as_deref().map(|path| self.pins_of(path))
+    }
+
+    fn pins_of(&self, path: &Path) -> PinFile {
+        PinFile::beside(path).in_store(self.environment.store.as_ref())
     }
 
     /// The environment that the configuration is used in.
@@ -397,8 +408,19 @@ impl HostConfig {
     }
 
     fn telemetry(&self) -> Telemetry {
-        let start =
-            || telemetry(self.configuration.telemetry.as_ref(), &self.environment.variables);
+        let start = || {
+            let (configured, variables) =
+                (self.configuration.telemetry.as_ref(), &self.environment.variables);
+            let telemetry = telemetry(configured, variables);
+            if let Some(shared) = self.environment.store.as_ref().and_then(Store::shared) {
+                let shared = Arc::clone(shared);
+                telemetry.watch_fleet(move || {
+                    let NodeHealth { nodes, is_away, waiting_bytes } = shared.health();
+                    FleetGauges { nodes, is_away, waiting_bytes }
+                });
+            }
+            telemetry
+        };
         self.telemetry.get_or_init(start).clone()
     }
 }

@@ -1,4 +1,7 @@
 //! `toolgate.lock`: the approved definitions, in a file beside the configuration.
+//!
+//! The nodes of a fleet have them in their database. Until something is approved there, the file counts, which may have
+//! come with the configuration.
 
 use std::{
     fs::{self, File},
@@ -12,11 +15,14 @@ use toolgate_policy::{
     NewTools,
     definitions::{Lock, LockError, MAX_LOCK_BYTES},
 };
+use toolgate_store::{PinStore, Store, StoreStamp};
 
 /// The file with the approved definitions of a configuration.
 #[derive(Debug, Clone)]
 pub struct PinFile {
     path: PathBuf,
+    /// Where the nodes of a fleet have them.
+    shared: Option<Arc<dyn PinStore>>,
 }
 
 /// The file exists, and cannot be read. It is not taken for a file without approvals.
@@ -50,7 +56,25 @@ pub enum PinFileProblem {
 impl PinFile {
     /// The file beside this configuration.
     pub fn beside(configuration: &Path) -> Self {
-        Self { path: configuration.with_file_name("toolgate.lock") }
+        Self { path: configuration.with_file_name("toolgate.lock"), shared: None }
+    }
+
+    /// The same, or what the nodes of a fleet have in its place.
+    #[must_use]
+    pub fn in_store(self, store: Option<&Store>) -> Self {
+        let shared = store.and_then(Store::shared).map(|shared| shared.pins());
+        Self { shared, ..self }
+    }
+
+    /// Whether something was ever approved.
+    pub fn exists(&self) -> bool {
+        let is_shared = |shared: &Arc<dyn PinStore>| !matches!(shared.read(), Ok(None));
+        self.path.exists() || self.shared.as_ref().is_some_and(is_shared)
+    }
+
+    /// Another one after each change at another node.
+    pub fn stamp(&self) -> Option<StoreStamp> {
+        self.shared.as_ref().and_then(|shared| shared.stamp())
     }
 
     /// Where it is.
@@ -78,6 +102,11 @@ impl PinFile {
 
     /// The text, of which a little more than the longest one is read.
     fn text(&self) -> io::Result<String> {
+        if let Some(shared) = &self.shared
+            && let Some(text) = shared.read().map_err(io::Error::other)?
+        {
+            return Ok(text);
+        }
         // A pipe or a device would block, or never end.
         if !fs::metadata(&self.path)?.is_file() {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -100,11 +129,31 @@ impl PinFile {
             let problem = format!("its definitions would take more than {mebibytes} MiB");
             return Err(io::Error::other(problem));
         }
+        if let Some(shared) = &self.shared {
+            return shared.change(&mut |_| Some(text.clone())).map_err(io::Error::other);
+        }
         let written = self.path.with_extension(format!("lock.{}", std::process::id()));
         fs::write(&written, text)?;
         fs::rename(&written, &self.path).inspect_err(|_| {
             let _ = fs::remove_file(&written);
         })
+    }
+
+    /// Adds new definitions to those of all nodes.
+    fn pin_shared(&self, shared: &dyn PinStore, add: &mut dyn FnMut(&mut Lock)) {
+        // What the file had counted until now.
+        let file = Self { path: self.path.clone(), shared: None };
+        let pinned = shared.change(&mut |text| {
+            let mut lock = match text {
+                Some(text) => Lock::read(text).ok()?,
+                None => file.read(NewTools::Hold).ok()??,
+            };
+            add(&mut lock);
+            Some(lock.write()).filter(|text| text.len() <= MAX_LOCK_BYTES / 2)
+        });
+        if let Err(error) = pinned {
+            tracing::warn!("new definitions are not noted: {error}");
+        }
     }
 
     /// The callback that adds new definitions to the file.
@@ -114,6 +163,10 @@ impl PinFile {
         let was_there = self.path.exists();
         PinWriter(Arc::new(move |server, new| {
             let _guard = writing.lock();
+            if let Some(shared) = &pins.shared {
+                pins.pin_shared(&**shared, &mut |lock| lock.pin(server, new));
+                return;
+            }
             // A file without the earlier approvals would release what is held back.
             if was_there && !pins.path.exists() {
                 return;

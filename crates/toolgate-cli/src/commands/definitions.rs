@@ -164,7 +164,7 @@ fn approve(
     names: &[String],
     all: bool,
 ) -> CommandResult {
-    let pins = PinFile::beside(&loaded.path);
+    let pins = loaded.pins().unwrap_or_else(|| PinFile::beside(&loaded.path));
     let mut lock = pins.read(NewTools::Hold).map_err(HostConfigError::Pins)?.unwrap_or_default();
     let chosen: Vec<&Held> = if all {
         held.iter().collect()

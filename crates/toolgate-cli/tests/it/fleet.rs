@@ -18,6 +18,7 @@ use crate::{
     fixtures::tool,
     http::{HttpClient, HttpGateway},
     support::{Workplace, entry, text, until},
+    typist::agree,
 };
 
 /// A database, and what all nodes serve.
@@ -60,11 +61,23 @@ impl FleetPlace {
 
     /// A machine with the configuration of the fleet.
     fn workplace(&self) -> Workplace {
+        self.workplace_with(&[])
+    }
+
+    /// A node whose server has one more tool.
+    async fn newer_node(&self) -> FleetNode {
+        let newer = tool("newer", "Do something new.", &json!({}), &[]);
+        let place = self.workplace_with(&[newer]);
+        let gateway = place.serve_http(&["--mode", "direct"]).await;
+        FleetNode { gateway, place }
+    }
+
+    fn workplace_with(&self, more: &[Value]) -> Workplace {
         let write =
             tool("write", "Write a line.", &json!({ "id": { "type": "integer" } }), &["id"]);
         let fixture = Fixture::new("kit")
             .with_builtins([Builtin::Sleep, Builtin::Echo, Builtin::AskForm])
-            .with_tools([write])
+            .with_tools(std::iter::once(write).chain(more.iter().cloned()))
             .with_answer("write", json!({ "content": [{ "type": "text", "text": "written" }] }))
             .with_call_log(self.log());
         let file = |name: &str| format!("${{file:{}}}", self.folder.path().join(name).display());
@@ -416,6 +429,36 @@ async fn without_the_database_calls_that_need_a_record_are_refused_and_come_back
     until("the records that waited", recorded).await;
     let verified = node.place.run(&["audit", "--verify"]).await;
     assert_eq!(verified.code, Some(0), "{verified:?}");
+}
+
+/// The tools of a node that a client is shown.
+async fn lists(node: &FleetNode, name: &str) -> bool {
+    node.client().list().await.iter().any(|tool| tool["name"] == name)
+}
+
+#[tokio::test]
+async fn what_is_approved_at_one_node_is_approved_at_all() {
+    let Some(place) = FleetPlace::start(json!({ "newTools": "hold" })).await else { return };
+    let first = place.node().await;
+    until("the first definitions", async || lists(&first, "kit_echo").await.then_some(())).await;
+    let fleet = place.fleet().await;
+    let pinned = || {
+        let fleet = std::sync::Arc::clone(&fleet);
+        tokio::task::spawn_blocking(move || fleet.pins().read().unwrap())
+    };
+    until("the pins", async || pinned().await.unwrap()).await;
+    assert!(!first.place.path().join("toolgate.lock").exists(), "they are in the database");
+    // The server has a new tool at two other nodes, whose folders have no pins.
+    let (second, third) = (place.newer_node().await, place.newer_node().await);
+    for node in [&second, &third] {
+        until("the definitions", async || lists(node, "kit_echo").await.then_some(())).await;
+        assert!(!lists(node, "kit_newer").await, "nobody has approved it");
+    }
+    let approved = agree(&second.place, &["definitions", "approve", "kit_newer"]).await;
+    assert_eq!(approved.code, Some(0), "{approved:?}");
+    for node in [&second, &third] {
+        until("the approval", async || lists(node, "kit_newer").await.then_some(())).await;
+    }
 }
 
 #[tokio::test]

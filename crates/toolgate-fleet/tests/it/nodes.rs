@@ -7,9 +7,9 @@ use std::{
 
 use toolgate_fleet::{Fleet, FleetError, FleetOptions, ImportedChoices};
 use toolgate_store::{
-    ApprovalState, AuditRecord, CallDecision, CallEnd, Choices, GrantRow, Journal, NewCall, NewRun,
-    NodeMessage, QuotaOutcome, QuotaRequest, RunEntry, RunState, SharedStore as _, Store,
-    StoredApproval, SwitchedBy, TimedKind, TimedValue, TokenOrder,
+    ApprovalState, AuditProblem, AuditRecord, CallDecision, CallEnd, Choices, GrantRow, Journal,
+    NewCall, NewRun, NodeMessage, QuotaOutcome, QuotaRequest, RunEntry, RunState, SharedStore as _,
+    Store, StoredApproval, SwitchedBy, TimedKind, TimedValue, TokenOrder,
 };
 use toolgate_testkit::deadline;
 
@@ -266,6 +266,65 @@ fn a_message_reaches_the_other_nodes() {
 }
 
 #[test]
+fn the_oldest_lines_are_removed_and_the_rest_verifies() {
+    let Some(shared) = Shared::start() else { return };
+    let (one, other) = (shared.node(LONG), shared.node(LONG));
+    let append = |range: std::ops::Range<u32>| {
+        for number in range {
+            let tool = format!("{number} {}", "x".repeat(1_000));
+            let record = AuditRecord { kind: "call".into(), tool, ..AuditRecord::default() };
+            one.audit().append(&record).unwrap();
+        }
+    };
+    let tools = || {
+        let mut tools = Vec::new();
+        let extent = other.audit().read(&mut |line| tools.push(line.unwrap().1.tool)).unwrap();
+        let numbers = tools.iter().map(|tool| tool.split_once(' ').unwrap().0.parse().unwrap());
+        (extent.first.unwrap().0, numbers.collect::<Vec<u32>>())
+    };
+    append(0..100);
+    one.prune_audit().unwrap();
+    assert_eq!(tools().1.len(), 100, "without a limit everything stays");
+    one.limit_audit(50_000);
+    one.prune_audit().unwrap();
+    let (first, left) = tools();
+    assert!((30..50).contains(&left.len()), "{}", left.len());
+    assert_eq!((u64::from(left[0]) + 1, *left.last().unwrap()), (first, 99), "the newest stay");
+    append(100..110);
+    assert_eq!(tools().1.len(), left.len() + 10);
+    assert_eq!(other.audit().damage(), None);
+    // Somebody removes more than that.
+    let gone = format!("DELETE FROM audit WHERE number = {first}");
+    shared.postgres.execute(&shared.name(), &gone).unwrap();
+    let mut problems = Vec::new();
+    other.audit().read(&mut |line| problems.extend(line.err())).unwrap();
+    let expected = AuditProblem::StartMissing { found: first + 1, expected: first };
+    assert_eq!(problems, [expected]);
+}
+
+#[test]
+fn approved_definitions_reach_all_nodes_and_none_is_lost() {
+    let Some(shared) = Shared::start() else { return };
+    let nodes = [shared.node(LONG), shared.node(LONG)];
+    let before = nodes[1].pins().stamp();
+    assert_eq!(nodes[0].pins().read().unwrap(), None);
+    nodes[0].pins().change(&mut |text| text.map(str::to_owned)).unwrap();
+    assert_eq!(nodes[0].pins().read().unwrap(), None, "nothing was approved");
+    std::thread::scope(|scope| {
+        for node in &nodes {
+            scope.spawn(|| {
+                for _ in 0..10 {
+                    let add = &mut |text: Option<&str>| Some(format!("{}x", text.unwrap_or("")));
+                    node.pins().change(add).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(nodes[1].pins().read().unwrap().unwrap(), "x".repeat(20));
+    until("the change", || nodes[1].pins().stamp() != before);
+}
+
+#[test]
 fn a_node_with_another_secret_does_not_join() {
     let Some(shared) = Shared::start() else { return };
     let with = |secret: &str| {
@@ -309,7 +368,8 @@ fn a_state_folder_is_copied() {
     };
     store.choices("/a/toolgate.json").change(disabled("crm")).unwrap();
     // The fleet has been in use already.
-    fleet.audit().append(&AuditRecord { kind: "grant".into(), ..AuditRecord::default() }).unwrap();
+    let used = AuditRecord { kind: "grant".into(), tool: "a\0".into(), ..AuditRecord::default() };
+    fleet.audit().append(&used).unwrap();
     fleet.choices("fleet").change(disabled("wiki")).unwrap();
     let choices = [ImportedChoices { from: "/a/toolgate.json".into(), to: "fleet".into() }];
     let copied = fleet.import(&store, &choices, &mut |_| {}).unwrap();

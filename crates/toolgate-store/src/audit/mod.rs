@@ -173,6 +173,14 @@ pub struct AuditLimits {
     pub files: usize,
 }
 
+impl AuditLimits {
+    /// How many bytes are stored at most.
+    pub fn bytes(self) -> u64 {
+        let files = u64::try_from(self.files).unwrap_or(u64::MAX);
+        self.file_bytes.saturating_mul(files.saturating_add(1))
+    }
+}
+
 /// The extent of the log that was read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AuditExtent {

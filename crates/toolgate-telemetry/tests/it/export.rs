@@ -4,7 +4,7 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use toolgate_telemetry::{CallSpanEnd, Operation, Telemetry, TelemetrySettings};
+use toolgate_telemetry::{CallSpanEnd, FleetGauges, Operation, Telemetry, TelemetrySettings};
 use toolgate_testkit::{CollectedSpan, Collector};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -56,6 +56,7 @@ async fn a_request_a_run_and_its_calls_are_one_trace() {
     request.end(Some("tool_error"));
     telemetry.watch_servers(|| Some(2));
     telemetry.watch_servers(|| None);
+    telemetry.watch_fleet(|| FleetGauges { nodes: 3, is_away: true, waiting_bytes: 700 });
     telemetry.shutdown().await;
 
     let spans = collector.spans();
@@ -98,6 +99,9 @@ async fn a_request_a_run_and_its_calls_are_one_trace() {
     assert_eq!(count("mcp.server.operation.duration"), 1);
     assert_eq!(count("toolgate.call.result"), 1);
     assert_eq!(count("toolgate.servers.connected"), 2);
+    for (name, value) in [("nodes", 3), ("database.away", 1), ("audit.waiting", 700)] {
+        assert_eq!(count(&format!("toolgate.fleet.{name}")), value, "{name}");
+    }
     assert!(!collector.header("x-key").is_empty());
     assert!(collector.header("x-key").iter().all(|value| value == "hush"));
     assert_eq!(telemetry.missing(), 0);

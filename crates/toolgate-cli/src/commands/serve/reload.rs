@@ -12,7 +12,7 @@ use std::{
 use tokio::time::MissedTickBehavior;
 use toolgate_config::{ExposureMode, Problem, ProblemSeverity};
 use toolgate_gateway::PassthroughFactory;
-use toolgate_store::FileStamp;
+use toolgate_store::{FileStamp, StoreStamp};
 
 use super::{ServedHosts, ServedPaths, changes::Changes};
 use crate::{
@@ -60,8 +60,15 @@ impl Reloader {
         // Empty, so that a change between the start and the first look is seen too.
         let (mut seen, mut before) = (Stamps::new(), Stamps::new());
         let mut missing = 0;
+        let mut pins = self.pin_stamp();
         loop {
             looks.tick().await;
+            // What was approved at another node is complete when it is heard of.
+            let pins_now = self.pin_stamp();
+            if pins != pins_now {
+                pins = pins_now;
+                self.reload().await;
+            }
             let now = stamps(files.clone()).await;
             let is_still = before == now;
             before.clone_from(&now);
@@ -83,6 +90,11 @@ impl Reloader {
                 seen.clear();
             }
         }
+    }
+
+    /// Another one after each change of the approved definitions at another node.
+    fn pin_stamp(&self) -> Option<StoreStamp> {
+        self.loaded.pins()?.stamp()
     }
 
     async fn reload(&mut self) {
