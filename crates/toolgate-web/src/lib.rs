@@ -3,12 +3,12 @@
 //! Every screen is HTML that this crate writes, readable without JavaScript. htmx and two of its
 //! extensions, which are part of the program, keep some of it up to date.
 //!
-//! > **Invariant:** a request changes something only if [`guard`] has let it through: it carries the
+//! > **Invariant:** a request changes something only if `guard` has let it through: it carries the
 //! > cookie that a link of the terminal became, the token of the page that it was sent from, and the
 //! > origin of that page, and no server of toolgate has sent it.
 //!
 //! > **Invariant:** what comes from servers, clients and scripts is text. It enters a page only by
-//! > [`text`], which escapes it, spells out what would hide or turn it, and cuts what is long.
+//! > `text`, which escapes it, spells out what would hide or turn it, and cuts what is long.
 
 mod access;
 mod assets;
