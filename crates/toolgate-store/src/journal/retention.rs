@@ -239,7 +239,7 @@ struct ListedRun {
 /// All runs, the newest first. Damaged rows may have values of any type.
 fn listed(connection: &Connection) -> rusqlite::Result<Vec<ListedRun>> {
     connection
-        .prepare_cached("SELECT id, created, state, life FROM runs ORDER BY created DESC, id")?
+        .prepare_cached("SELECT id, created, state, life FROM runs ORDER BY created DESC, id DESC")?
         .query_map([], |row| {
             let state: String = row.get(2).unwrap_or_default();
             Ok(ListedRun {

@@ -1,7 +1,8 @@
 //! What the client does once it is connected.
 
 use rmcp::model::{
-    CallToolRequestParams, GetPromptRequestParams, JsonObject, ReadResourceRequestParams,
+    CallToolRequestParams, CallToolResult, ErrorCode, GetPromptRequestParams, JsonObject,
+    ReadResourceRequestParams,
 };
 use rmcp::service::{RoleClient, RunningService, ServiceError};
 use serde_json::{Value, json};
@@ -25,6 +26,26 @@ impl Taken {
 
 /// toolgate's own tools, which are no part of a scenario.
 const OWN_TOOLS: [&str; 3] = ["read_output", "run_code", "resume_run"];
+
+/// How often the tools are listed again for one call.
+const MAX_LISTS: usize = 5;
+
+/// Calls a tool. If the server misses a header, the client lists the tools again, as the specification says. rmcp 3.8
+/// forgets which headers a list asks for if the stream of the list ends before its last message is handled.
+async fn call_listed(
+    client: &RunningService<RoleClient, AcceptingClient>,
+    call: CallToolRequestParams,
+) -> Result<CallToolResult, ServiceError> {
+    for _ in 0..MAX_LISTS {
+        match client.call_tool(call.clone()).await {
+            Err(ServiceError::McpError(error)) if error.code == ErrorCode::HEADER_MISMATCH => {
+                client.list_all_tools().await?;
+            }
+            outcome => return outcome,
+        }
+    }
+    client.call_tool(call).await
+}
 
 /// Lists what there is, and uses it.
 pub(super) async fn take(
@@ -51,7 +72,7 @@ pub(super) async fn take(
         let name = call["name"].as_str().unwrap_or_default().to_owned();
         let arguments: JsonObject = call["arguments"].as_object().cloned().unwrap_or_default();
         let call = CallToolRequestParams::new(name).with_arguments(arguments);
-        let result = client.call_tool(call).await?;
+        let result = call_listed(client, call).await?;
         taken.calls += 1;
         taken.failed_calls += usize::from(result.is_error == Some(true));
     }
