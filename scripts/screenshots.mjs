@@ -9,6 +9,7 @@ process.env.FONTCONFIG_PATH ??= path.join(folder, "unpacked/fonts");
 const browser = await puppeteer.launch({
   executablePath: path.join(folder, "unpacked/chromium"),
   headless: "shell",
+  pipe: true,
   args: ["--no-sandbox", "--no-zygote", "--disable-gpu", "--disable-dev-shm-usage"],
 });
 const page = await browser.newPage();

@@ -16,6 +16,8 @@ process.env.FONTCONFIG_PATH ??= path.join(folder, "unpacked/fonts");
 const browser = await puppeteer.launch({
   executablePath: path.join(folder, "unpacked/chromium"),
   headless: "shell",
+  // Without the pipe the browser would outlive a test that ends this process.
+  pipe: true,
   args: ["--no-sandbox", "--no-zygote", "--disable-gpu", "--disable-dev-shm-usage"],
   timeout: 120_000,
   protocolTimeout: 120_000,
