@@ -276,7 +276,11 @@ async fn serve_stream(
         outcome = connection.as_mut() => outcome,
         () = peer.acceptance.overdue() => return,
         () = server.stop.cancelled() => {
-            connection.as_mut().graceful_shutdown();
+            // A connection on which nothing was read yet would be closed. Another node opens one for each request and cannot
+            // tell whether the request was read, so that it is answered.
+            if !peer.is_node() {
+                connection.as_mut().graceful_shutdown();
+            }
             connection.await
         }
     };

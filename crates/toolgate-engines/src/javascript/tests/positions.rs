@@ -143,7 +143,7 @@ const FILLING: &[&str] = &[
     "w = [1]\n  .map((k) => k + 1)\n  .length;",
     "// a comment, and an é",
     "",
-    "/* é */ var u = 1, { v: o = 1 } = {};",
+    "/* é */ var filling = 1, { v: filled = 1 } = {};",
 ];
 
 #[derive(Debug, Clone)]
