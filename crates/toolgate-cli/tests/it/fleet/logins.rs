@@ -218,6 +218,10 @@ async fn no_login_of_a_fleet_serves_another_caller() {
                 if number == round {
                     let _alone = in_use.write().await;
                     team.authorization.expire_access_tokens_of(person);
+                    // A node tries one other token. If the stored one had expired once more, it would ask for a login.
+                    for node in [0, 1] {
+                        assert_eq!(team.account(node, token).await, format!("account {person}"));
+                    }
                 }
                 let _using = in_use.read().await;
                 let account = team.account((number / 2 + round) % 2, token).await;
