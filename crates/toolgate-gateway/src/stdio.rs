@@ -18,6 +18,7 @@ use toolgate_mcp::{
     ErrorObject, JsonRpcInput, JsonRpcMessage, JsonRpcNotification, JsonRpcRequest,
     MalformedMessage, methods, response_message, versions,
 };
+use toolgate_wait::QuickWait;
 
 use crate::{
     channel::MessageSink,
@@ -121,8 +122,9 @@ impl StdioConnection {
         let newline = || b"\n".to_vec();
         let codec = AnyDelimiterCodec::new_with_max_length(newline(), newline(), MAX_LINE_BYTES);
         let mut lines = FramedRead::new(reader, codec);
+        let mut waits = QuickWait::new();
         loop {
-            match lines.next().await {
+            match waits.wait(lines.next()).await {
                 Some(Ok(line)) if line.trim_ascii().is_empty() => {}
                 Some(Ok(line)) => match JsonRpcInput::read(&line) {
                     Ok(JsonRpcInput::One(message)) => self.accept(message, None).await,

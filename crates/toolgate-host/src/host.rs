@@ -22,7 +22,8 @@ use toolgate_mcp::{ErrorObject, extensions};
 use toolgate_search::SearchIndex;
 use toolgate_store::Journal;
 use toolgate_upstream::{
-    Handshake, Listing, LoginEvent, OutputSource, ServerObserver, ServerPool, StartMode, StateKind,
+    ClientKey, Handshake, Listing, LoginEvent, OutputSource, ServerObserver, ServerPool, StartMode,
+    StateKind,
 };
 
 use crate::{
@@ -679,6 +680,10 @@ impl ServerObserver for ObserverFanout {
     fn notified(&self, server: &ServerName, method: &str, params: Option<&Value>) {
         self.resources.notified(server, method, params);
         self.extensions.notified(server, method, params);
+    }
+
+    fn elicitation_completed(&self, client: &ClientKey, params: Value) {
+        self.resources.clients.elicitation_completed(client, params);
     }
 
     fn login(&self, server: &ServerName, caller: &str, event: LoginEvent) {

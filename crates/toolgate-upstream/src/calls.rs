@@ -1,7 +1,7 @@
 //! The open calls of one connection.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, VecDeque},
     fmt,
     sync::{
         Arc, OnceLock,
@@ -21,13 +21,13 @@ use toolgate_mcp::{
         AFTER_CANCELLATION, CallHold, ConnectionHandler, InputRequest, OpenInputRequests,
         OutputSource, RelatedRequest,
     },
-    meta, methods,
+    codes, meta, methods,
 };
 
 use crate::{
     announced_lists::AnnouncedLists,
     connection::{CallOptions, LogSink, Progress, logs},
-    input_handler::{self, CallClient, InputHandler},
+    input_handler::{self, CallClient, ClientKey, InputHandler},
     input_requests::{self, HeldInputRequests},
     server::Asking,
     upstream::ServerObserver,
@@ -124,8 +124,26 @@ impl PendingCall {
 
     /// Notes what the client is asked for at a URL.
     pub(crate) fn note_elicitation(&self, request: &InputRequest) {
-        let id = request.params.as_ref().and_then(|params| params.get("elicitationId")?.as_str());
-        self.elicitations.lock().extend(id.map(str::to_owned));
+        self.note_elicitation_id(request.params.as_ref());
+    }
+
+    /// Notes what the client has to do at URLs before it repeats the call, which was refused until then.
+    pub(crate) fn note_required(&self, refusal: &ErrorObject) {
+        if refusal.code == codes::URL_ELICITATION_REQUIRED {
+            let required =
+                refusal.data.as_ref().and_then(|data| data.get("elicitations")?.as_array());
+            for elicitation in required.into_iter().flatten() {
+                self.note_elicitation_id(Some(elicitation));
+            }
+        }
+    }
+
+    fn note_elicitation_id(&self, elicitation: Option<&Value>) {
+        let id = elicitation.and_then(|elicitation| elicitation.get("elicitationId")?.as_str());
+        let mut noted = self.elicitations.lock();
+        if noted.len() < MAX_ELICITATIONS {
+            noted.extend(id.map(str::to_owned));
+        }
     }
 
     /// Counts an input request, and returns the count.
@@ -140,6 +158,9 @@ type CallEntry = (Arc<PendingCall>, Option<CallHold>);
 type OpenCalls = Mutex<BTreeMap<i64, CallEntry>>;
 type FollowedTasks = watch::Sender<HashMap<String, Arc<PendingCall>>>;
 
+/// The elicitations at a URL that are remembered of a call, and of ended calls of a connection.
+const MAX_ELICITATIONS: usize = 64;
+
 /// How long a task may be unknown of which a server asks. Its call has been answered just before.
 const TASK_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -152,6 +173,8 @@ pub(crate) struct ConnectionState {
     calls: Arc<OpenCalls>,
     /// The calls that wait for tasks, by the ids of the tasks.
     tasks: Arc<FollowedTasks>,
+    /// The elicitations at a URL of calls that have ended, and whom they are for. People take longer than calls.
+    elicitations: Mutex<VecDeque<(String, ClientKey)>>,
     pub(crate) lists: AnnouncedLists,
     pub(crate) asking: Arc<Asking>,
     held: Arc<HeldInputRequests>,
@@ -173,6 +196,7 @@ impl ConnectionState {
             next_key: AtomicI64::new(1),
             calls: Arc::default(),
             tasks: Arc::default(),
+            elicitations: Mutex::default(),
             lists: AnnouncedLists::default(),
             asking,
             held: Arc::default(),
@@ -239,8 +263,13 @@ impl ConnectionState {
 
     fn remove(&self, key: i64, stage: CallStage) {
         let removed = self.calls.lock().remove(&key);
-        if let Some((call, _)) = removed {
-            call.reach(stage);
+        let Some((call, _)) = removed else { return };
+        call.reach(stage);
+        if let CallClient::Named(client) = call.client() {
+            let mut remembered = self.elicitations.lock();
+            remembered.extend(call.elicitations.lock().drain(..).map(|id| (id, client.clone())));
+            let excess = remembered.len().saturating_sub(MAX_ELICITATIONS);
+            remembered.drain(..excess);
         }
     }
 
@@ -272,7 +301,14 @@ impl ConnectionState {
         let calls = self.calls();
         let asked = calls.iter().find(|call| call.elicitations.lock().iter().any(|it| it == id));
         if let Some(handler) = asked.and_then(|call| call.input_handler.as_ref()) {
-            handler.notify(methods::ELICITATION_COMPLETE, params);
+            return handler.notify(methods::ELICITATION_COMPLETE, params);
+        }
+        let mut remembered = self.elicitations.lock();
+        let found = remembered.iter().position(|(remembered, _)| remembered == id);
+        let client = found.and_then(|at| remembered.remove(at));
+        drop(remembered);
+        if let Some((_, client)) = client {
+            self.observer.elicitation_completed(&client, params);
         }
     }
 
@@ -413,7 +449,7 @@ pub(crate) mod tests {
     use toolgate_mcp::LogLevel;
 
     use super::*;
-    use crate::{handshake::Handshake, listing::Listing};
+    use crate::{handshake::Handshake, input_handler::ClientId, listing::Listing};
 
     /// Keeps the notifications.
     #[derive(Default)]
@@ -507,6 +543,64 @@ pub(crate) mod tests {
         log(Some(key), "alert");
         assert!(quiet.try_recv().is_ok());
         assert!(observer.0.lock().is_empty());
+    }
+
+    /// Keeps whose elicitations were completed.
+    #[derive(Default)]
+    struct Completions(Mutex<Vec<(ClientKey, Value)>>);
+
+    impl ServerObserver for Completions {
+        fn listed(&self, _server: &ServerName, _handshake: &Handshake, _listing: Listing) {}
+
+        fn elicitation_completed(&self, client: &ClientKey, params: Value) {
+            self.0.lock().push((client.clone(), params));
+        }
+    }
+
+    #[derive(Debug)]
+    struct NamedClient(ClientId, JsonObject);
+
+    impl InputHandler for NamedClient {
+        fn capabilities(&self) -> &JsonObject {
+            &self.1
+        }
+
+        fn answer(&self, _: InputRequest) -> BoxFuture<'_, Result<Value, ErrorObject>> {
+            Box::pin(std::future::pending())
+        }
+
+        fn client(&self) -> Option<ClientId> {
+            Some(self.0.clone())
+        }
+    }
+
+    #[test]
+    fn an_elicitation_of_an_ended_call_is_completed_for_its_client_once() {
+        let observer = Arc::new(Completions::default());
+        let state = ConnectionState::new("server".into(), observer.clone(), Arc::default());
+        let (ada, bob) = (ClientId::unique(), ClientId::unique());
+        for (client, id) in [(&ada, "of-ada"), (&bob, "of-bob")] {
+            let handler = Arc::new(NamedClient(client.clone(), JsonObject::new()));
+            let options = CallOptions { input_handler: Some(handler), ..CallOptions::default() };
+            let call = PendingCall::new(methods::TOOLS_CALL, true, &options);
+            let key = state.add(Arc::clone(&call));
+            let required = json!({ "elicitations": [{ "mode": "url", "elicitationId": id }] });
+            call.note_required(&ErrorObject::new(
+                codes::URL_ELICITATION_REQUIRED,
+                "x",
+                Some(required),
+            ));
+            state.forget(key);
+        }
+        for id in ["of-bob", "of-nobody", "of-bob", "of-ada"] {
+            let params = json!({ "elicitationId": id });
+            state.notification(None, methods::ELICITATION_COMPLETE, Some(params));
+        }
+        let completed = observer.0.lock();
+        let expected = [(&bob, "of-bob"), (&ada, "of-ada")];
+        let expected =
+            expected.map(|(client, id)| (client.key().clone(), json!({ "elicitationId": id })));
+        assert_eq!(*completed, expected);
     }
 
     #[derive(Debug)]

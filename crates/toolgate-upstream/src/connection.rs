@@ -369,6 +369,9 @@ impl Connection {
             tokio::select! {
                 biased;
                 response = request.response() => {
+                    if let Err(RequestError::Refused(refusal)) = &response {
+                        call.note_required(refusal);
+                    }
                     self.state.forget(key);
                     if is_untried && response.is_ok() && !call.has_asked() {
                         self.state.asking.note_quiet(about);

@@ -76,7 +76,7 @@ struct ClientLife(ClientKey);
 
 /// Identifies a session without prolonging it.
 #[derive(Debug, Clone)]
-pub(crate) struct ClientKey {
+pub struct ClientKey {
     pub(crate) number: u64,
     /// Cancelled when the session is over.
     pub(crate) gone: CancellationToken,
@@ -90,7 +90,8 @@ impl ClientId {
         Self(Arc::new(ClientLife(ClientKey { number, gone: CancellationToken::new() })))
     }
 
-    pub(crate) fn key(&self) -> &ClientKey {
+    /// What identifies the session.
+    pub fn key(&self) -> &ClientKey {
         &self.0.0
     }
 }

@@ -30,7 +30,7 @@ pub use auth::{
 pub use connection::{CallOptions, LogSink, Progress, SendCheck};
 pub use error::CallError;
 pub use handshake::Handshake;
-pub use input_handler::{ClientId, InputHandler, can_answer};
+pub use input_handler::{ClientId, ClientKey, InputHandler, can_answer};
 pub use listing::{Listing, ListingProblem};
 pub use server::{ServerState, StateKind};
 pub use spec::{LateValues, ServerSpec, StartMode};

@@ -26,6 +26,7 @@ use crate::{
     connection::CallOptions,
     error::CallError,
     handshake::Handshake,
+    input_handler::ClientKey,
     listing::Listing,
     server::{Server, ServerState, StateKind},
     spec::ServerSpec,
@@ -55,6 +56,11 @@ pub trait ServerObserver: Send + Sync + 'static {
     /// `notifications/resources/updated`, or a changed list.
     fn notified(&self, server: &ServerName, method: &str, params: Option<&Value>) {
         let _ = (server, method, params);
+    }
+
+    /// A client has done what a server asked it to do at a URL, during a call that has ended.
+    fn elicitation_completed(&self, client: &ClientKey, params: Value) {
+        let _ = (client, params);
     }
 
     /// Something happened to the login of a caller.

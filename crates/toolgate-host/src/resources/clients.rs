@@ -20,7 +20,7 @@ use toolgate_broker::Broker;
 use toolgate_catalog::ServerName;
 use toolgate_mcp::{Era, ErrorObject, LogLevel, codes, methods};
 use toolgate_upstream::{
-    CallOptions, Handshake, InputHandler, InputRequest, StateKind, can_answer,
+    CallOptions, ClientKey, Handshake, InputHandler, InputRequest, StateKind, can_answer,
 };
 
 /// The clients that can be asked outside of calls. Only clients of the legacy era can.
@@ -115,6 +115,20 @@ impl ConnectedClients {
             }
             Ok(json!({ "roots": roots }))
         })
+    }
+
+    /// Tells a client that what it was asked to do at a URL is done.
+    pub(crate) fn elicitation_completed(&self, client: &ClientKey, params: Value) {
+        let is_client = |handler: &dyn InputHandler| {
+            handler.client().is_some_and(|connected| connected.key() == client)
+        };
+        let table = self.table.lock();
+        let handler = table.values().map(|client| &client.handler).find(|it| is_client(&***it));
+        let handler = handler.cloned();
+        drop(table);
+        if let Some(handler) = handler {
+            handler.notify(methods::ELICITATION_COMPLETE, params);
+        }
     }
 
     /// Sets the level of a server: the least severe that any client wants, because they share the server.

@@ -9,6 +9,8 @@ use tokio::{
     sync::mpsc,
 };
 
+use toolgate_wait::QuickWait;
+
 use super::{
     connection::OutputSource,
     endpoint::{MessageSizes, StdioEndpoint},
@@ -282,6 +284,7 @@ const LINE_CAPACITY: usize = 64 * 1024;
 /// Reads lines of limited length.
 struct LineReader<R> {
     input: BufReader<R>,
+    waits: QuickWait,
     line: Vec<u8>,
     limit: usize,
 }
@@ -298,7 +301,8 @@ enum ReadLine {
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
     fn new(input: R, limit: usize) -> Self {
-        Self { input: BufReader::with_capacity(64 * 1024, input), line: Vec::new(), limit }
+        let input = BufReader::with_capacity(64 * 1024, input);
+        Self { input, waits: QuickWait::new(), line: Vec::new(), limit }
     }
 
     /// Reads the next line. Stores at most the limit.
@@ -308,7 +312,8 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         self.line.shrink_to(LINE_CAPACITY);
         let mut dropped: Option<(usize, Vec<u8>)> = None;
         loop {
-            let Ok(available) = self.input.fill_buf().await else { return ReadLine::End };
+            let filled = self.waits.wait(self.input.fill_buf()).await;
+            let Ok(available) = filled else { return ReadLine::End };
             if available.is_empty() {
                 // A last line without a newline is a line too.
                 let whole = dropped.is_none() && !self.line.is_empty();

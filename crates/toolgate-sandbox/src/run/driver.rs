@@ -19,6 +19,7 @@ use tokio::time::{Sleep, sleep_until};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolgate_bindings::check::CheckFinding;
 use toolgate_engines::{EngineCall, ToolException};
+use toolgate_wait::QuickWait;
 
 use self::answers::{Describing, Ended, bytes_of, described};
 use super::{
@@ -208,6 +209,7 @@ impl<'a> RunDriver<'a> {
         // script.
         let cpu = sleep_until((self.started + NEVER).into());
         tokio::pin!(cpu);
+        let mut waits = QuickWait::new();
         loop {
             if let Some(ending) = self.handle_frames(cpu.as_mut()) {
                 return ending;
@@ -216,32 +218,38 @@ impl<'a> RunDriver<'a> {
             self.wire.try_send();
             let alarmed = self.replay.alarm_at().filter(|_| !self.replay.is_replaying());
             let alarm = self.replay.clock().reach(alarmed.unwrap_or(NEVER));
-            tokio::select! {
-                biased;
-                () = &mut cancelled => return RunEnding::Cancelled,
-                () = &mut wall => return RunEnding::Stop(LimitReached::Wall { limit: self.limits.wall }),
-                () = &mut cpu => {
-                    let left = self.limits.cpu.saturating_sub(self.cpu_used());
-                    if left.is_zero() {
-                        return RunEnding::Stop(LimitReached::Cpu { limit: self.limits.cpu });
+            let event = async {
+                tokio::select! {
+                    biased;
+                    () = &mut cancelled => return Some(RunEnding::Cancelled),
+                    () = &mut wall => {
+                        let limit = self.limits.wall;
+                        return Some(RunEnding::Stop(LimitReached::Wall { limit }));
                     }
-                    // The CPU time of one thread cannot pass faster than real time, so it is not
-                    // read before this.
-                    cpu.as_mut().reset((Instant::now() + left).into());
-                }
-                Some(ended) = self.calls.next(), if !self.calls.is_empty() => {
-                    self.answer_together(ended);
-                }
-                () = alarm, if alarmed.is_some() => self.deliver_time(),
-                found = described(&mut self.describing) => {
-                    self.describing = None;
-                    self.wire.send(&ToWorker::Described(found));
-                }
-                open = self.wire.progress() => {
-                    if !open {
-                        return RunEnding::Gone;
+                    () = &mut cpu => {
+                        let limit = self.limits.cpu;
+                        let left = limit.saturating_sub(self.cpu_used());
+                        if left.is_zero() {
+                            return Some(RunEnding::Stop(LimitReached::Cpu { limit }));
+                        }
+                        // The CPU time of one thread cannot pass faster than real time, so it is not
+                        // read before this.
+                        cpu.as_mut().reset((Instant::now() + left).into());
                     }
+                    Some(ended) = self.calls.next(), if !self.calls.is_empty() => {
+                        self.answer_together(ended);
+                    }
+                    () = alarm, if alarmed.is_some() => self.deliver_time(),
+                    found = described(&mut self.describing) => {
+                        self.describing = None;
+                        self.wire.send(&ToWorker::Described(found));
+                    }
+                    open = self.wire.progress() => return (!open).then_some(RunEnding::Gone),
                 }
+                None
+            };
+            if let Some(ending) = waits.wait(event).await {
+                return ending;
             }
         }
     }

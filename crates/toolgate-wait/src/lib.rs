@@ -1,0 +1,111 @@
+//! Waits for messages that follow each other quickly.
+//!
+//! To put a thread to sleep and to wake it again takes longer than everything that toolgate does with a call, above all
+//! on virtual machines. So a reader whose last messages came quickly looks for the next one for a short time before its
+//! thread sleeps. Kernels and hypervisors do the same (halt polling). A reader whose messages come seldom costs nothing:
+//! it looks only after two quick messages in a row.
+
+use std::{
+    pin::pin,
+    thread,
+    time::{Duration, Instant},
+};
+
+use tokio::{
+    runtime::{Handle, RuntimeFlavor},
+    task::yield_now,
+};
+
+/// How long a reader looks for a message before it sleeps. A message that comes sooner is quick.
+const QUICK: Duration = Duration::from_millis(1);
+/// The number of quick messages in a row after which a reader looks for the next one.
+const IN_A_ROW: u8 = 2;
+
+/// The waits of one reader.
+#[derive(Debug)]
+pub struct QuickWait {
+    /// How long the reader looks. `None` if it sleeps at once.
+    limit: Option<Duration>,
+    /// How many of the last waits were quick.
+    in_a_row: u8,
+}
+
+impl QuickWait {
+    /// The waits of a reader in this runtime.
+    ///
+    /// The reader only looks where that takes no time from others: in a runtime with one thread, which serves one
+    /// client, and on a machine with several processors. Elsewhere it sleeps at once.
+    pub fn new() -> Self {
+        let has_one_thread = Handle::try_current()
+            .is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::CurrentThread);
+        let has_processors = || thread::available_parallelism().is_ok_and(|count| count.get() > 1);
+        Self { limit: (has_one_thread && has_processors()).then_some(QUICK), in_a_row: 0 }
+    }
+
+    /// Waits for the next message.
+    pub async fn wait<T>(&mut self, message: impl Future<Output = T>) -> T {
+        let Some(limit) = self.limit else { return message.await };
+        let began = Instant::now();
+        let mut message = pin!(message);
+        if self.in_a_row >= IN_A_ROW {
+            tokio::select! {
+                biased;
+                message = &mut message => return message,
+                () = look(began, limit) => self.in_a_row = 0,
+            }
+        }
+        let message = message.await;
+        self.in_a_row = if began.elapsed() < limit { self.in_a_row.saturating_add(1) } else { 0 };
+        message
+    }
+}
+
+impl Default for QuickWait {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Lets the runtime look for events again and again, without sleep.
+async fn look(began: Instant, limit: Duration) {
+    while began.elapsed() < limit {
+        yield_now().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{future::poll_fn, task::Poll};
+
+    use super::*;
+
+    /// A message that wakes nobody. Only a reader that looks for it gets it.
+    fn silent() -> impl Future<Output = ()> {
+        let mut polls = 0;
+        poll_fn(move |_| {
+            polls += 1;
+            if polls > 5 { Poll::Ready(()) } else { Poll::Pending }
+        })
+    }
+
+    #[tokio::test]
+    async fn a_reader_looks_after_quick_messages() {
+        let mut waits = QuickWait { limit: Some(Duration::from_hours(1)), in_a_row: 0 };
+        for _ in 0..IN_A_ROW {
+            waits.wait(std::future::ready(())).await;
+        }
+        waits.wait(silent()).await;
+    }
+
+    #[tokio::test]
+    async fn a_reader_of_slow_messages_sleeps() {
+        let mut waits = QuickWait { limit: Some(Duration::ZERO), in_a_row: IN_A_ROW };
+        waits.wait(yield_now()).await;
+        assert_eq!(waits.in_a_row, 0);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_runtime_with_many_threads_never_looks() {
+        assert_eq!(QuickWait::new().limit, None);
+    }
+}
