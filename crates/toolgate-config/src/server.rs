@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use toolgate_mcp::InstanceMode;
+use toolgate_mcp::{Era, InstanceMode};
 use toolgate_policy::{
     CallPath, Label, LabelSet, ServerPolicy, ToolPolicySettings, Trust, Verdict,
 };
@@ -79,7 +79,28 @@ impl From<Problem> for ServerPlace {
     }
 }
 
+/// Which protocol toolgate speaks with a server that knows both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ServerProtocol {
+    /// The newest that the server knows.
+    #[default]
+    Newest,
+    /// That of the legacy era: until 2025-11-25.
+    Legacy,
+}
+
+impl ServerProtocol {
+    /// The era to try first.
+    pub fn era(self) -> Option<Era> {
+        match self {
+            Self::Newest => None,
+            Self::Legacy => Some(Era::Legacy),
+        }
+    }
+}
+
 choices! {
+    ServerProtocol: "newest" => Newest, "legacy" => Legacy;
     InstanceMode: "auto" => Auto, "shared" => Shared, "perSession" => PerSession;
 }
 
@@ -189,6 +210,10 @@ section! {
         /// session has its own.
         "instances" => instances: InstanceMode = InstanceMode::Auto,
             Word::<InstanceMode>(Wrong::Ignored);
+        /// Which protocol toolgate speaks with a server that knows several. `"newest"`: the newest.
+        /// `"legacy"`: one until 2025-11-25, for a server whose tools can ask their client only there.
+        "protocol" => protocol: ServerProtocol = ServerProtocol::Newest,
+            Word::<ServerProtocol>(Wrong::Ignored);
         /// How many seconds the server may take until the connection is ready.
         "connectTimeoutSeconds" => connect_timeout: Duration = Duration::from_secs(30), timeout();
         /// How many seconds a call may take without a sign of progress.

@@ -171,6 +171,10 @@ impl InputHandler for ClientChannel {
         self.is_read()
     }
 
+    fn is_asked_by_results(&self) -> bool {
+        matches!(self.kind, ChannelKind::Modern(_))
+    }
+
     fn takes_requests(&self) -> bool {
         // A modern client gets no requests, only the input requests of the protocol.
         matches!(self.kind, ChannelKind::Legacy { .. })

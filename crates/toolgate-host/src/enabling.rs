@@ -260,7 +260,7 @@ impl ToolHost {
         }
         setup.spec.asks = self.inner.live_catalog.asks(&server);
         if let Some(memory) = self.inner.live_catalog.memory(&server) {
-            setup.spec.remembered_era = Some(memory.era);
+            setup.spec.remembered_era.get_or_insert(memory.era);
             self.inner.live_catalog.recall(vec![server.clone()]);
         }
         self.inner.endpoints.set(server.clone(), setup.spec.fingerprint());

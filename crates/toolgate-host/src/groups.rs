@@ -102,7 +102,8 @@ impl ToolSession {
         json!({ "name": group.name, "title": one_line(group.server.as_str(), MAX_NAME_BYTES), "description": description })
     }
 
-    /// The tools of a server that the session does not list, and its instructions; `None` if there is neither.
+    /// The tools of a server that the session does not list, and its instructions. `None` if the server has neither, nor
+    /// a tool that is listed.
     fn contents(&self, server: &ServerName) -> Option<Value> {
         let instructions = resources::instructions_of(self, server);
         let catalog = self.host().catalog().read();
@@ -112,8 +113,8 @@ impl ToolSession {
                 && !self.is_loaded(tool, &catalog)
                 && !self.lists_for_view(tool)
         };
-        let tools = catalog.tools_of(server.as_str()).iter().filter(scoped);
-        let tools: Vec<Value> = tools.map(exposed_definition).collect();
+        let all = catalog.tools_of(server.as_str());
+        let tools: Vec<Value> = all.iter().filter(scoped).map(exposed_definition).collect();
         let mut result = Map::new();
         if let Some(instructions) = instructions {
             result.insert("instructions".to_owned(), json!(instructions));
@@ -121,7 +122,8 @@ impl ToolSession {
         if !tools.is_empty() {
             result.insert("contents".to_owned(), json!({ "tools": tools }));
         }
-        (!result.is_empty()).then_some(Value::Object(result))
+        let has_tools = || all.iter().any(|tool| self.offers(tool));
+        (!result.is_empty() || has_tools()).then_some(Value::Object(result))
     }
 }
 

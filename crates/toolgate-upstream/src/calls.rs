@@ -7,13 +7,14 @@ use std::{
         Arc, OnceLock,
         atomic::{AtomicI64, AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc, watch};
+use tokio_util::sync::CancellationToken;
 use toolgate_catalog::ServerName;
 use toolgate_mcp::{
     ErrorObject, JsonObject,
@@ -42,6 +43,10 @@ pub(crate) struct PendingCall {
     pub(crate) input_handler: Option<Arc<dyn InputHandler>>,
     pub(crate) open_input_requests: OpenInputRequests,
     input_requests: AtomicUsize,
+    /// Since when the client is asked.
+    asked_since: Mutex<Option<Instant>>,
+    /// Cancelled when other clients need the instance that waits for this client.
+    withdrawn: CancellationToken,
     /// The ids of the elicitations at a URL that the client was asked for.
     elicitations: Mutex<Vec<String>>,
     /// Whether it only listens. Servers do not ask for that.
@@ -120,6 +125,24 @@ impl PendingCall {
     /// Whether the server has asked for it.
     pub(crate) fn has_asked(&self) -> bool {
         self.input_requests.load(Ordering::Acquire) > 0
+    }
+
+    /// Whether the server waits for the answer of a client, for how long, and whether the client is connected.
+    fn waits(&self) -> Option<(Duration, bool)> {
+        let since = (*self.asked_since.lock())?;
+        let is_there = self.input_handler.as_ref().is_some_and(|handler| handler.is_there());
+        Some((since.elapsed(), is_there))
+    }
+
+    /// Notes that the client is asked. Waits until the question is withdrawn.
+    pub(crate) async fn ask_until_withdrawn(&self) {
+        self.asked_since.lock().get_or_insert_with(Instant::now);
+        self.withdrawn.cancelled().await;
+    }
+
+    /// Notes that the client has answered.
+    pub(crate) fn note_answered(&self) {
+        *self.asked_since.lock() = None;
     }
 
     /// Notes what the client is asked for at a URL.
@@ -248,6 +271,24 @@ impl ConnectionState {
         calls.all(|(call, _)| call.client() == *client)
     }
 
+    /// For how long the server has waited for a client, if all of its calls wait for answers of clients. A client that is
+    /// not connected counts as the longest.
+    pub(crate) fn waits_for_clients(&self) -> Option<Duration> {
+        let calls = self.calls.lock();
+        let mut calls = calls.values().filter(|(call, _)| !call.is_subscription).peekable();
+        calls.peek()?;
+        let waits: Option<Vec<_>> = calls.map(|(call, _)| call.waits()).collect();
+        let is_longest = |(time, is_there)| if is_there { time } else { Duration::MAX };
+        waits?.into_iter().map(is_longest).min()
+    }
+
+    /// Withdraws the questions to clients. The server gets the answer that a person gives who cancels.
+    pub(crate) fn withdraw(&self) {
+        for call in self.calls() {
+            call.withdrawn.cancel();
+        }
+    }
+
     /// Whether another client has an open call for which the server may ask.
     pub(crate) fn may_ask_another(&self, client: &CallClient) -> bool {
         let calls = self.calls.lock();
@@ -287,6 +328,7 @@ impl ConnectionState {
             }
             return;
         };
+        // A client of the modern era gets the messages of a call with that call, so each call is like a client.
         if open.iter().any(|other| other.client() != first.client()) {
             tracing::debug!(server = %self.server, "a log message may be of any of several callers");
         } else if let Some(log) = open.iter().find_map(|call| call.log.as_ref()) {
@@ -515,7 +557,7 @@ pub(crate) mod tests {
         let state = ConnectionState::new("server".into(), observer.clone(), Arc::default());
         let call = |level| {
             let (messages, received) = mpsc::channel(8);
-            let log = Some(LogSink { level, messages });
+            let log = Some(LogSink { level: Some(level), messages });
             let options = CallOptions { log, ..CallOptions::default() };
             let call = PendingCall::new(methods::TOOLS_CALL, true, &options);
             (state.add(call), received)

@@ -425,8 +425,8 @@ impl Connection {
             if handler.is_some() || !capabilities.is_empty() {
                 all.insert(meta::CLIENT_CAPABILITIES.to_owned(), Value::Object(capabilities));
             }
-            if let Some(log) = &options.log {
-                all.insert(meta::LOG_LEVEL.to_owned(), json!(log.level.as_str()));
+            if let Some(level) = options.log.as_ref().and_then(|log| log.level) {
+                all.insert(meta::LOG_LEVEL.to_owned(), json!(level.as_str()));
             }
         }
         params.insert("_meta".to_owned(), Value::Object(all));

@@ -48,6 +48,12 @@ pub trait InputHandler: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether the client gets the input requests of a call as a result of that call, as in the modern era. Then it must
+    /// get those of no other call there.
+    fn is_asked_by_results(&self) -> bool {
+        false
+    }
+
     /// Whether somebody still waits for the result of the call, as far as that is known.
     fn is_there(&self) -> bool {
         true
@@ -102,6 +108,13 @@ impl Drop for ClientLife {
     }
 }
 
+impl ClientKey {
+    /// Stands for all clients that cannot be asked.
+    pub(crate) fn of_unaskable() -> Self {
+        Self { number: 0, gone: CancellationToken::new() }
+    }
+}
+
 impl PartialEq for ClientKey {
     fn eq(&self, other: &Self) -> bool {
         self.number == other.number
@@ -117,8 +130,8 @@ pub(crate) enum CallClient {
     Nobody,
     /// The client that its input handler names.
     Named(ClientKey),
-    /// The address of an input handler that names no client. Two are the same only while both are
-    /// alive.
+    /// The address of an input handler that names no client, or that stands for one call of its client. Two are the
+    /// same only while both are alive.
     Unnamed(usize),
 }
 
@@ -126,8 +139,8 @@ impl CallClient {
     pub(crate) fn of(handler: Option<&Arc<dyn InputHandler>>) -> Self {
         let Some(handler) = handler else { return Self::Nobody };
         match handler.client() {
-            Some(client) => Self::Named(client.key().clone()),
-            None => Self::Unnamed(Arc::as_ptr(handler).cast::<()>().addr()),
+            Some(client) if !handler.is_asked_by_results() => Self::Named(client.key().clone()),
+            _ => Self::Unnamed(Arc::as_ptr(handler).cast::<()>().addr()),
         }
     }
 }

@@ -147,13 +147,27 @@ async fn ask(
     request: InputRequest,
 ) -> Result<Result<Value, ErrorObject>, UnaskedReason> {
     let _open: Vec<_> = calls.iter().map(|call| call.open_input_requests.open()).collect();
+    let withdrawn = calls.iter().map(|call| Box::pin(call.ask_until_withdrawn()));
+    let _answered = Answered(calls);
     tokio::select! {
         biased;
         _ = join_all(calls.iter().map(|call| call.reached(CallStage::Abandoned))) => {
             Err(UnaskedReason::Over)
         }
         answer = answer_of(calls, &request) => answer.ok_or(UnaskedReason::Nobody),
+        _ = select_all(withdrawn) => Err(UnaskedReason::Over),
         () = tokio::time::sleep(PERSON_TIMEOUT) => Err(UnaskedReason::Over),
+    }
+}
+
+/// Notes on drop that the client is no longer asked for these calls.
+struct Answered<'a>(&'a [Arc<PendingCall>]);
+
+impl Drop for Answered<'_> {
+    fn drop(&mut self) {
+        for call in self.0 {
+            call.note_answered();
+        }
     }
 }
 

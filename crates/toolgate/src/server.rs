@@ -96,6 +96,7 @@ impl HostConfig {
             callers,
             rest_after: settings.idle_timeout,
             instances: settings.instances,
+            remembered_era: settings.protocol.era(),
             late_values: CommandValues::of(&server.commands).map(|values| values as _),
             ..ServerSpec::new(server.name.as_str(), endpoint)
         };

@@ -52,7 +52,7 @@ struct AggregateService {
     /// Whose tasks the client may see.
     caller: AuthenticatedClient,
     tasks: Arc<ClientTasks>,
-    /// The least severe log message that a legacy client wants.
+    /// The least severe log message that a legacy client wants, if it has said so.
     log_level: Arc<Mutex<Option<LogLevel>>>,
     /// Notifies a legacy client of changes, from its `notifications/initialized` on.
     notifying: OnceLock<DropGuard>,
@@ -245,7 +245,8 @@ impl AggregateService {
             }
         };
         let (progress, mut reports) = mpsc::channel(MAX_QUEUED_PROGRESS);
-        let log = level.map(|level| {
+        // A legacy client that has set no level gets what servers send by themselves, as from the servers.
+        let log = (era == Era::Legacy || level.is_some()).then(|| {
             let (messages, logged) = mpsc::channel(MAX_QUEUED_MESSAGES);
             (LogSink { level, messages }, logged)
         });

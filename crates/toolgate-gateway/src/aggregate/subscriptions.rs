@@ -115,7 +115,7 @@ pub(crate) fn notify(
                 let Some(session) = hearer.upgrade() else { return };
                 let level = params.as_ref().and_then(|params| params.get("level")?.as_str());
                 let level = level.and_then(LogLevel::named);
-                let is_wanted = log_level.lock().is_some_and(|wanted| level >= Some(wanted));
+                let is_wanted = log_level.lock().is_none_or(|wanted| level >= Some(wanted));
                 if !is_wanted || !session.hears(&server) {
                     continue;
                 }

@@ -320,6 +320,8 @@ pub(super) async fn lists_of(
         () = options.cancel.cancelled() => return Err(CallFailure::Cancelled),
         () = lists.refresh(host.broker(), &asked, kind) => {}
     }
+    // A change that was announced meanwhile is one that the client has asked before. Further ones are new to it.
+    host.inner.resources.list_given(kind);
     let known = servers.into_iter().map(|server| {
         let source = source(host, &server, options);
         let mut known = lists.known(&source, kind);

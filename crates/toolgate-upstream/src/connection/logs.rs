@@ -12,8 +12,8 @@ use super::{CallOptions, Connection};
 /// Receives the log messages of a call.
 #[derive(Debug, Clone)]
 pub struct LogSink {
-    /// The least severe message that is wanted.
-    pub level: LogLevel,
+    /// The least severe message that is wanted. Without it, all messages that the server sends by itself.
+    pub level: Option<LogLevel>,
     /// Gets the parameters of `notifications/message`. A slow reader loses messages.
     pub messages: mpsc::Sender<Value>,
 }
@@ -25,7 +25,7 @@ const LOGGER_CHARACTERS: usize = 200;
 
 impl LogSink {
     pub(crate) fn send(&self, params: Value) {
-        if level_of(&params).is_some_and(|level| level >= self.level) {
+        if level_of(&params).is_some_and(|level| self.level.is_none_or(|wanted| level >= wanted)) {
             let _ = self.messages.try_send(params);
         }
     }
@@ -69,7 +69,7 @@ impl Connection {
             *self.log_level.lock() = level;
             return;
         }
-        let Some(wanted) = options.log.as_ref().map(|log| log.level) else { return };
+        let Some(wanted) = options.log.as_ref().and_then(|log| log.level) else { return };
         if self.log_level.lock().is_some_and(|level| level <= wanted) {
             return;
         }

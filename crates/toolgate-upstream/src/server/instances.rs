@@ -8,12 +8,16 @@
 //! except where their calls overlap and one of the tools has never answered: then a client that is new
 //! to the server gets an instance. A client that has used the first instance stays there, because the
 //! server may hold its state.
+//!
+//! A client of the modern era is asked by the result of a call. So each of its calls that overlap is treated as a client:
+//! the protocol has no sessions, and calls that follow each other still use one instance. All clients that cannot be asked
+//! share an instance: the server's requests there are refused.
 
 use std::{
     collections::{HashMap, HashSet},
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -37,6 +41,8 @@ pub(crate) struct Asking {
     /// Tools that have answered a call without asking.
     quiet: Mutex<HashSet<String>>,
     sharing: Mutex<Sharing>,
+    /// The calls of the first instance, once it is one client's.
+    calls: AtomicUsize,
 }
 
 /// Who uses the first instance, while it is not known whether the server asks.
@@ -61,6 +67,8 @@ struct SharedCall {
 pub(super) struct InUse {
     calls: [Option<CallInProgress>; 2],
     shared: Option<(Arc<Asking>, u64)>,
+    /// Counts as a call of the first instance.
+    first: Option<Arc<Asking>>,
     freed: Arc<Notify>,
 }
 
@@ -69,6 +77,9 @@ impl Drop for InUse {
         self.calls = [None, None];
         if let Some((asking, number)) = self.shared.take() {
             asking.sharing.lock().calls.remove(&number);
+        }
+        if let Some(asking) = self.first.take() {
+            asking.calls.fetch_sub(1, Ordering::AcqRel);
         }
         self.freed.notify_waiters();
     }
@@ -89,6 +100,10 @@ impl OtherInstance {
 
 /// The most instances beside the first. If all are in use, calls of further clients wait.
 const MAX_OTHER_INSTANCES: usize = 15;
+/// How long a call that needs an instance waits before it looks again.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// How long a connected client may take to answer before others that need its instance can have it.
+const UNDISTURBED: Duration = Duration::from_mins(1);
 const MAX_QUIET_TOOLS: usize = 10_000;
 /// How long an instance may be idle, unless the server has its own limit.
 pub(super) const IDLE_TIMEOUT: Duration = Duration::from_mins(30);
@@ -131,11 +146,12 @@ impl Asking {
     }
 
     /// Lets a call share the first instance. Returns its number, or `None` if it needs another instance.
-    fn share(&self, call: SharedCall) -> Option<u64> {
+    fn share(&self, call: SharedCall, client: Option<&ClientKey>) -> Option<u64> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let mut sharing = self.sharing.lock();
-        if let CallClient::Named(client) = &call.client
-            && !sharing.clients.contains_key(&client.number)
+        let stands_alone = !matches!(call.client, CallClient::Named(_));
+        if let Some(client) = client
+            && (stands_alone || !sharing.clients.contains_key(&client.number))
         {
             if sharing.calls.values().any(|open| open.may_be_confused_with(&call)) {
                 return None;
@@ -183,9 +199,16 @@ impl Server {
         let in_use = |other: Option<CallInProgress>| InUse {
             calls: [Some(self.demand.call()), other],
             shared: None,
+            first: None,
             freed: Arc::clone(&self.freed),
         };
         let first = || Some((Arc::clone(self), in_use(None)));
+        let first_of_one = || {
+            self.asking.calls.fetch_add(1, Ordering::AcqRel);
+            let mut in_use = in_use(None);
+            in_use.first = Some(Arc::clone(&self.asking));
+            Some((Arc::clone(self), in_use))
+        };
         let is_shared = match self.spec.instances {
             InstanceMode::Auto => !self.asking.asks.load(Ordering::Acquire),
             InstanceMode::Shared => return first(),
@@ -195,16 +218,28 @@ impl Server {
             return first();
         }
         let handler = options.input_handler.as_ref();
-        let client = handler.and_then(|handler| handler.client());
+        let id = handler.and_then(|handler| handler.client());
+        let can_be_asked = handler.is_some_and(|it| input_handler::can_be_asked(it.as_ref()));
+        let stands_alone = handler.is_some_and(|it| it.is_asked_by_results()) && can_be_asked;
+        let is_unaskable = !can_be_asked && !is_shared && self.spec.instances == InstanceMode::Auto;
+        let client = if is_unaskable {
+            id.as_ref().map(|_| ClientKey::of_unaskable())
+        } else {
+            id.as_ref().map(|id| id.key().clone())
+        };
         // Locked until the call counts, so that its instance is not stopped before.
         let mut others = self.others.lock();
-        let known = client
-            .as_ref()
-            .and_then(|client| others.iter().find(|other| other.client == *client.key()));
-        if let Some(other) = known {
+        let known = |others: &[OtherInstance]| {
+            let client = client.as_ref()?;
+            let is_usable = |server: &Self| !stands_alone || !server.demand.has_calls();
+            let other =
+                others.iter().find(|other| other.client == *client && is_usable(&other.server))?;
             let server = Arc::clone(&other.server);
             let counted = server.demand.call();
-            return Some((server, in_use(Some(counted))));
+            Some((server, in_use(Some(counted))))
+        };
+        if !stands_alone && let Some(known) = known(&others) {
+            return Some(known);
         }
         if is_shared {
             if !self.may_ask_by_requests() || self.demand.is_disabled() {
@@ -212,24 +247,37 @@ impl Server {
             }
             let call = SharedCall {
                 client: CallClient::of(handler),
-                can_be_asked: handler.is_some_and(|it| input_handler::can_be_asked(it.as_ref())),
+                can_be_asked,
                 is_untried: !self.asking.is_quiet(about),
             };
-            if let Some(number) = self.asking.share(call) {
+            if let Some(number) = self.asking.share(call, client.as_ref()) {
                 let mut in_use = in_use(None);
                 in_use.shared = Some((Arc::clone(&self.asking), number));
                 return Some((Arc::clone(self), in_use));
             }
         }
-        let Some(client) = client else { return first() };
-        if !is_shared && (self.is_first_of(client.key()) || self.demand.is_disabled()) {
+        if client.is_none() || (!is_shared && self.demand.is_disabled()) {
             return first();
         }
-        if others.len() >= MAX_OTHER_INSTANCES && !stop_idle(&mut others) {
-            return if is_shared { first() } else { None };
+        if !is_shared && client.as_ref().is_some_and(|client| self.is_first_of(client)) {
+            let is_free = self.asking.calls.load(Ordering::Acquire) == 0;
+            if is_free || !stands_alone {
+                return first_of_one();
+            }
         }
-        let server = self.start_instance(client.key());
-        let client = client.key().clone();
+        if stands_alone && let Some(known) = known(&others) {
+            return Some(known);
+        }
+        let Some(client) = client else { return first() };
+        // Clients that cannot be asked wait for nobody's answer.
+        if others.len() >= MAX_OTHER_INSTANCES && !is_unaskable && !stop_idle(&mut others) {
+            if is_shared {
+                return first();
+            }
+            withdraw_longest(&others);
+            return None;
+        }
+        let server = self.start_instance(&client);
         others.push(OtherInstance { client, server: Arc::clone(&server) });
         let counted = server.demand.call();
         Some((server, in_use(Some(counted))))
@@ -248,7 +296,8 @@ impl Server {
             if let Some(found) = self.instance(about, method, options) {
                 return found;
             }
-            freed.await;
+            // Time alone can make an instance free: a question is withdrawn that has no answer for long.
+            let _ = tokio::time::timeout(LOOK_AGAIN, freed).await;
         }
     }
 
@@ -319,6 +368,19 @@ fn stop_idle(others: &mut Vec<OtherInstance>) -> bool {
     let Some((_, index)) = longest else { return false };
     others.swap_remove(index).server.stop.cancel();
     true
+}
+
+/// Makes room if every instance waits for answers of clients: withdraws the questions of the one that has waited longest.
+fn withdraw_longest(others: &[OtherInstance]) {
+    let waiting = |other: &OtherInstance| {
+        let current = other.server.state.borrow();
+        let state = Arc::clone(&current.connection.as_ref()?.state);
+        Some((state.waits_for_clients().filter(|time| *time >= UNDISTURBED)?, state))
+    };
+    let longest = others.iter().filter_map(waiting).max_by_key(|(time, _)| *time);
+    if let Some((_, state)) = longest {
+        state.withdraw();
+    }
 }
 
 /// Whether a request is for all clients: what follows from it reaches all.

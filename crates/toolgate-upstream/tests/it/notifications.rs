@@ -20,7 +20,7 @@ async fn log_messages_of_a_call_reach_its_caller_as_they_were_sent() {
             let data = json!({ "odd": [null, 1.5], "_meta": 1 });
             let arguments = json!({ "level": "warning", "data": data, "count": 2 });
             let (messages, mut told) = mpsc::channel(8);
-            let log = Some(LogSink { level: LogLevel::Debug, messages });
+            let log = Some(LogSink { level: Some(LogLevel::Debug), messages });
             let options = CallOptions { log, ..CallOptions::default() };
             gate.call_with("log", arguments, options).await.unwrap();
             for number in 1..=2 {

@@ -69,6 +69,10 @@ impl InputHandler for TaskInputs {
         Box::pin(self.ask(Some(key), request))
     }
 
+    fn is_asked_by_results(&self) -> bool {
+        self.channel.is_asked_by_results()
+    }
+
     fn may_decide(&self) -> BoxFuture<'_, bool> {
         self.channel.may_decide()
     }
