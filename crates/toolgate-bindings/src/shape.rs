@@ -1,5 +1,6 @@
 //! The shape of results, learned from the results themselves.
 
+mod complete;
 mod declare;
 
 use std::collections::{BTreeMap, BTreeSet};

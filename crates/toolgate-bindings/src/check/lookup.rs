@@ -149,11 +149,12 @@ pub(super) fn takes_positions(name: &str) -> bool {
     matches!(name, "extract" | "read_resource" | "read_output")
 }
 
-/// Checks the arguments, which are an object literal, and reports violations. `offset` is the
-/// position of the tool's name.
+/// Checks the arguments, which are an object literal, and reports violations. `named` are those that
+/// the call itself names, and `offset` is the position of the tool's name.
 pub(super) fn check_arguments(
     tool: &ToolSignature,
     arguments: &Literal,
+    named: &[String],
     offset: usize,
     language: Language,
     budget: &CheckBudget,
@@ -164,7 +165,7 @@ pub(super) fn check_arguments(
     }
     // A missing parameter is reported at the call, not at the bracket.
     let arguments = Literal::new(offset, arguments.kind.clone());
-    let checker = SchemaChecker::new(&tool.schema, language, budget);
+    let checker = SchemaChecker::new(&tool.schema, language, budget).refusing(named);
     for violation in checker.check(&tool.name, &arguments) {
         let at = if violation.offset == NOWHERE { offset } else { violation.offset };
         report.add(violation.severity, at, violation.message, violation.hint);

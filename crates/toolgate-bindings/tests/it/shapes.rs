@@ -1,7 +1,11 @@
 //! What is learned from results, as declarations.
 
 use serde_json::{Value, json};
-use toolgate_bindings::{Output, Shape, ToolApi, python, typescript};
+use toolgate_bindings::{
+    Output, Shape, ToolApi,
+    check::{CheckSeverity, Language, Lookup, LookupResult, check},
+    python, typescript,
+};
 
 fn learned(results: &[Value]) -> Shape {
     let mut shape = Shape::default();
@@ -117,4 +121,40 @@ fn python_says_that_it_is_inferred() {
         name: str
     async def tickets_get() -> TicketsGetResult: ...  # inferred
     ");
+}
+
+struct OneTool(Value);
+
+impl Lookup for OneTool {
+    fn look_up(&mut self, names: &[String]) -> Vec<LookupResult> {
+        let raw = |value: &Value| serde_json::value::to_raw_value(value).unwrap();
+        let answer = |name: &String| LookupResult::Tool {
+            name: name.clone(),
+            input_schema: raw(&json!({})),
+            output_schema: Some(raw(&self.0)),
+        };
+        names.iter().map(answer).collect()
+    }
+}
+
+/// A schema that does not say that its fields are all of them.
+#[test]
+fn fields_that_results_had_are_known_to_the_check() {
+    let declared = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
+    let mut seen = declared.clone();
+    learned(&[json!({ "name": "p", "hidden": { "deep": [1] } })]).complete(&mut seen);
+    let found = |schema: &Value, script: &str| -> Vec<(CheckSeverity, Option<String>)> {
+        let source = format!("const r = await tool({{}}); return {script};");
+        let checked = check(Language::TypeScript, &source, &[], &[], &mut OneTool(schema.clone()));
+        checked.findings.into_iter().map(|it| (it.severity, it.hint)).collect()
+    };
+    for script in ["r.hidden.deep.length", "r.hidden?.deep", "r.name.length", "(r as any).other"] {
+        assert_eq!(found(&seen, script), [], "{script}");
+    }
+    let refused = found(&declared, "r.hidden.deep.length");
+    assert_eq!(refused.len(), 1, "{refused:?}");
+    assert_eq!(refused[0].0, CheckSeverity::Error);
+    let hint = refused[0].1.clone().unwrap_or_default();
+    assert!(hint.contains("`name`") && hint.contains("(… as any).hidden"), "{hint}");
+    assert_eq!(found(&seen, "r.other.deep").len(), 1, "never seen");
 }

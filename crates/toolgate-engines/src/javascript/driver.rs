@@ -24,8 +24,9 @@ pub(super) const FILE: &str = "script.js";
 pub(super) const MAIN: &str = "<main>";
 /// Turns a script into the body of an async function. It is a method, because that has a name
 /// without binding one. The prefix is a line of its own, which stacks leave out, because QuickJS
-/// reports wrong columns in the first line of a source.
-const PREFIX: &str = "({async\"<main>\"(){\n";
+/// reports wrong columns in the first line of a source. Its parameter is the variable of the marks: a
+/// statement would come before `"use strict"`.
+const PREFIX: [&str; 2] = ["({async\"<main>\"(", "){\n"];
 const SUFFIX: &str = "\n}})[\"<main>\"]";
 /// What is around that, if places of the script have names of their own. They are parameters, so
 /// that a script cannot reach them as properties.
@@ -144,7 +145,8 @@ impl Driver<'_> {
             ([open, &names.join(","), arrow].concat(), close)
         };
         let marked = MarkedSource::of(script.source);
-        let source = [&before, PREFIX, &marked.text, SUFFIX, after].concat();
+        let [head, body] = PREFIX;
+        let source = [&before, head, &marked.variable, body, &marked.text, SUFFIX, after].concat();
         self.host.source.replace(marked);
         let mut options = EvalOptions::default();
         options.filename = Some(FILE.to_owned());
@@ -301,8 +303,9 @@ fn computes_globals(source: &str) -> bool {
         let Some(quote) = key.chars().next().filter(|first| ['"', '\''].contains(first)) else {
             return true;
         };
-        let rest = key[1..].split_once(quote).map(|(_, rest)| rest.trim_start());
-        let rest = rest.and_then(|rest| rest.strip_prefix(']')).unwrap_or_default();
+        let Some((_, rest)) = key[1..].split_once(quote) else { return true };
+        // Otherwise the text in quotes is only a part of the name.
+        let Some(rest) = rest.trim_start().strip_prefix(']') else { return true };
         rest.trim_start_matches("?.").trim_start().starts_with('(')
     })
 }

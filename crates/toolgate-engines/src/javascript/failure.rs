@@ -3,15 +3,14 @@
 use rquickjs::{Ctx, Persistent, Value};
 
 use super::{
-    constructed,
+    callee,
     driver::{Ending, FILE},
     globals,
     host::Host,
     marks, prelude, results,
 };
 use crate::engine::{
-    EngineOutcome, EngineScript, FailureKind, ScriptFailure, ScriptPlace, ScriptPosition,
-    StackFrame,
+    EngineOutcome, EngineScript, FailureKind, ScriptFailure, ScriptPosition, StackFrame,
 };
 
 /// The largest number of stack frames.
@@ -126,7 +125,6 @@ fn describe<'js>(
     {
         failure.stack.push(StackFrame { function: String::new(), position });
     }
-    constructed::place(script.source, &failure.message, &mut failure.stack);
     if raiser.is_empty() {
         name_callee(script, &mut failure);
     }
@@ -179,34 +177,10 @@ fn name_callee(script: &EngineScript<'_>, failure: &mut ScriptFailure) {
         return;
     }
     let position = failure.stack.first().map(|frame| frame.position);
-    let callee = position.and_then(|position| {
-        let line = line_of(script.source, position.line)?;
-        let column = usize::try_from(position.column).ok()?.checked_sub(1)?;
-        called_at(line, line.char_indices().nth(column)?.0)
-    });
+    let callee = position.and_then(|position| callee::text_at(script.source, position));
     if let Some(callee) = callee {
         failure.message = format!("TypeError: {callee} is not a function");
     }
-}
-
-/// The name that is called at an offset of a line, with what is before its points: `a.b`.
-fn called_at(line: &str, at: usize) -> Option<&str> {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
-    let chain = |c: char| is_word(c) || c == '.' || c == '?';
-    let (before, after) = line.split_at_checked(at)?;
-    let start = before
-        .rfind(|c: char| !chain(c))
-        .map_or(0, |end| end + before[end..].chars().next().map_or(0, char::len_utf8));
-    // Behind a bracket there is more than a name.
-    let start = if before[start..].starts_with(['.', '?']) { at } else { start };
-    let mut length = after.find(|c: char| !chain(c)).unwrap_or(after.len());
-    if let Some(key) = after[length..].strip_prefix('[') {
-        length += key.find(']')? + 2;
-    }
-    let is_called = after[length..].trim_start().starts_with('(');
-    let name = line.get(start..at + length)?.trim_end_matches(['?', '.']);
-    let is_name = name.starts_with(|c: char| is_word(c) && !c.is_ascii_digit());
-    (is_called && is_name && name.len() <= LONGEST_NAME).then_some(name)
 }
 
 /// Improves a syntax error: its position is not a call, and some messages need an explanation.
@@ -254,24 +228,10 @@ fn frame(line: &str, script: &EngineScript<'_>) -> Option<StackFrame> {
     let line: u32 = line.parse().ok()?;
     let column: u32 = column.parse().ok()?;
     let position = match line_of(source, line) {
-        Some(text) => {
-            let column = callee(text, column, script.places);
-            ScriptPosition { line, column: characters(text, column) }
-        }
+        Some(text) => ScriptPosition { line, column: characters(text, column) },
         None => ScriptPosition { line: u32::try_from(source.split('\n').count()).ok()?, column: 0 },
     };
     Some(StackFrame { function: function.chars().take(LONGEST_NAME).collect(), position })
-}
-
-/// The column of the name in a call. The engine reports the bracket after the name of a place, and the
-/// name itself for other tools.
-fn callee(line: &str, column: u32, places: &[ScriptPlace]) -> u32 {
-    let end = usize::try_from(column).map_or(0, |column| column.saturating_sub(1));
-    let before = line.get(..end).unwrap_or_default().trim_end_matches(' ');
-    let start = before.rfind(|c: char| !(c == '_' || c.is_ascii_digit())).map_or(0, |at| at + 1);
-    let is_place =
-        before.get(start..).is_some_and(|name| places.iter().any(|place| place.alias == name));
-    if is_place { u32::try_from(start + 1).unwrap_or(column) } else { column }
 }
 
 /// Converts a column from bytes, which the engine counts, to characters.

@@ -5,16 +5,23 @@
 //! last position that was noted, often that of another statement. So a script gets `0;` before each
 //! statement of another kind. QuickJS notes its position and makes no further code of it. No line
 //! break is added, and the positions in stacks are converted back.
+//!
+//! The position of a call is noted before its arguments, which note theirs. So the last argument is put
+//! into a variable and read from there, which stands for the call.
+
+use std::borrow::Cow;
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{
-    DoWhileStatement, Expression, ForInStatement, ForOfStatement, ForStatement, IfStatement,
-    PropertyDefinition, Statement, SwitchCase, ThrowStatement, TryStatement, WhileStatement,
+    Argument, CallExpression, DoWhileStatement, Expression, ForInStatement, ForOfStatement,
+    ForStatement, IfStatement, NewExpression, PropertyDefinition, Statement, SwitchCase,
+    ThrowStatement, TryStatement, WhileStatement,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_parser::{ParseOptions, Parser, ParserReturn};
-use oxc_span::{GetSpan as _, SourceType};
+use oxc_span::{GetSpan as _, SourceType, Span};
 
+use super::callee;
 use crate::engine::ScriptPosition;
 
 /// A statement without an effect.
@@ -23,12 +30,27 @@ const STATEMENT: &str = "0;";
 /// number.
 const EXPRESSION: &str = "0|0,";
 
+/// The number of parts that are looked at. Parts are short, and hardly nested.
+const NEAR: usize = 16;
+
 /// A script with marks.
 #[derive(Debug, Default)]
 pub(super) struct MarkedSource {
     pub(super) text: String,
+    /// The variable of the last argument, which the script does not mention.
+    pub(super) variable: String,
     /// By position in the text.
     inserts: Vec<Insert>,
+    /// Parts of the script that stand for a call, by position in the script.
+    parts: Vec<Part>,
+}
+
+/// A part of the script, from a line and a column to another, that stands for something else.
+#[derive(Debug)]
+struct Part {
+    start: (u32, u32),
+    end: (u32, u32),
+    meaning: (u32, u32),
 }
 
 /// Something that the script does not contain.
@@ -48,9 +70,9 @@ impl MarkedSource {
         let allocator = Allocator::default();
         let parsed = parse(&allocator, source);
         if parsed.panicked || !parsed.diagnostics.is_empty() {
-            return Self { text: source.to_owned(), inserts: Vec::new() };
+            return Self { text: source.to_owned(), ..Self::default() };
         }
-        let mut marks = Marks::default();
+        let mut marks = Marks { variable: unused_name(source), ..Marks::default() };
         marks.visit_program(&parsed.program);
         marks.applied(source)
     }
@@ -68,8 +90,21 @@ impl MarkedSource {
                 break;
             }
         }
-        (line, original)
+        let at = (line, original);
+        // The innermost part that contains it begins last.
+        let before = self.parts.partition_point(|part| part.start <= at);
+        let part = self.parts.iter().take(before).rev().take(NEAR).find(|part| at < part.end);
+        part.map_or(at, |part| part.meaning)
     }
+}
+
+/// A name that a script does not contain.
+fn unused_name(source: &str) -> String {
+    let mut name = "$_".to_owned();
+    while source.contains(&name) {
+        name.push('_');
+    }
+    name
 }
 
 /// Where a script throws this text, or another value that is no error, as far as that is certain: such a value has no
@@ -130,19 +165,45 @@ impl<'a> Visit<'a> for Throws {
 #[derive(Default)]
 struct Marks {
     found: Vec<Mark>,
+    /// The variable of the last argument.
+    variable: String,
+    /// Parts that stand for the offset of a call.
+    parts: Vec<(Span, u32)>,
 }
 
 struct Mark {
     /// Where it is inserted.
     at: u32,
-    text: &'static str,
+    text: Cow<'static, str>,
     /// The offset that it stands for.
     meaning: u32,
 }
 
 impl Marks {
-    fn add(&mut self, at: u32, text: &'static str, meaning: u32) {
-        self.found.push(Mark { at, text, meaning });
+    fn add(&mut self, at: u32, text: impl Into<Cow<'static, str>>, meaning: u32) {
+        self.found.push(Mark { at, text: text.into(), meaning });
+    }
+
+    /// A call whose callee ends at an offset.
+    fn call(&mut self, callee_end: u32, end: u32, arguments: &[Argument<'_>], meaning: u32) {
+        let Some(last) = arguments.last() else {
+            self.parts.push((Span::new(callee_end, end), meaning));
+            return;
+        };
+        // A function that is assigned would get the name of the variable. Of the first read after the
+        // assignment QuickJS notes only half of the position.
+        let (span, is_function) = match last {
+            Argument::SpreadElement(spread) => (spread.argument.span(), is_named(&spread.argument)),
+            last => (last.span(), last.as_expression().is_none_or(is_named)),
+        };
+        let name = &self.variable;
+        let (before, after) = if is_function {
+            (format!("({name}=(0,"), format!("),{name},{name})"))
+        } else {
+            (format!("({name}="), format!(",{name},{name})"))
+        };
+        self.add(span.start, before, meaning);
+        self.add(span.end, after, meaning);
     }
 
     /// A statement that may be in braces.
@@ -187,7 +248,7 @@ impl Marks {
         for mark in &self.found {
             let (at, meaning) = (offset(mark.at), offset(mark.meaning));
             text.push_str(source.get(done..at).unwrap_or_default());
-            text.push_str(mark.text);
+            text.push_str(&mark.text);
             done = at;
             let (line, column) = position(at);
             if inserts.last().is_none_or(|last| last.line != line) {
@@ -203,7 +264,17 @@ impl Marks {
             added += length;
         }
         text.push_str(source.get(done..).unwrap_or_default());
-        MarkedSource { text, inserts }
+        let mut parts: Vec<Part> = self
+            .parts
+            .iter()
+            .map(|(span, meaning)| Part {
+                start: position(offset(span.start)),
+                end: position(offset(span.end)),
+                meaning: position(offset(*meaning)),
+            })
+            .collect();
+        parts.sort_by_key(|part| part.start);
+        MarkedSource { text, variable: self.variable, inserts, parts }
     }
 }
 
@@ -281,6 +352,19 @@ impl<'a> Visit<'a> for Marks {
         if let Some(handler) = &it.handler {
             self.after(it.block.span.end, handler.span.start);
         }
+    }
+
+    fn visit_call_expression(&mut self, it: &CallExpression<'a>) {
+        let callee_end = it.callee.span().end;
+        self.call(callee_end, it.span.end, &it.arguments, callee::called_at(&it.callee));
+        walk::walk_call_expression(self, it);
+    }
+
+    fn visit_new_expression(&mut self, it: &NewExpression<'a>) {
+        let callee = it.callee.span();
+        self.parts.push((Span::new(callee.start, callee.start + 1), it.span.start));
+        self.call(callee.end, it.span.end, &it.arguments, it.span.start);
+        walk::walk_new_expression(self, it);
     }
 
     fn visit_property_definition(&mut self, it: &PropertyDefinition<'a>) {

@@ -9,7 +9,7 @@
 //! built-ins that they use, so that a script that changes prototypes harms only itself.
 
 mod bytes;
-mod constructed;
+mod callee;
 mod driver;
 mod failure;
 mod globals;

@@ -117,7 +117,9 @@ macro_rules! piece {
 /// The parts that a part uses.
 const fn needs(name: &str) -> &'static [&'static str] {
     match name.as_bytes() {
-        b"<core>" | b"<iterating>" | b"<methods>" | b"<percent>" | b"<records>" => &["<module>"],
+        b"<core>" | b"<iterating>" | b"<methods>" | b"<numbers>" | b"<percent>" | b"<records>" => {
+            &["<module>"]
+        }
         b"<builtins>" | b"<classes>" => &["<core>"],
         [b'<', ..] => &[],
         b"math" | b"statistics" => &["<exact>", "<module>"],

@@ -311,11 +311,13 @@ fn line_break(text: &str) -> &'static str {
     if text.is_empty() || text.ends_with('\n') { "" } else { "\n" }
 }
 
-/// JSON in which the characters that [`safe`] removes are escaped.
+/// JSON in which the characters that [`safe`] escapes are escaped.
 fn safe_json(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
+    let mut flag = false;
     for character in text.chars() {
-        if is_hidden(character) || (character.is_control() && character != '\n') {
+        flag = is_of_flag(character, flag);
+        if is_misleading(character, flag) || (character.is_control() && character != '\n') {
             let mut units = [0; 2];
             for unit in character.encode_utf16(&mut units) {
                 let _ = write!(clean, "\\u{unit:04x}");
@@ -327,28 +329,35 @@ fn safe_json(text: &str) -> String {
     clean
 }
 
-/// Invisible characters that change how a text reads.
-fn is_hidden(character: char) -> bool {
-    matches!(
-        character,
-        '\u{200b}'..='\u{200f}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{2069}'
-            | '\u{feff}'
-            | '\u{e0000}'..='\u{e007f}'
-    )
+/// Whether a character belongs to a flag that is written with tags, such as that of Wales. `before` says
+/// whether the one before it does.
+fn is_of_flag(character: char, before: bool) -> bool {
+    character == '\u{1f3f4}' || (before && matches!(character, '\u{e0020}'..='\u{e007e}'))
 }
 
-/// A script's text with control characters escaped, and without invisible characters that change
-/// how it reads.
+/// Whether a character makes a text read other than it is: one that turns the direction of what follows,
+/// or a letter that is not shown. Joiners and marks of direction belong to the text of many languages.
+fn is_misleading(character: char, is_flag: bool) -> bool {
+    match character {
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        '\u{e0000}'..='\u{e007e}' => !is_flag,
+        _ => false,
+    }
+}
+
+/// A script's text as it is, with control characters and those escaped that make it read other than it is.
 pub(super) fn safe(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
+    let mut flag = false;
     while let Some(character) = characters.next() {
+        flag = is_of_flag(character, flag);
         match character {
             '\n' | '\t' => clean.push(character),
             '\r' if characters.peek() == Some(&'\n') => {}
-            hidden if is_hidden(hidden) => {}
+            misleading if is_misleading(misleading, flag) => {
+                clean.extend(misleading.escape_unicode());
+            }
             control if control.is_control() => {
                 let _ = write!(clean, "\\x{:02x}", u32::from(control));
             }

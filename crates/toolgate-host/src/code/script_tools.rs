@@ -223,7 +223,12 @@ impl ScriptToolsInner {
         };
         let input_schema = |tool: &Tool| tool.definition.input_schema();
         let output_schema = |name: &str| {
-            let declared = catalog.resolve(name).filter(is_known)?.definition.output_schema()?;
+            let tool = catalog.resolve(name).filter(is_known)?;
+            let mut declared = tool.definition.output_schema()?;
+            // Few servers declare all that their results have.
+            if let Some(shape) = self.context.shapes.shape(tool) {
+                shape.complete(&mut declared);
+            }
             serde_json::value::to_raw_value(&declared).ok()
         };
         let mut suggested = 0;
@@ -432,13 +437,15 @@ impl ScriptToolsInner {
     }
 
     fn value(&self, tool: Option<&Tool>, result: Value) -> Result<Box<RawValue>, ScriptCallError> {
-        let replaced = cut::replaced_in(&result).unwrap_or_default();
-        self.replaced.fetch_add(replaced, std::sync::atomic::Ordering::Relaxed);
+        let mut replaced = cut::replaced_in(&result).unwrap_or_default();
         let declared = tool.and_then(|tool| self.context.shapes.declared(tool));
         let wrapping = declared.unwrap_or(Wrapping::None);
         let most = usize::try_from(self.context.result_bytes).unwrap_or(usize::MAX);
-        let value = value::of_result(result, wrapping, most, &self.context.media)?;
-        if let (Some(tool), None) = (tool, declared) {
+        let media = &self.context.media;
+        let value = value::of_result(result, wrapping, most, media, &mut replaced);
+        self.replaced.fetch_add(replaced, std::sync::atomic::Ordering::Relaxed);
+        let value = value?;
+        if let Some(tool) = tool {
             self.context.shapes.learn(tool, &value);
         }
         raw(&value)
@@ -470,7 +477,8 @@ impl ScriptToolsInner {
         let result =
             meta::call(&self.context.session, tool, arguments, CallOptions::default()).await;
         let result = result.map_err(|_| "the call was refused".to_owned())?;
-        let value = value::of_result(result, Wrapping::None, usize::MAX, &self.context.media)?;
+        let value =
+            value::of_result(result, Wrapping::None, usize::MAX, &self.context.media, &mut 0)?;
         raw(&value)
     }
 

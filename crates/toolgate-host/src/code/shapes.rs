@@ -1,4 +1,5 @@
-//! Learns the shapes of results from the results themselves, for tools without an output schema.
+//! Learns the shapes of results from the results themselves: for tools without an output schema, and for
+//! what the others leave open.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -75,9 +76,7 @@ impl LearnedShapes {
 
     /// Learns from the result of a direct call.
     pub(crate) fn learn_from_result(&self, tool: &Tool, result: &Value) {
-        if self.declared(tool).is_none()
-            && let Some(value) = value::data_of(result)
-        {
+        if let Some(value) = value::data_of(result, self.declared(tool)) {
             self.learn(tool, &value);
         }
     }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use thiserror::Error;
+use toolgate_mcp::client::without_single_surrogates;
 
 use super::media::Media;
 
@@ -82,12 +83,13 @@ const MAX_LEARNED: usize = 16 * 1024 * 1024;
 
 /// The value of a result: its structured content; or else its text, parsed if it is JSON; or else
 /// its list of blocks. A result that is an error becomes an exception. A text of more than `most` bytes
-/// is too large for the script, and is not parsed.
+/// is too large for the script, and is not parsed. What is no Unicode in it is replaced, and counted.
 pub(super) fn of_result(
     mut result: Value,
     wrapping: Wrapping,
     most: usize,
     media: &Media,
+    replaced: &mut u64,
 ) -> Result<Value, ToolError> {
     let blocks = match result.get_mut("content").map(Value::take) {
         Some(Value::Array(blocks)) => blocks,
@@ -107,23 +109,40 @@ pub(super) fn of_result(
         Some(structured) if !structured.is_null() => return Ok(structured),
         _ => {}
     }
-    Ok(of_blocks(blocks, most, media))
+    Ok(of_blocks(blocks, most, media, replaced))
 }
 
 /// The value that a script would get, if the result is data and no error.
-pub(super) fn data_of(result: &Value) -> Option<Value> {
+pub(super) fn data_of(result: &Value, declared: Option<Wrapping>) -> Option<Value> {
     let is_error = result.get("isError").and_then(Value::as_bool) == Some(true);
+    if let (Some(structured), false) = (result.get("structuredContent"), is_error) {
+        let held = structured.get("result").filter(|_| declared == Some(Wrapping::Result));
+        return Some(held.unwrap_or(structured).clone());
+    }
     let blocks = result.get("content").and_then(Value::as_array)?;
     match (blocks.as_slice(), is_error) {
         ([block], false) => {
             let text = block.get("text")?.as_str()?.trim();
-            (text.len() <= MAX_LEARNED).then(|| serde_json::from_str(text).ok()).flatten()
+            (text.len() <= MAX_LEARNED).then(|| parsed(text)).flatten().map(|(data, _)| data)
         }
         _ => None,
     }
 }
 
-fn of_blocks(mut blocks: Vec<Value>, most: usize, media: &Media) -> Value {
+/// The data of a JSON text, and how many escapes of single surrogates are replaced in it.
+fn parsed(text: &str) -> Option<(Value, u64)> {
+    if let Ok(data) = serde_json::from_str(text) {
+        return Some((data, 0));
+    }
+    // Texts that are no JSON are common.
+    if !text.starts_with(['{', '[', '"']) {
+        return None;
+    }
+    let (text, replaced) = without_single_surrogates(text)?;
+    Some((serde_json::from_str(&text).ok()?, replaced))
+}
+
+fn of_blocks(mut blocks: Vec<Value>, most: usize, media: &Media, replaced: &mut u64) -> Value {
     if blocks.is_empty() {
         return Value::Null;
     }
@@ -131,8 +150,10 @@ fn of_blocks(mut blocks: Vec<Value>, most: usize, media: &Media) -> Value {
         && block.get("type").and_then(Value::as_str) == Some("text")
         && let Some(Value::String(text)) = block.get_mut("text").map(Value::take)
     {
-        let data = if text.len() <= most { serde_json::from_str(text.trim()).ok() } else { None };
-        return data.unwrap_or(Value::String(text));
+        let data = if text.len() <= most { parsed(text.trim()) } else { None };
+        let Some((data, more)) = data else { return Value::String(text) };
+        *replaced += more;
+        return data;
     }
     for block in &mut blocks {
         media.put_away(block);
@@ -168,7 +189,7 @@ mod tests {
     use super::*;
 
     fn value(result: Value) -> Result<Value, ToolError> {
-        of_result(result, Wrapping::None, usize::MAX, &Media::default())
+        of_result(result, Wrapping::None, usize::MAX, &Media::default(), &mut 0)
     }
 
     fn text(text: &str) -> Value {
@@ -189,8 +210,30 @@ mod tests {
     }
 
     #[test]
+    fn json_with_single_surrogates_is_data_and_they_are_counted() {
+        let mut replaced = 0;
+        let result = text(r#"{"inner":"q\ud800z","pair":"\ud83d\ude00","n":1}"#);
+        let media = Media::default();
+        let data = of_result(result, Wrapping::None, usize::MAX, &media, &mut replaced);
+        assert_eq!(data, Ok(json!({"inner": "q\u{fffd}z", "pair": "😀", "n": 1})));
+        assert_eq!(replaced, 1);
+        let prose = r"a path: C:\ud800";
+        assert_eq!(value(text(prose)), Ok(json!(prose)));
+    }
+
+    #[test]
+    fn shapes_are_learned_from_structured_content_too() {
+        let structured = json!({"structuredContent": {"result": [1]}, "content": []});
+        assert_eq!(data_of(&structured, Some(Wrapping::Result)), Some(json!([1])));
+        assert_eq!(data_of(&structured, Some(Wrapping::None)), Some(json!({"result": [1]})));
+        assert_eq!(data_of(&text(r#"{"a": 1}"#), None), Some(json!({"a": 1})));
+        let failed = json!({"structuredContent": {"a": 1}, "isError": true, "content": []});
+        assert_eq!(data_of(&failed, None), None);
+    }
+
+    #[test]
     fn a_text_that_is_too_large_is_not_parsed() {
-        let value = of_result(text("[1, 2]"), Wrapping::None, 5, &Media::default());
+        let value = of_result(text("[1, 2]"), Wrapping::None, 5, &Media::default(), &mut 0);
         assert_eq!(value, Ok(json!("[1, 2]")));
     }
 
@@ -198,7 +241,7 @@ mod tests {
     fn a_wrapped_result_is_unwrapped() {
         let unwrap = |structured: Value| {
             let result = json!({ "structuredContent": structured });
-            of_result(result, Wrapping::Result, usize::MAX, &Media::default()).unwrap()
+            of_result(result, Wrapping::Result, usize::MAX, &Media::default(), &mut 0).unwrap()
         };
         assert_eq!(unwrap(json!({"result": [1, 2]})), json!([1, 2]));
         assert_eq!(unwrap(json!({"result": 1, "more": 2})), json!({"result": 1, "more": 2}));
@@ -246,7 +289,7 @@ mod tests {
         let content: Value = serde_json::from_str(error.content.as_deref().unwrap()).unwrap();
         assert_eq!(content, shown);
 
-        let small = of_result(failed, Wrapping::None, 20, &Media::default()).unwrap_err();
+        let small = of_result(failed, Wrapping::None, 20, &Media::default(), &mut 0).unwrap_err();
         assert_eq!(small, ToolError::new("no\nwhy"), "more than the limit");
     }
 

@@ -82,7 +82,7 @@ fn repaired(bytes: &[u8]) -> (Cow<'_, str>, u64) {
 }
 
 /// The JSON text with `\ufffd` for escapes of single surrogates; `None` if there are none.
-fn without_single_surrogates(text: &str) -> Option<(String, u64)> {
+pub fn without_single_surrogates(text: &str) -> Option<(String, u64)> {
     let bytes = text.as_bytes();
     let mut whole: Option<String> = None;
     let (mut copied, mut replaced, mut at) = (0, 0, 0);

@@ -44,6 +44,7 @@ pub use endpoint::{Endpoint, HttpEndpoint, ServerLimits, StdioEndpoint, place};
 pub use failure::{AuthorizationError, ConnectFailure, START_OR_CORRECT, error_chain};
 pub use http::{TokenProvider, TokenVerdict, bearer_challenge};
 pub use in_process::InProcessServer;
+pub use incoming::without_single_surrogates;
 pub use launcher::{launcher_main, use_launcher};
 pub use lineage::{ProcessLineage, lineage_of, own_lineage};
 pub use redact::Redactor;

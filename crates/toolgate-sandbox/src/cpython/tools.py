@@ -131,13 +131,26 @@ def function_of(name, parameters, place=None, takes_all=False):
     return marked(tool)
 
 
-if hasattr(inspect := __import__("inspect"), "markcoroutinefunction"):
+inspect = __import__("inspect")
+if hasattr(inspect, "markcoroutinefunction"):
     marked = inspect.markcoroutinefunction
+    coroutine_marks = {"_is_coroutine_mark": inspect._is_coroutine_mark}
 else:
+    coroutine_mark = asyncio.coroutines._is_coroutine
+    coroutine_marks = {}
+    is_coroutine_function = inspect.iscoroutinefunction
 
     def marked(function):
-        function._is_coroutine = asyncio.coroutines._is_coroutine
+        function._is_coroutine = coroutine_mark
         return function
+
+    def iscoroutinefunction(obj):
+        return is_coroutine_function(obj) or getattr(obj, "_is_coroutine", None) is coroutine_mark
+
+    iscoroutinefunction.__doc__ = is_coroutine_function.__doc__
+    inspect.iscoroutinefunction = iscoroutinefunction
+if hasattr(asyncio.coroutines, "_is_coroutine"):
+    coroutine_marks["_is_coroutine"] = asyncio.coroutines._is_coroutine
 
 
 def bound(name, parameters, positional, named):
@@ -192,6 +205,10 @@ class ToolName:
 
     def __repr__(self):
         return f"<tool {self.__name__}>"
+
+
+for coroutine_mark_name in coroutine_marks:
+    setattr(ToolName, coroutine_mark_name, coroutine_marks[coroutine_mark_name])
 
 
 class Tools:

@@ -40,7 +40,7 @@ pub(super) fn check(
             LiteralKind::Object { .. } if takes_object(tool) => return,
             LiteralKind::Object { .. } => {
                 let language = Language::Python;
-                return check_arguments(tool, &arguments, at, language, budget, report);
+                return check_arguments(tool, &arguments, &[], at, language, budget, report);
             }
             LiteralKind::Unknown => return,
             _ => {}
@@ -98,7 +98,9 @@ pub(super) fn check(
         }
         (kind, _) => kind,
     };
-    check_arguments(tool, &Literal::new(at, kind), at, Language::Python, budget, report);
+    let named: Vec<String> =
+        given.keywords.iter().filter_map(|it| it.arg.as_ref()).map(ToString::to_string).collect();
+    check_arguments(tool, &Literal::new(at, kind), &named, at, Language::Python, budget, report);
 }
 
 /// Adds an argument. `None` means that it is omitted.

@@ -47,6 +47,8 @@ pub(super) struct Caught {
     pub(super) names: bool,
     /// A file that cannot be opened.
     pub(super) files: bool,
+    /// A question that nobody answers.
+    pub(super) questions: bool,
 }
 
 impl Caught {
@@ -55,6 +57,7 @@ impl Caught {
         for ExceptHandler::ExceptHandler(handler) in &attempt.handlers {
             let Some(kind) = handler.type_.as_deref() else {
                 caught.files = true;
+                caught.questions = true;
                 continue;
             };
             let kinds = match kind {
@@ -64,6 +67,8 @@ impl Caught {
             for kind in kinds.iter().filter_map(Expr::as_name_expr) {
                 caught.names |= kind.id == "NameError";
                 caught.files |= FILE_ERRORS.contains(&kind.id.as_str());
+                caught.questions |=
+                    matches!(kind.id.as_str(), "EOFError" | "Exception" | "BaseException");
             }
         }
         caught

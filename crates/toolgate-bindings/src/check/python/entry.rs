@@ -32,11 +32,17 @@ pub(super) fn meant(body: &[Stmt], text: &str, interpreter: Interpreter) -> Opti
 }
 
 /// The call of the function that a script of definitions is meant to call: one with a name like
-/// `main`, or the only one. Nothing in the script refers to it.
+/// `main`, or the only one, if the script ends with it. Nothing in the script refers to it.
 fn entry(body: &[Stmt], interpreter: Interpreter) -> Option<String> {
-    if !body.iter().all(is_definition) {
+    let has_documentation =
+        matches!(body.first()?, Stmt::Expr(first) if first.value.is_string_literal_expr());
+    if !body.iter().skip(usize::from(has_documentation)).all(is_definition) {
         return None;
     }
+    let ends_with = |function: &StmtFunctionDef| {
+        let after = body.iter().rev().take_while(|statement| statement.start() > function.start());
+        after.into_iter().all(Stmt::is_function_def_stmt)
+    };
     let mut uses = Uses::default();
     uses.visit_body(body);
     let functions = body.iter().filter_map(|statement| match statement {
@@ -51,23 +57,28 @@ fn entry(body: &[Stmt], interpreter: Interpreter) -> Option<String> {
     let named = callable.iter().find(|(function, _)| is_entry(function));
     let (function, arguments) = match (named, callable.as_slice()) {
         (Some(named), _) => named,
-        (None, [only]) => only,
+        (None, [only]) if ends_with(only.0) => only,
         _ => return None,
     };
     let awaited = if function.is_async { "await " } else { "" };
     Some(format!("{awaited}{}({arguments})", function.name))
 }
 
-/// Where the functions are that nothing in the script refers to.
+/// Where the functions are that nothing in the script refers to, and the methods of such classes.
 pub(super) fn unused(body: &[Stmt]) -> Vec<Range<usize>> {
     let mut uses = Uses::default();
     uses.visit_body(body);
-    let unused = body.iter().filter_map(|statement| match statement {
-        Stmt::FunctionDef(function) => {
-            let is_used = uses.names.contains(function.name.as_str());
-            (!is_used && function.decorator_list.is_empty()).then_some(function)
+    let is_unused = |name: &str, is_decorated: bool| !is_decorated && !uses.names.contains(name);
+    let unused = body.iter().flat_map(|statement| match statement {
+        Stmt::FunctionDef(function)
+            if is_unused(&function.name, !function.decorator_list.is_empty()) =>
+        {
+            vec![function]
         }
-        _ => None,
+        Stmt::ClassDef(class) if is_unused(&class.name, !class.decorator_list.is_empty()) => {
+            class.body.iter().filter_map(Stmt::as_function_def_stmt).collect()
+        }
+        _ => Vec::new(),
     });
     unused.map(|function| function.start().to_usize()..function.end().to_usize()).collect()
 }
@@ -97,8 +108,6 @@ fn is_definition(statement: &Stmt) -> bool {
         | Stmt::Pass(_) => true,
         Stmt::Assign(assign) => is_constant(&assign.value),
         Stmt::AnnAssign(assign) => assign.value.as_deref().is_none_or(is_constant),
-        // A documentation string.
-        Stmt::Expr(expression) => expression.value.is_literal_expr(),
         _ => false,
     }
 }

@@ -217,8 +217,11 @@ impl<'a, 'g> ScriptReader<'a, 'g> {
             return;
         }
         let is_file = text == "open" && self.has_tools();
+        let is_question = text == "input" && self.has_tools();
         let is_global = ALWAYS.contains(&text) || self.globals.contains(&text);
-        if self.is_caught(|caught| caught.names && !is_global || is_file && caught.files) {
+        if self.is_caught(|caught| {
+            caught.names && !is_global || is_file && caught.files || is_question && caught.questions
+        }) {
             self.names.mentions.insert(text.to_owned());
             return;
         }

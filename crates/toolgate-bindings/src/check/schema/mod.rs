@@ -1,7 +1,7 @@
 //! Checks a literal against a JSON Schema, as far as both are certain.
 //!
-//! The check never reports an error for a value that the broker's validator accepts. Unknown
-//! keywords, foreign references and deep schemas are left to the broker. That is safe because
+//! The check never reports an error for a value that the broker's validator accepts, except for
+//! arguments that an open schema does not name: a server takes them and ignores them. Unknown keywords, foreign references and deep schemas are left to the broker. That is safe because
 //! keywords only restrict: ignoring one can only accept more.
 
 mod object;
@@ -65,6 +65,9 @@ pub(super) struct SchemaChecker<'s> {
     steps: Cell<u32>,
     /// How many alternatives of schemas are around the current one.
     branching: Cell<u32>,
+    /// The arguments that the call itself names. Those that the schema does not are refused, even if it
+    /// is open: they are misspelt, or made up.
+    named: &'s [String],
 }
 
 impl<'s> SchemaChecker<'s> {
@@ -76,7 +79,14 @@ impl<'s> SchemaChecker<'s> {
             _ if declared.contains("2019-09") => Draft::Nineteen,
             _ => Draft::Twenty,
         };
-        Self { root, draft, language, budget, steps: Cell::new(0), branching: Cell::new(0) }
+        let (steps, branching) = (Cell::new(0), Cell::new(0));
+        Self { root, draft, language, budget, steps, branching, named: &[] }
+    }
+
+    /// Refuses those of these arguments that the schema does not name, unless it says that it takes
+    /// others.
+    pub(super) fn refusing(self, named: &'s [String]) -> Self {
+        Self { named, ..self }
     }
 
     /// The violations of the arguments of a tool, at most ten.

@@ -22,6 +22,13 @@ const SHOWN_NAMES: usize = 12;
 /// The largest number of unknown names that are checked.
 const MAX_UNKNOWN: usize = 100;
 
+/// Keywords of a schema that takes, or may take, names which it does not list itself.
+#[rustfmt::skip]
+const OPENING: &[&str] = &[
+    "$dynamicRef", "$ref", "allOf", "anyOf", "dependencies", "dependentSchemas", "if",
+    "minProperties", "oneOf", "propertyNames", "unevaluatedProperties",
+];
+
 impl ObjectLiteral<'_> {
     fn has(&self, key: &str) -> bool {
         self.entries.iter().any(|entry| entry.key == key)
@@ -71,7 +78,15 @@ impl SchemaChecker<'_> {
             None if !properties.is_empty() && !unknown.is_empty() => {
                 let known = self.known(schema, 0);
                 unknown.retain(|entry| !known.contains(&entry.key.as_str()));
-                unknown_entries.report(&unknown, false, out)
+                let is_refused = |entry: &&LiteralEntry| {
+                    std::ptr::eq(schema, self.root)
+                        && self.named.contains(&entry.key)
+                        && !OPENING.iter().any(|keyword| keywords.contains_key(*keyword))
+                };
+                let (refused, others): (Vec<_>, Vec<_>) = unknown.into_iter().partition(is_refused);
+                let mut explained = unknown_entries.report(&refused, true, out);
+                explained.extend(unknown_entries.report(&others, false, out));
+                explained
             }
             _ => Vec::new(),
         };

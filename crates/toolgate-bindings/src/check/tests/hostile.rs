@@ -52,11 +52,11 @@ fn schemas_with_thousands_of_names() {
     let schema = json!({"properties": Value::Object(names.collect())});
     let source = "await make_it({ propertyNumbr: 1, other: 2, another: 3 });\n".repeat(10_000);
     let checked = Fake::with("make_it", schema.clone()).check(Language::TypeScript, &source);
-    assert!(!checked.has_errors());
+    assert!(checked.has_errors());
     let entries = numbered(30_000, |index| format!("k{index}: 1, k{index}: 2, "));
     let checked = Fake::with("make_it", schema)
         .check(Language::TypeScript, &format!("await make_it({{ {entries} }});"));
-    assert!(!checked.has_errors());
+    assert!(checked.has_errors());
 }
 
 #[test]

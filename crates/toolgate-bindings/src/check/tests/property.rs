@@ -129,8 +129,11 @@ fn as_python(value: &Value) -> String {
 
 fn errors(language: Language, schema: &Value, source: &str) -> Vec<CheckFinding> {
     let checked = Fake::with("make_it", schema.clone()).check(language, source);
+    // An open schema takes arguments that it does not name, and the check does not.
+    let is_open = schema.get("additionalProperties").is_none();
+    let is_unnamed = |one: &CheckFinding| is_open && one.message.contains("has no parameter");
     let errors = checked.findings.into_iter().filter(|one| one.severity == CheckSeverity::Error);
-    errors.collect()
+    errors.filter(|one| !is_unnamed(one)).collect()
 }
 
 proptest! {

@@ -192,7 +192,7 @@ fn arguments_that_do_not_fit() {
         ),
         (
             "await github_create_issue('x', label=['y'])",
-            &["1? `github_create_issue` has no parameter `label`"],
+            &["1 `github_create_issue` has no parameter `label`"],
         ),
         (
             "await github_create_issue('x', body=3)",
@@ -373,10 +373,13 @@ fn unknown_arguments_are_refused_as_in_typescript() {
             assert_eq!(found(schema, Language::Python, python), expected, "{schema}\n{python}");
         }
     }
-    assert_eq!(
-        found(&closed, Language::Python, "await tool(limit=1, foo=2)"),
-        ["Error `tool` has no parameter `foo`"]
-    );
+    for schema in [&closed, &open] {
+        let refused = found(schema, Language::Python, "await tool(limit=1, foo=2)");
+        assert_eq!(refused, ["Error `tool` has no parameter `foo`"], "{schema}");
+    }
+    for dynamic in ["a = {'foo': 2}\nawait tool(limit=1, **a)", "await tool(**dict(foo=2))"] {
+        assert_eq!(found(&open, Language::Python, dynamic), [""; 0], "{dynamic}");
+    }
 }
 
 /// The interpreter that has all of the language, and the object with all tools.
@@ -400,6 +403,7 @@ fn what_never_runs_or_is_handled_is_not_refused() {
         "if False:\n    print(never_defined)",
         "def unused():\n    return zoo_get_order(id='x')\nprint(1)",
         "async def unused():\n    return await nope_tool(never_defined)\nprint(1)",
+        "class Unused:\n    async def get(self):\n        return await nope_tool()\nprint(1)",
         "if not True:\n    print(never_defined)\nelse:\n    pass",
         "if True:\n    pass\nelse:\n    print(never_defined)",
         "while 0:\n    await zoo_get_order()",
@@ -412,6 +416,8 @@ fn what_never_runs_or_is_handled_is_not_refused() {
         "try:\n    f = open('cache.json')\nexcept (OSError, ValueError):\n    f = None",
         "try:\n    f = open('cache.json')\nexcept PermissionError:\n    f = None",
         "try:\n    f = open('cache.json')\nexcept Exception:\n    f = None",
+        "try:\n    name = input('name? ')\nexcept EOFError:\n    name = 'nobody'",
+        "try:\n    name = input('name? ')\nexcept Exception:\n    name = 'nobody'",
         "import builtins\nbuiltins.foo = 3\nprint(foo)",
     ] {
         assert_eq!(found_by_whole(&order(), source), [""; 0], "{source}");
@@ -420,6 +426,8 @@ fn what_never_runs_or_is_handled_is_not_refused() {
         "if True:\n    await zoo_get_order(id='x')",
         "try:\n    print(1)\nexcept NameError:\n    print(never_defined)",
         "f = open('cache.json')",
+        "name = input('name? ')",
+        "try:\n    name = input('name? ')\nexcept ValueError:\n    name = 'nobody'",
         "try:\n    f = open('cache.json')\nexcept ValueError:\n    f = None",
         "try:\n    def f():\n        return never_defined\nexcept NameError:\n    pass",
     ] {
@@ -519,6 +527,7 @@ fn a_script_that_only_defines_a_function_calls_it() {
         ),
         ("async def count_notes():\n    return 1", "await count_notes()"),
         ("def run():\n    return 1\ndef other():\n    return 2", "run()"),
+        ("N = 1\ndef count():\n    return helper()\ndef helper():\n    return N", "count()"),
     ] {
         assert_eq!(source(script), format!("{script}\n{call}\n"), "{script}");
     }
@@ -532,6 +541,12 @@ fn a_script_that_only_defines_a_function_calls_it() {
         "def main():\n    return main()",
         "def main():\n    return 1\nx = main()",
         "X = 1",
+        // A value at the end is what the script is for.
+        "async def cleanup():\n    return 'cleaned'\n\n'defined only'",
+        "def helper():\n    return 1\n1",
+        "def main():\n    return 1\n1",
+        "def helper():\n    return 1\n{'a': 1}",
+        "def helper():\n    return 1\nX = 5",
     ] {
         assert_eq!(source(script), script, "{script}");
     }

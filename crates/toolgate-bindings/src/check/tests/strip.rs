@@ -91,6 +91,18 @@ fn classes_keep_what_runs() {
     ;
     ;
     ");
+    for (script, expected) in [
+        (
+            "class E extends Error { constructor(public code: number) { super('x' + code) } }",
+            "class E extends Error { constructor(       code        ) { super('x' + code); this.code = code; } }",
+        ),
+        (
+            "class E extends Error {\n  constructor(public code: number) {\n    super('x')\n    this.name = 'E'\n  }\n}",
+            "class E extends Error {\n  constructor(       code        ) {\n    super('x'); this.code = code;\n    this.name = 'E'\n  }\n}",
+        ),
+    ] {
+        assert_eq!(shown(script), expected);
+    }
     insta::assert_snapshot!(shown("class P {\n  constructor(private a: number, public b = 2, c?: string) { console.log(a); }\n}\nclass Q extends P {\n  constructor(readonly d: number) {\n    super(d);\n  }\n}"), @r"
     class P {
       constructor(        a        ,        b = 2, c         ) { this.a = a; this.b = b; console.log(a); }

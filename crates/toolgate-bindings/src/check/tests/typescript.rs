@@ -1,5 +1,7 @@
 //! TypeScript and JavaScript.
 
+use serde_json::json;
+
 use super::fixture::{Fake, run};
 use crate::check::{Language, typescript::NOT_RETURNED};
 
@@ -22,6 +24,7 @@ fn correct_scripts_have_no_findings() {
         "if (false) { nope_tool({}); nope.x(); tools.nope_tool({}); }",
         "const unused = () => github_list_issues({ owner: 1 }); return 2;",
         "async function unused() { return (await nope_tool({})).x }\nreturn 2;",
+        "class Unused { async get() { return (await nope_tool({})).x } }\nreturn 2;",
         "await notes_clear({});",
         "await tools.notes_clear();",
         "await tools['notes_clear']({});",
@@ -36,7 +39,9 @@ fn correct_scripts_have_no_findings() {
         "await github_list_issues({ owner: 'a', repo: `b${1}`, state: 'open', labels: ['x'], page: 2 });",
         "await github_list_issues({ owner: 'a', repo: 'b', page: undefined });",
         "await github_create_issue({ title: 'x', body: null });",
-        "await github_create_issue({ title: 'x', anything: 1 });",
+        "const more = { anything: 1 }; await github_create_issue({ title: 'x', ...more });",
+        "const issue = { title: 'x', anything: 1 }; await github_create_issue(issue);",
+        "const k = 'anything'; await github_create_issue({ title: 'x', [k]: 1 });",
         "await shop_buy({ lines: [{ sku: 'a', count: 1 }], payment: { kind: 'cash' }, meta: { a: 1 } });",
         "const l: any = []; await shop_buy({ lines: [...l] });",
         "const github_list_issues = async (a: any) => a; github_list_issues(1);",
@@ -92,6 +97,99 @@ fn correct_scripts_have_no_findings() {
     let cases_of: Vec<(&str, &[&str])> =
         fine.iter().map(|source| (*source, [].as_slice())).collect();
     cases(&cases_of);
+}
+
+/// Which elements of a list come to a call may be decided before.
+#[test]
+fn elements_that_may_not_come_to_a_call_are_not_refused() {
+    let rows =
+        "const rows = [{ id: 1, skip: false, kind: 'a' }, { id: 'x', skip: true, kind: 'b' }];";
+    let fine = [
+        "const ids = [null, 2]; return Promise.all(ids.filter(Boolean).map((limit) => notes_list({ limit })));",
+        "const ids = [null, 2]; return Promise.all(ids.filter((x) => x !== null).map((limit) => notes_list({ limit })));",
+        "const ids = ['a', 2]; const nums = ids.filter((x): x is number => typeof x === 'number');\nfor (const limit of nums) await notes_list({ limit });",
+        "const ids = ['header', 1, 2]; for (const limit of ids.slice(1)) await notes_list({ limit });",
+        "const ids = ['header', 1]; for (let i = 1; i < 2; i++) await notes_list({ limit: ids[i] });",
+        "const ids = [1, 'x']; for (const limit of ids) { await notes_list({ limit }); break; }",
+        "const ids = [1, 'x']; const one = ids.find((id) => Number.isInteger(id)); await notes_list({ limit: one });",
+        "const ids = [1, 'x']; ids.some(async (limit) => { await notes_list({ limit }); return true; });",
+        "const list = [{ limit: '5' }]; list.forEach((o) => { o.limit = +o.limit }); await notes_list(list[0]);",
+        "const list = [{ limit: '5' }]; for (const o of list) o.limit = 5; await notes_list(list[0]);",
+        "const list = [{ limit: '5' }]; const fix = (o) => { o.limit = 5 }; list.forEach(fix); await notes_list(list[0]);",
+        "const list = [{ limit: '5' }]; const first = list[0]; first.limit = 5; await notes_list(list[0]);",
+        "const list = [{ limit: '5' }]; const [first] = list; first.limit = 5; await notes_list(list[0]);",
+        "const o = { in: { limit: '5' } }; const fix = (p) => { p.limit = 5 }; fix(o.in); await notes_list(o.in);",
+        "const o = { in: { limit: '5' } }; const { in: p } = o; p.limit = 5; await notes_list(o.in);",
+    ];
+    for script in fine {
+        cases(&[(script, &[])]);
+    }
+    for script in [
+        "for (const r of rows) { if (r.skip) continue; await notes_list({ limit: r.id }); }",
+        "for (const r of rows) { if (r.kind.startsWith('b')) continue; await notes_list({ limit: r.id }); }",
+        "for (const { id, skip } of rows) { if (skip) continue; await notes_list({ limit: id }); }",
+        "for (const { id, kind } of rows) { switch (kind) { case 'a': await notes_list({ limit: id }); } }",
+        "await Promise.all(rows.filter((r) => !r.skip).map((r) => notes_list({ limit: r.id })));",
+        "await Promise.all(rows.map((r) => r.skip ? null : notes_list({ limit: r.id })));",
+        "await Promise.all(rows.map(({ id, skip }) => !skip && notes_list({ limit: id })));",
+        "const good = rows.find((r) => Number.isInteger(r.id)); await notes_list({ limit: good.id });",
+    ] {
+        cases(&[(&format!("{rows}\n{script}"), &[])]);
+    }
+    // All of them come to it, or none of them fits.
+    let wrong = "1 `limit` takes an integer, not a string";
+    cases(&[
+        (
+            "const ids = [1, 'x']; await Promise.all(ids.map((limit) => notes_list({ limit })));",
+            &[wrong],
+        ),
+        ("const ids = [1, 'x']; for (const limit of ids) await notes_list({ limit });", &[wrong]),
+        (
+            "const ids = ['a', 'b']; for (const limit of ids.slice(1)) await notes_list({ limit });",
+            &[wrong, wrong],
+        ),
+        (
+            "const list = [{ limit: '5' }]; list.forEach((o) => console.log(o.limit)); await notes_list(list[0]);",
+            &[wrong],
+        ),
+        (
+            "const o = { limit: '5' }; const show = (x) => console.log(x); show(o.limit); await notes_list(o);",
+            &[wrong],
+        ),
+    ]);
+}
+
+#[test]
+fn unknown_arguments_are_refused() {
+    let none = "1 `github_create_issue` has no parameter `anything`";
+    cases(&[
+        ("await github_create_issue({ title: 'x', anything: 1 });", &[none]),
+        (
+            "const more: any = {}; await github_create_issue({ ...more, title: 'x', anything: 1 });",
+            &[none],
+        ),
+        (
+            "await get_budget_by_level({ level: 1, extra: 2 });",
+            &["1 `get_budget_by_level` has no parameter `extra`"],
+        ),
+    ]);
+    // These say that they take others.
+    for more in [
+        json!({ "additionalProperties": true }),
+        json!({ "additionalProperties": { "type": "integer" } }),
+        json!({ "patternProperties": { "^x": {} } }),
+        json!({ "propertyNames": { "maxLength": 3 } }),
+        json!({ "allOf": [{ "properties": { "foo": {} } }] }),
+    ] {
+        let mut schema =
+            json!({ "type": "object", "properties": { "limit": { "type": "integer" } } });
+        for (keyword, value) in more.as_object().unwrap() {
+            schema[keyword] = value.clone();
+        }
+        let source = "return await tool({ limit: 1, foo: 2 });";
+        let checked = Fake::with("tool", schema).check(Language::TypeScript, source);
+        assert!(!checked.has_errors(), "{more}\n{:?}", checked.findings);
+    }
 }
 
 #[test]
@@ -263,7 +361,7 @@ fn arguments_that_do_not_fit() {
         ),
         (
             "await github_create_issue({ title: 'x', label: ['y'] });",
-            &["1? `github_create_issue` has no parameter `label`"],
+            &["1 `github_create_issue` has no parameter `label`"],
         ),
         ("await shop_buy({ lines: [] });", &["1 `lines` takes at least 1 item"]),
         (
@@ -518,7 +616,13 @@ fn a_script_that_is_a_function_is_called() {
             "function f() { return 1 }\nexport { f as default };",
             "function f() { return 1 }\n;                       ;return typeof f===\"function\"?f(tools):f;",
         ),
+        (
+            "const N = 2;\nasync function count() { return N; }",
+            "const N = 2;\nasync function count() { return N; };return count();",
+        ),
         // These are scripts already: a function that nothing calls may be meant to stay so.
+        ("const helper = () => 1;\nconst X = 5;", "const helper = () => 1;\nconst X = 5;"),
+        ("function helper() { return 1 }\n5;", "function helper() { return 1 }\n5;"),
         (
             "const r = await notes_list({}); const clear = () => notes_clear();",
             "const r = await _0        ({}); const clear = () => notes_clear();",

@@ -340,8 +340,8 @@ fn edit_default(text: &mut String, export: &DefaultExport<'_>) -> Option<String>
     })
 }
 
-/// The function that a script of definitions is meant to call: an exported one, or the only one, or
-/// one with a name like `main`. Nothing in the script refers to it.
+/// The function that a script of definitions is meant to call: an exported one, or one with a name like
+/// `main`, or the only one, if the script ends with it. Nothing in the script refers to it.
 fn entry<'p>(program: &'p Program<'_>) -> Option<(&'p str, String)> {
     let mut functions: Vec<Definition<'p, '_>> = Vec::new();
     let mut has_others = false;
@@ -367,11 +367,17 @@ fn entry<'p>(program: &'p Program<'_>) -> Option<(&'p str, String)> {
     let chosen = match (named, exported.as_slice(), functions.as_slice()) {
         (Some(named), ..) => named,
         (None, [only], _) => only,
-        (None, [], [only]) => only,
+        (None, [], [only]) if ends_with(program, only.id.span.start) => only,
         _ => return None,
     };
     let given = arguments(chosen.parameters, program.source_text);
     Some((chosen.id.name.as_str(), given))
+}
+
+/// Whether only functions and types come after an offset.
+fn ends_with(program: &Program<'_>, offset: u32) -> bool {
+    let mut after = program.body.iter().filter(|statement| statement.span().start > offset);
+    after.all(|it| is_type(it) || Definition::of_statement(it).is_some())
 }
 
 /// Whether a statement only declares something.

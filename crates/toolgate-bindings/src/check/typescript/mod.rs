@@ -152,9 +152,9 @@ fn check_parsed(
     })
 }
 
-/// Where the functions are that nothing in the script refers to.
+/// Where the functions are that nothing in the script refers to, and the methods of such classes.
 fn unused(semantic: &Semantic<'_>) -> Vec<Range<usize>> {
-    let scoping = semantic.scoping();
+    let (scoping, nodes) = (semantic.scoping(), semantic.nodes());
     let is_unused = |symbol| scoping.get_resolved_references(symbol).next().is_none();
     let of_node = |kind: AstKind<'_>| match kind {
         AstKind::Function(function) if function.is_function_declaration() => {
@@ -170,9 +170,16 @@ fn unused(semantic: &Semantic<'_>) -> Vec<Range<usize>> {
             );
             (is_function && is_unused(symbol)).then(|| init.span())
         }
+        AstKind::MethodDefinition(method) => {
+            let id = nodes.ancestor_kinds(method.node_id.get()).find_map(|kind| match kind {
+                AstKind::Class(class) => Some(class.id.as_ref().filter(|_| class.is_declaration())),
+                _ => None,
+            })??;
+            is_unused(id.symbol_id.get()?).then(|| method.value.span)
+        }
         _ => None,
     };
-    let unused = semantic.nodes().iter().filter_map(|node| of_node(node.kind()));
+    let unused = nodes.iter().filter_map(|node| of_node(node.kind()));
     unused.map(|span| span.start as usize..span.end as usize).collect()
 }
 

@@ -254,6 +254,9 @@ fn report_lacking(
     let mut hint = contents(lacking, name);
     if is_envelope && origin.path.is_empty() {
         hint = format!("{ENVELOPE}; {hint}");
+    } else if matches!(lacking.kind, LiteralKind::Object { complete: false, .. }) {
+        // The schema does not say that this is all.
+        hint = format!("{hint}; if it is there all the same, write `(… as any).{}`", cut(name));
     }
     let severity = if is_expected { CheckSeverity::Warning } else { CheckSeverity::Error };
     report.add(severity, offset as usize, message, Some(hint));

@@ -135,15 +135,13 @@ impl<'s, 'a> Values<'s, 'a> {
                 found = (it.kind == PropertyKind::Init && !it.method).then_some(&it.value);
             }
         }
-        match self.usage(symbol, 0) {
-            Usage::Changed(keys) if !keys.contains(name) => {
-                let value = found?.get_inner_expression();
-                // Other expressions may be functions of the script.
-                let is_named = matches!(value, Expression::Identifier(_));
-                is_named.then(|| self.function_name(value, depth + 1))?
-            }
-            _ => None,
+        if !self.usage(symbol, 0).keeps(name) {
+            return None;
         }
+        let value = found?.get_inner_expression();
+        // Other expressions may be functions of the script.
+        let is_named = matches!(value, Expression::Identifier(_));
+        is_named.then(|| self.function_name(value, depth + 1))?
     }
 
     fn symbol_of(&self, identifier: &IdentifierReference<'_>) -> Option<SymbolId> {
@@ -245,7 +243,9 @@ impl<'s, 'a> Values<'s, 'a> {
                 Literal::unknown(NOWHERE)
             }
             (_, Some(name)) => part(&object, name),
-            (oxc_ast::ast::MemberExpression::ComputedMemberExpression(_), None) => element(&object),
+            (oxc_ast::ast::MemberExpression::ComputedMemberExpression(_), None) => {
+                some_of(element(&object))
+            }
             _ => Literal::unknown(NOWHERE),
         }
     }
@@ -305,6 +305,12 @@ impl<'s, 'a> Values<'s, 'a> {
             Some(base) if base.kind != LiteralKind::Unknown || annotated.is_none() => base,
             _ => annotated?,
         };
+        // A test of one part may tell about the others.
+        let names = pattern.get_binding_identifiers();
+        let mut symbols = names.iter().filter_map(|id| id.symbol_id.get());
+        let is_tested = !pattern.is_binding_identifier()
+            && symbols.any(|symbol| self.conditions.is_mentioned(symbol));
+        let base = if is_tested { some_of(base) } else { base };
         self.in_pattern(pattern, symbol, &base, depth)
     }
 
@@ -320,7 +326,14 @@ impl<'s, 'a> Values<'s, 'a> {
         match nodes.parent_kind(variable) {
             AstKind::ForOfStatement(each) if is_head(&each.left) => {
                 let items = self.read_at(&each.right, depth + 1);
-                Some(if each.r#await { Literal::unknown(NOWHERE) } else { element(&items) })
+                let one = element(&items);
+                // It may not come to every element.
+                let is_left = self.conditions.leaves(each.body.span());
+                Some(match (each.r#await, is_left) {
+                    (true, _) => Literal::unknown(NOWHERE),
+                    (_, true) => some_of(one),
+                    _ => one,
+                })
             }
             AstKind::ForInStatement(each) if is_head(&each.left) => {
                 Some(Literal::new(NOWHERE, LiteralKind::Text(None)))
@@ -426,6 +439,14 @@ fn each(all: Vec<Literal>) -> Literal {
         return flat.swap_remove(0);
     }
     Literal::new(NOWHERE, LiteralKind::Each(flat.into()))
+}
+
+/// One of several values, if the script may choose which.
+pub(super) fn some_of(value: Literal) -> Literal {
+    match value.kind {
+        LiteralKind::Each(all) => one_of(all.to_vec()),
+        _ => value,
+    }
 }
 
 /// A value, or another one that the script contains in its place.

@@ -90,6 +90,22 @@
     configurable: true,
   });
 
+  // The engine's error has no message.
+  const { Promise, AggregateError } = globalThis;
+  const anyOf = shared.uncurry(Promise.any);
+  const then = shared.uncurry(Promise.prototype.then);
+  const explain = (error) => {
+    if (isInstance(error, AggregateError) && shared.getDescriptor(error, "message") === undefined) {
+      hidden(error, "message", "All promises were rejected");
+    }
+    throw error;
+  };
+  hidden(Promise, "any", {
+    any(values) {
+      return then(anyOf(this, values), undefined, explain);
+    },
+  }.any);
+
   // Call sites would hand the prelude's own functions to the script.
   hidden(Error, "prepareStackTrace", undefined);
 

@@ -7,9 +7,26 @@
   const Native = Date;
   const toText = Function.prototype.call.bind(Native.prototype.toString);
 
+  // The engine reads a zone right after the time of day as another time, or not at all.
+  const uncurry = Function.prototype.bind.bind(Function.prototype.call);
+  const exec = uncurry(RegExp.prototype.exec);
+  const slice = uncurry(String.prototype.slice);
+  const toUpperCase = uncurry(String.prototype.toUpperCase);
+  const parseNative = Native.parse;
+  const longest = 128;
+  const readable = (text) => {
+    if (typeof text !== "string" || text.length > longest) return text;
+    if (exec(/^\d{4}-\d\d-\d\d[tT][\d:.+tzTZ-]*$/, text) !== null) return toUpperCase(text);
+    const time = exec(/\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?=[+-]\d|Z)/i, text);
+    if (time === null || exec(/\dT\d/, text) !== null) return text;
+    const end = time.index + time[0].length;
+    return `${slice(text, 0, end)} ${slice(text, end)}`;
+  };
+
   const Clock = function Date(year, month, day, hours, minutes, seconds, milliseconds) {
     if (new.target === undefined) return toText(construct(Native, [now()]));
-    return construct(Native, arguments.length === 0 ? [now()] : arguments, new.target);
+    const given = arguments.length === 0 ? [now()] : arguments.length === 1 ? [readable(year)] : arguments;
+    return construct(Native, given, new.target);
   };
   const names = ownKeys(Native);
   for (let index = 0; index < names.length; index++) {
@@ -24,6 +41,7 @@
       enumerable: false,
       configurable: true,
     });
+  hidden(Clock, "parse", { parse: (text) => parseNative(readable(text)) }.parse);
   hidden(Clock, "now", { now: () => now() }.now);
   hidden(Native.prototype, "constructor", Clock);
   hidden(globalThis, "Date", Clock);

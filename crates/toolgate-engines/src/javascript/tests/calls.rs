@@ -34,6 +34,10 @@ fn any_tool_can_be_called_by_a_computed_name() {
         ("return (await tools) === tools", "true"),
         ("const name = 'echo'; return await globalThis[name]({ a: 1 })", r#"{"a":1}"#),
         (
+            "const t = 'log'; return await globalThis[\"git_\" + t]({ a: 1 }).catch((e) => e.tool)",
+            r#""git_log""#,
+        ),
+        (
             "return typeof globalThis['no_such'] + typeof globalThis.also_not",
             r#""undefinedundefined""#,
         ),

@@ -71,15 +71,15 @@ fn long_values_are_broken_into_lines() {
 #[test]
 fn errors_are_shown_with_their_positions() {
     assert_output(&[
-        ("console.log(new Error('x'))", "Error: x\n    at script.js:1:17\n"),
-        ("console.log([new TypeError('x')])", "[\n  [TypeError: x\n      at script.js:1:18]\n]\n"),
+        ("console.log(new Error('x'))", "Error: x\n    at script.js:1:13\n"),
+        ("console.log([new TypeError('x')])", "[\n  [TypeError: x\n      at script.js:1:14]\n]\n"),
         (
             "try { await fail({}) } catch (e) { console.log(e) }",
             "ToolError: the disk is full\n    at script.js:1:13\n",
         ),
         (
             "const e = new Error('a'); e.message = 'b'; e.code = 1; console.log(e)",
-            "Error: b\n    at script.js:1:15 { code: 1 }\n",
+            "Error: b\n    at script.js:1:11 { code: 1 }\n",
         ),
     ]);
 }

@@ -42,7 +42,7 @@ fn an_uncaught_error_shows_the_scripts_own_lines() {
         .iter()
         .map(|frame| (frame.function.as_str(), frame.position.line, frame.position.column))
         .collect();
-    assert_eq!(stack, [("inner", 3, 10), ("<anonymous>", 5, 25), ("", 5, 6)]);
+    assert_eq!(stack, [("inner", 3, 10), ("<anonymous>", 5, 19), ("", 5, 6)]);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn columns_count_characters_also_on_the_first_line() {
     }
     assert_eq!(
         value("function f() { return new Error('x').stack }\nreturn f()"),
-        r#""Error: x\n    at f (script.js:1:27)\n    at script.js:2:8""#
+        r#""Error: x\n    at f (script.js:1:23)\n    at script.js:2:8""#
     );
 }
 

@@ -196,3 +196,15 @@ fn small_things_of_node_work() {
     ]);
     assert_eq!(run("process.stdout.write('a'); process.stdout.write('b\\n')").output, "ab\n");
 }
+
+#[test]
+fn an_error_of_all_promises_has_a_message() {
+    assert_values(&[
+        (
+            "try { await Promise.any([Promise.reject(new Error('e1'))]) } catch (e) { return [e.message, e.errors.length, e instanceof AggregateError] }",
+            r#"["All promises were rejected",1,true]"#,
+        ),
+        ("return await Promise.any([Promise.reject(1), 2])", "2"),
+        ("return [Promise.any.name, Promise.any.length, new AggregateError([]).message]", r#"["any",1,""]"#),
+    ]);
+}

@@ -61,6 +61,11 @@ const RAISING: &[&str] = &[
     "[1].map(() => null.x);",
     "label: for (const q of 5) { continue label; }",
     "await fail({});",
+    "missing_call(\n  bad,\n  w);",
+    "w = bad.call(\n  bad);",
+    "await fail({\n  a: w,\n});",
+    "w = [1, 2].nope(\n  ...[w],\n  (q) => q + w);",
+    "throw new Error(\n  `a ${w}` +\n  w);",
 ];
 
 /// What is around a statement.
@@ -263,7 +268,7 @@ fn columns_are_those_of_the_script() {
     for (source, line, column) in [
         ("const { a } = null;", 1, 1),
         ("const é = 1; const { a } = null;", 1, 14),
-        ("const a = 1; const b = 2; if (a) throw new Error('x')", 1, 44),
+        ("const a = 1; const b = 2; if (a) throw new Error('x')", 1, 40),
         ("const a = 1; if (a) return missing;", 1, 28),
         ("for (const q of [1]) {\n  const a = 1; const [b] = q;\n}", 2, 16),
         ("let a = 1; let a = 2;", 1, 18),
@@ -287,18 +292,20 @@ fn columns_are_those_of_the_script() {
 #[test]
 fn an_error_that_is_made_over_several_lines_has_the_line_where_that_begins() {
     for (source, line, column) in [
-        ("const x = 5;\nthrow new Error(\n  'a' +\n  x\n);", 2, 11),
-        ("const x = 5;\nthrow new Error('a' + x);", 2, 11),
+        ("const x = 5;\nthrow new Error(\n  'a' +\n  x\n);", 2, 7),
+        ("const x = 5;\nthrow new Error('a' + x);", 2, 7),
+        ("const x = 5;\nthrow new Error;", 2, 7),
+        ("const x = 5;\nthrow new Error(\n);", 2, 7),
         (
             "const l = [1];\nthrow new Error('first ' +\n  l.map((i) => i * 2)\n    .join(', '));",
             2,
-            11,
+            7,
         ),
-        ("const x = 5;\nconst e = new TypeError(\n  'a',\n  { cause: x },\n);\nthrow e;", 2, 15),
+        ("const x = 5;\nconst e = new TypeError(\n  'a',\n  { cause: x },\n);\nthrow e;", 2, 11),
         (
             "class MyError extends Error {}\nconst x = 5;\nthrow new MyError(\n  'a' +\n  x,\n);",
             3,
-            11,
+            7,
         ),
         // The argument is what fails.
         ("const m = null;\nthrow new Error(\n  'x',\n  m.b\n);", 4, 3),
@@ -306,7 +313,7 @@ fn an_error_that_is_made_over_several_lines_has_the_line_where_that_begins() {
         (
             "throw new Error(\n  'x',\n  (() => {\n    throw new Error(\n      `é${1}`);\n  })()\n);",
             4,
-            15,
+            11,
         ),
     ] {
         let stack = failure(source).stack;
@@ -317,6 +324,82 @@ fn an_error_that_is_made_over_several_lines_has_the_line_where_that_begins() {
     let source = "class Shape {\n  constructor(n) {\n    if (n) throw new RangeError('bad');\n  }\n}\nconst n = 1;\nnew Shape(\n  n,\n);";
     let lines: Vec<u32> = failure(source).stack.iter().map(|frame| frame.position.line).collect();
     assert_eq!(lines, [3, 7]);
+}
+
+/// Calls that raise, over several lines. The name that is called, `raise` or `fail`, is in the first.
+const CALLS: &[&str] = &[
+    "raise(\n  x,\n);",
+    "raise(\n);",
+    "raise( );",
+    "raise(\n  1, 'a',\n);",
+    "const r = raise(\n  [\n    { id: 1, v: { n: x } },\n    { id: x },\n  ],\n);",
+    "const r = o.raise(\n  o.id(x),\n  [x].map((i) => i + x),\n);",
+    "const r = o?.raise(\n  x);",
+    "const r = o.raise?.(\n  x);",
+    "const r = (raise)(\n  x);",
+    "const r = o['raise'](\n  x);",
+    "return raise(\n  x, (i) => x);",
+    "return raise(\n  (i) => x,\n  async function () { return x; });",
+    "return raise(\n  ...[x],\n  ...o.id([x]));",
+    "const { a } = raise(\n  x);",
+    "o.id(1, raise(\n  x), x);",
+    "[1].map((i) => raise(\n  i + x,\n  x));",
+    "new Raise(\n  x);",
+    "new Raise(\n);",
+    "new Raise;",
+    "await new Promise((go) => raise(\n  go, x));",
+    "await fail({\n  a: x + String(\n    o.x),\n});",
+    "await fail(\n  { a: x },\n);",
+    "return fail(\n  { a: `${x}`, b: [x] },\n);",
+    "await Promise.all([x].map((i) => fail({\n  a: i, x,\n})));",
+    "await tools.fail({\n  a: x,\n});",
+];
+
+#[test]
+fn a_call_over_several_lines_has_the_line_of_its_name() {
+    let head = "const x = 1;\nconst o = { x, id: (i) => i, raise: (a) => { throw new Error('bad'); } };\n\
+                const raise = o.raise;\nclass Raise { constructor(a) { throw new Error('bad'); } }\n";
+    for call in CALLS {
+        let source = format!("{head}try {{\n  {call}\n}} finally {{ o.id(x); }}");
+        let stack = failure(&source).stack;
+        let frame = stack.iter().find(|frame| frame.position.line > 4);
+        let found = frame.map(|frame| (frame.position.line, frame.position.column));
+        // The column is that of the name, of `new`, or of what has a computed name.
+        let name =
+            ["new Raise", "o['raise']", "raise", "fail"].iter().find_map(|name| call.find(name));
+        let column = name.and_then(|at| u32::try_from(at).ok()).map(|at| at + 3);
+        assert_eq!(found, column.map(|column| (6, column)), "{source}\n{stack:?}");
+    }
+}
+
+#[test]
+fn a_mark_changes_nothing_else() {
+    for (source, expected) in [
+        (
+            "const f = (g) => g.name; return [f(() => 1), f(function () {}), f((() => 1)), f(class {})]",
+            r#"["","","",""]"#,
+        ),
+        ("const f = (...a) => a; return f(...[1, 2], ...[3])", "[1,2,3]"),
+        ("const $_ = 1; const f = (a) => a + $_; return f(f(1))", "3"),
+        (
+            "'use strict'; return [(function () { return this === undefined })(), ((a) => a)(1), arguments.length]",
+            "[true,1,0]",
+        ),
+        (
+            "function* g(a) { const b = yield a(1); return a(yield b) } const i = g((x) => x); i.next(); i.next(2); return i.next(3)",
+            r#"{"value":3,"done":true}"#,
+        ),
+        (
+            "class A { #p = 1; get(o) { return Number(#p in o) } } class B extends A { constructor(x) { super(x); } } return new B(1).get(new A())",
+            "1",
+        ),
+        ("const f = async (a) => a; return await f(await f(2))", "2"),
+    ] {
+        match run_at(source, &[], LIMITS, usize::MAX).outcome {
+            EngineOutcome::Value(Some(value)) => assert_eq!(value.get(), expected, "{source}"),
+            other => panic!("{source}\n{other:?}"),
+        }
+    }
 }
 
 #[test]
@@ -336,6 +419,11 @@ fn what_is_not_a_function_is_named() {
         ("const r = {}; new r.X()", "r.X is not a function"),
         ("const r = { a: {} };\nr.a\n  .b(1)", "b is not a function"),
         ("const r = []; r.map((x) => x).nope()", "nope is not a function"),
+        (
+            "const api = {}; const id = 3;\nawait api.fetch({\n  id: id,\n  nested: { id },\n});",
+            "api.fetch is not a function",
+        ),
+        ("const r = {}; const k = 'a'; r['x_' + k]({ k })", "r['x_' + k] is not a function"),
         // It is the argument that is no function.
         ("[1].map(5)", "not a function"),
         ("5()", "not a function"),

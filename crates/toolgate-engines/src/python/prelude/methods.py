@@ -86,6 +86,29 @@ def _tg_make_methods(datetime, date, time, timedelta, timezone, isinstance=isins
         # A text as a whole has other small letters at the ends of words.
         return text.lower() if text.isascii() else "".join([folded(character) for character in text])
 
+    def has_title_case(text):
+        # Letters whose form at the start of a word is not their capital letter.
+        return not text.isascii() and [1 for c in text if c > "\x7f" and (len(c.upper()) != 1 or c in "ǄǅǆǇǈǉǊǋǌǱǲǳ" or "\u10d0" <= c <= "\u10ff")]
+
+    def capitalize(text):
+        if isinstance(text, str) and has_title_case(text[:1]):
+            _tg_refuse("capitalize() of a letter without a single capital letter, such as ß: write the text out")
+        return text.capitalize()
+
+    def title(text, *more):
+        if isinstance(text, str) and has_title_case(text):
+            _tg_refuse("title() of letters without a single capital letter, such as ß: write the text out")
+        return text.title(*more)
+
+    def center(text, width, fill=" "):
+        if not isinstance(text, str):
+            return text.center(width, fill)
+        missing = width - len(text)
+        if missing <= 0 or len(fill) != 1:
+            return text.center(width, fill)
+        left = missing // 2 + (missing & width & 1)
+        return fill * left + text + fill * (missing - left)
+
     def split_lines(text, keepends=False):
         if isinstance(text, str) and [mark for mark in "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029" if mark in text]:
             _tg_refuse("splitlines() of a text with form feeds or the like: use split('\\n')")
@@ -110,10 +133,10 @@ def _tg_make_methods(datetime, date, time, timedelta, timezone, isinstance=isins
                 if item not in kept:
                     own.discard(item)
 
-    return [from_timestamp, from_timestamp_utc, now_utc, combined, as_timezone, iso_calendar, bit_length, is_integer, translate, case_fold, split_lines, difference_update, intersection_update, from_iterable, delta]
+    return [from_timestamp, from_timestamp_utc, now_utc, combined, as_timezone, iso_calendar, bit_length, is_integer, translate, case_fold, split_lines, difference_update, intersection_update, from_iterable, delta, capitalize, title, center]
 
 
 import collections as _tg_native_collections, datetime as _tg_native_datetime
 
 _tg_iso_date = _tg_native_collections.namedtuple("IsoCalendarDate", "year week weekday")
-_tg_fromtimestamp, _tg_utcfromtimestamp, _tg_utcnow, _tg_combine, _tg_astimezone, _tg_isocalendar, _tg_bit_length, _tg_is_integer, _tg_translate, _tg_casefold, _tg_splitlines, _tg_difference_update, _tg_intersection_update, _tg_from_iterable, _tg_timedelta = _tg_make_methods(_tg_native_datetime.datetime, _tg_native_datetime.date, _tg_native_datetime.time, _tg_native_datetime.timedelta, _tg_native_datetime.timezone)
+_tg_fromtimestamp, _tg_utcfromtimestamp, _tg_utcnow, _tg_combine, _tg_astimezone, _tg_isocalendar, _tg_bit_length, _tg_is_integer, _tg_translate, _tg_casefold, _tg_splitlines, _tg_difference_update, _tg_intersection_update, _tg_from_iterable, _tg_timedelta, _tg_capitalize, _tg_title, _tg_center = _tg_make_methods(_tg_native_datetime.datetime, _tg_native_datetime.date, _tg_native_datetime.time, _tg_native_datetime.timedelta, _tg_native_datetime.timezone)

@@ -1,4 +1,4 @@
-def _tg_make_numbers(native_sum, native_round, list=list, isinstance=isinstance, int=int, float=float, bool=bool, str=str, type=type, abs=abs):
+def _tg_make_numbers(native_sum, native_round, native_divmod, list=list, isinstance=isinstance, int=int, float=float, bool=bool, str=str, type=type, abs=abs, pow=pow):
     def number(value):
         return int(value) if isinstance(value, bool) else value
 
@@ -33,7 +33,34 @@ def _tg_make_numbers(native_sum, native_round, list=list, isinstance=isinstance,
         result = float(str(steps * scale))
         return -result if value < 0 else result
 
-    return number, total, rounded
+    def is_finite(value):
+        return isinstance(value, (int, float)) and value - value == 0
+
+    def power(base, exponent, *modulus):
+        if modulus:
+            return pow(base, exponent, *modulus)
+        if isinstance(exponent, float) and is_finite(exponent) and is_finite(base) and base < 0 and exponent % 1 != 0:
+            _tg_refuse("a negative number to the power of a fraction, which is complex: take the power of abs(x)")
+        return base ** exponent
+
+    def floor_divided(left, right):
+        if not isinstance(left, float) and not isinstance(right, float):
+            return left // right
+        if not is_finite(left) or not is_finite(right) or right == 0:
+            return left // right
+        # The quotient is rounded before it is cut off, so that it may be too large.
+        quotient = (left - left % right) / right
+        if quotient == 0:
+            return 0.0 if (left < 0) == (right < 0) or left == 0 else -0.0
+        whole = quotient // 1
+        return whole + 1 if quotient - whole > 0.5 else whole
+
+    def divided(left, right):
+        if isinstance(left, float) or isinstance(right, float):
+            return floor_divided(left, right), left % right
+        return native_divmod(left, right)
+
+    return number, total, rounded, power, floor_divided, divided
 
 
-_tg_number, _tg_sum, _tg_round = _tg_make_numbers(sum, round)
+_tg_number, _tg_sum, _tg_round, _tg_pow, _tg_floordiv, _tg_divmod = _tg_make_numbers(sum, round, divmod)

@@ -5,12 +5,71 @@ def _tg_make_re(native, isinstance=isinstance, str=str, list=list, len=len, min=
     def is_pattern(value):
         return type(value).__name__ in ("Pattern", "re.Pattern")
 
-    def prepared(pattern, text, flags=0, replacement=None):
+    translated = {}
+
+    def with_ends(pattern, flags):
+        # Python's $ is also before a line break at the end, and its \Z is not.
+        is_multiline = flags & 8 or native.search(r"\(\?[aiLsux]*m", pattern) is not None
+        made = []
+        index = 0
+        in_class = False
+        while index < len(pattern):
+            part = pattern[index]
+            if part == "\\":
+                part = pattern[index:index + 2]
+                index += 1
+                if part == "\\Z" and not in_class:
+                    part = "\\z"
+            elif in_class:
+                in_class = part != "]"
+            elif part == "[":
+                in_class = True
+                # A closing bracket at the start is a character.
+                rest = pattern[index + 1:index + 3]
+                more = 2 if rest == "^]" else (1 if rest.startswith("]") else 0)
+                part = pattern[index:index + 1 + more]
+                index += more
+            elif part == "$" and not is_multiline:
+                part = "(?=\\n?\\z)"
+            made.append(part)
+            index += 1
+        return "".join(made)
+
+    def as_python(pattern, text, flags=0):
+        # The compiled pattern with the meaning that it has in Python for this text.
         compiled = native.compile(pattern, flags) if isinstance(pattern, str) else pattern
-        # Python finds the empty text behind a match as well, and Monty does not.
-        if replacement != "" and compiled.match("") is not None and [1 for match in compiled.finditer(text) if match.group()]:
+        if not isinstance(text, str):
+            return compiled
+        source = compiled.pattern
+        if ("\\s" in source or "\\S" in source) and [1 for mark in "\x1c\x1d\x1e\x1f" if mark in text]:
+            _tg_refuse("\\s in a text with one of the characters \\x1c to \\x1f: name the characters, as in [ \\t\\n]")
+        if not text.endswith("\n") or not ("$" in source or "\\Z" in source):
+            return compiled
+        key = (source, compiled.flags)
+        if key not in translated:
+            translated[key] = native.compile(with_ends(source, compiled.flags), compiled.flags)
+        return translated[key]
+
+    def prepared(pattern, text, flags=0, replacement=None):
+        compiled = as_python(pattern, text, flags)
+        if compiled.match("") is None:
+            return compiled
+        # Python finds the empty text behind a match as well, and a longer match behind an empty one. Monty does not.
+        source = compiled.pattern
+        if [1 for part in ("*?", "??", "}?", "(|", "(?:|") if part in source] or source.startswith("|"):
+            _tg_refuse("a pattern that matches the empty text first, such as x*?: use x, or x+?")
+        if replacement != "" and [1 for match in compiled.finditer(text) if match.group()]:
             _tg_refuse("a pattern that matches the empty text, such as x*, beside longer matches: use x+")
         return compiled
+
+    def match(pattern, string, flags=0):
+        return as_python(pattern, string, flags).match(string)
+
+    def search(pattern, string, flags=0):
+        return as_python(pattern, string, flags).search(string)
+
+    def fullmatch(pattern, string, flags=0):
+        return as_python(pattern, string, flags).fullmatch(string)
 
     def parts_of(compiled, text, limit):
         # The texts between the matches, and the matches. Positions in a text would take quadratic time.
@@ -63,10 +122,28 @@ def _tg_make_re(native, isinstance=isinstance, str=str, list=list, len=len, min=
     def method_finditer(value, *arguments, **named):
         return finditer(value, *arguments, **named) if is_pattern(value) else value.finditer(*arguments, **named)
 
-    return method_sub, method_subn, method_findall, method_finditer, _tg_module("re", {
+    def method_match(value, *arguments, **named):
+        if is_pattern(value) and arguments:
+            return as_python(value, arguments[0]).match(*arguments)
+        return value.match(*arguments, **named)
+
+    def method_search(value, *arguments, **named):
+        if is_pattern(value) and arguments:
+            return as_python(value, arguments[0]).search(*arguments)
+        return value.search(*arguments, **named)
+
+    def method_fullmatch(value, *arguments, **named):
+        if is_pattern(value) and arguments:
+            return as_python(value, arguments[0]).fullmatch(*arguments)
+        return value.fullmatch(*arguments, **named)
+
+    methods = (method_match, method_search, method_fullmatch)
+    return method_sub, method_subn, method_findall, method_finditer, methods, _tg_module("re", {
+        "match": match, "search": search, "fullmatch": fullmatch,
         "split": split, "sub": sub, "subn": subn, "findall": findall, "finditer": finditer, "UNICODE": 0, "U": 0,
     })
 
 
-_tg_sub, _tg_subn, _tg_findall, _tg_finditer, _tg_re = _tg_make_re(_tg_native_re)
+_tg_sub, _tg_subn, _tg_findall, _tg_finditer, _tg_re_methods, _tg_re = _tg_make_re(_tg_native_re)
+_tg_match, _tg_search, _tg_fullmatch = _tg_re_methods
 _tg_split = _tg_re.split

@@ -129,12 +129,14 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// `sum(…)` and `round(…, n)`. Returns whether it was one.
+    /// `sum(…)`, `round(…, n)`, `pow(…)` and `divmod(…)`. Returns whether it was one.
     pub(super) fn number_call(&mut self, call: &'a ExprCall) -> bool {
         let name = call.func.as_name_expr().map(|name| name.id.as_str());
         let function = match name {
             Some("sum") => "_tg_sum",
             Some("round") if call.arguments.len() > 1 => "_tg_round",
+            Some("pow") if call.arguments.len() == 2 => "_tg_pow",
+            Some("divmod") => "_tg_divmod",
             _ => return false,
         };
         if !self.bindings.is_built_in(name.unwrap_or_default()) {

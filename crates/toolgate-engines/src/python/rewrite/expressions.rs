@@ -9,13 +9,16 @@ use crate::python::prelude;
 /// Methods that the prelude implements as functions of their receiver.
 #[rustfmt::skip]
 pub(super) const METHODS: &[&str] = &[
-    "astimezone", "bit_length", "casefold", "combine", "difference_update", "from_iterable",
-    "fromtimestamp", "intersection_update", "is_integer", "isocalendar", "splitlines", "translate",
-    "utcfromtimestamp", "utcnow",
+    "astimezone", "bit_length", "capitalize", "casefold", "center", "combine", "difference_update",
+    "from_iterable", "fromtimestamp", "intersection_update", "is_integer", "isocalendar",
+    "splitlines", "title", "translate", "utcfromtimestamp", "utcnow",
 ];
 
 /// Functions that iterate over their argument.
 const ITERATING: &[&str] = &["enumerate", "iter", "len", "list", "set", "sorted", "tuple"];
+
+/// Functions whose values can be gone through only once. Monty makes lists.
+const ONCE: &[&str] = &["enumerate", "filter", "map", "reversed", "zip"];
 
 /// Functions that Monty can call itself, so that its own `map` works.
 const CALLED_BY_MONTY: &[&str] =
@@ -34,7 +37,19 @@ impl<'a> Rewriter<'a> {
     pub(super) fn expression(&mut self, expression: &'a Expr) {
         match expression {
             Expr::BinOp(operation) => self.operation(expression, operation),
-            Expr::Call(call) => self.call(expression, call),
+            Expr::Call(call) => {
+                let name = call.func.as_name_expr().map(|name| name.id.as_str());
+                let is_once = name
+                    .is_some_and(|name| ONCE.contains(&name) && self.bindings.is_built_in(name))
+                    && !self.plain_generators.contains(&expression.start());
+                if is_once {
+                    self.edits.open(expression, "iter(");
+                }
+                self.call(expression, call);
+                if is_once {
+                    self.edits.close(expression, ")");
+                }
+            }
             Expr::Compare(comparison) if self.classes.has_ordered() => self.comparison(comparison),
             Expr::Attribute(attribute) => self.attribute(expression, attribute),
             Expr::Await(awaited) => self.awaited(expression, &awaited.value),
@@ -111,6 +126,8 @@ impl<'a> Rewriter<'a> {
                 Some(("%", "_tg_mod(", "<percent>"))
             }
             Operator::BitOr => Some(("|", "_tg_or(", "<core>")),
+            Operator::Pow if !is_integer(right) => Some(("**", "_tg_pow(", "<numbers>")),
+            Operator::FloorDiv if !is_integer(right) => Some(("//", "_tg_floordiv(", "<numbers>")),
             _ => None,
         };
         if let Some((operator, function, piece)) = replacement
@@ -131,10 +148,20 @@ impl<'a> Rewriter<'a> {
     fn call(&mut self, expression: &'a Expr, call: &'a ExprCall) {
         let arguments = &call.arguments;
         let name = call.func.as_name_expr().map(|name| name.id.as_str());
-        if let [Expr::Generator(generator)] = &*arguments.args
-            && name != Some("next")
-        {
-            self.plain_generators.insert(generator.start());
+        // Functions of the script may go through it twice.
+        let uses_up = match &*call.func {
+            Expr::Name(name) => name.id != "next" && self.bindings.is_built_in(&name.id),
+            Expr::Attribute(_) => true,
+            _ => false,
+        };
+        if uses_up {
+            if let [Expr::Generator(generator)] = &*arguments.args {
+                self.plain_generators.insert(generator.start());
+            }
+            if name != Some("iter") {
+                let calls = arguments.args.iter().filter(|argument| argument.is_call_expr());
+                self.plain_generators.extend(calls.map(Ranged::start));
+            }
         }
         self.callee = Some(call.func.range());
         if ITERATING.contains(&name.unwrap_or_default())
@@ -215,7 +242,10 @@ impl<'a> Rewriter<'a> {
         let wanted = match (module, attribute.attr.as_str()) {
             (Some("asyncio"), "gather")
             | (Some("json"), "loads")
-            | (Some("re"), "findall" | "finditer" | "sub" | "subn") => true,
+            | (
+                Some("re"),
+                "findall" | "finditer" | "fullmatch" | "match" | "search" | "sub" | "subn",
+            ) => true,
             (Some("asyncio"), "run") => self.tasks,
             (Some("json"), "dumps") => {
                 let has_enumerations = self.classes.has_enumerations();
@@ -241,7 +271,7 @@ impl<'a> Rewriter<'a> {
         let method = attribute.attr.as_str();
         let piece = match method {
             "split" if self.bindings.is_pattern(&attribute.value) => "re",
-            "findall" | "finditer" | "sub" | "subn" => "re",
+            "findall" | "finditer" | "fullmatch" | "match" | "search" | "sub" | "subn" => "re",
             "isoformat" if !call.arguments.is_empty() => "datetime",
             "strftime" | "strptime" | "tzname" | "utcoffset" => "datetime",
             _ if METHODS.contains(&method) => "<methods>",
@@ -271,6 +301,10 @@ fn has_fractions(call: &ExprCall) -> bool {
         Expr::NumberLiteral(literal) => !literal.value.is_int(),
         _ => true,
     })
+}
+
+fn is_integer(expression: &Expr) -> bool {
+    expression.as_number_literal_expr().is_some_and(|literal| literal.value.is_int())
 }
 
 fn is_text(expression: &Expr) -> bool {

@@ -73,7 +73,7 @@ pub(super) fn seen(body: &[Stmt]) -> Option<Refusal> {
         if let Node::Expression(expression) = node
             && let Some(lazy) = Lazy::of(expression)
             && !used_up.contains(&expression.start())
-            && lazy.computed.into_iter().any(|each| acts(each, lazy.function))
+            && lazy.computed.into_iter().any(|each| binds(each) || acts(each, lazy.function))
         {
             let what = "a generator, map or filter that does more than compute";
             found = found.take().or_else(|| Some(Refusal::new(expression, what, HINT)));
@@ -116,6 +116,17 @@ impl<'a> Lazy<'a> {
             _ => None,
         }
     }
+}
+
+/// Whether an expression sets a variable, whose last value tells how far the generator came.
+fn binds(expression: &Expr) -> bool {
+    let mut found = false;
+    let visit = |node: Node<'_>| {
+        found |= matches!(node, Node::Expression(Expr::Named(_)));
+        !found
+    };
+    Walk { visit, depth: 0 }.visit_expr(expression);
+    found
 }
 
 fn last_name(call: &ExprCall) -> &str {

@@ -129,7 +129,8 @@ struct Rewriter<'a> {
     depth: usize,
     /// The number of functions around the current position.
     functions: usize,
-    /// Generator expressions that are used up in place, so that a list works as well.
+    /// Where the generators, and the calls of `zip` and the like, are that are used up in place, so that
+    /// a list works as well.
     plain_generators: BTreeSet<TextSize>,
     /// The callee of the current call, as opposed to a function that is passed on.
     callee: Option<TextRange>,
@@ -245,6 +246,9 @@ impl<'a> Visitor<'a> for Rewriter<'a> {
             if self.is_traced() {
                 self.note(statement);
             }
+            if let Stmt::For(each) = statement {
+                self.plain_generators.insert(each.iter.start());
+            }
             self.statement(statement);
             self.depth -= 1;
         }
@@ -259,6 +263,7 @@ impl<'a> Visitor<'a> for Rewriter<'a> {
     }
 
     fn visit_comprehension(&mut self, comprehension: &'a Comprehension) {
+        self.plain_generators.insert(comprehension.iter.start());
         walk_comprehension(self, comprehension);
         self.members_of(&comprehension.iter);
     }

@@ -1,8 +1,11 @@
 //! Features that would give another answer than `CPython`, without an error. A script that uses one
 //! is refused before it runs.
 
-use ruff_python_ast::{Comprehension, Expr, ExprCall, Number, Stmt, StmtClassDef, StmtFunctionDef};
-use ruff_text_size::{Ranged, TextSize};
+use ruff_python_ast::{
+    CmpOp, Comprehension, ExceptHandler, Expr, ExprCall, Number, Stmt, StmtClassDef,
+    StmtFunctionDef,
+};
+use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::{Node, bindings::Bindings, classes::Classes, edits, lazy, walk};
 use crate::engine::{FailureKind, ScriptFailure};
@@ -51,7 +54,8 @@ impl Refusal {
 
 /// The first such feature of a script.
 pub(super) fn find(body: &[Stmt], classes: &Classes, bindings: &Bindings) -> Option<Refusal> {
-    let mut found = lazy::seen(body);
+    let mut found =
+        lazy::seen(body).or_else(|| gone_name(body, bindings)).or_else(|| rare_space(body));
     walk(body, |node| {
         found = found.take().or_else(|| match node {
             Node::Statement(statement) => of_statement(statement, classes, bindings),
@@ -76,11 +80,97 @@ fn of_expression(expression: &Expr, bindings: &Bindings) -> Option<Refusal> {
                 )
             })
         }
+        Expr::Compare(comparison)
+            if is_nan(&comparison.left)
+                && comparison.ops.iter().any(|it| matches!(it, CmpOp::In | CmpOp::NotIn)) =>
+        {
+            let hint = "NaN equals nothing: write any(math.isnan(x) for x in values)";
+            Some(Refusal::new(expression, "looking for NaN in a list", hint))
+        }
         Expr::ListComp(list) => async_in(expression, &list.generators),
         Expr::SetComp(set) => async_in(expression, &set.generators),
         Expr::DictComp(dict) => async_in(expression, &dict.generators),
         Expr::Generator(generator) => async_in(expression, &generator.generators),
         _ => None,
+    }
+}
+
+/// The name of `except … as name` after its block, where Python has deleted it.
+fn gone_name(body: &[Stmt], bindings: &Bindings) -> Option<Refusal> {
+    let mut handlers: Vec<(&str, TextRange)> = Vec::new();
+    walk(body, |node| {
+        if let Node::Statement(Stmt::Try(tried)) = node {
+            handlers.extend(tried.handlers.iter().filter_map(
+                |ExceptHandler::ExceptHandler(it)| {
+                    let name = it.name.as_ref()?.as_str();
+                    bindings.is_built_in(name).then_some((name, it.range))
+                },
+            ));
+        }
+        matches!(node, Node::Statement(_))
+    });
+    if handlers.is_empty() {
+        return None;
+    }
+    let mut found = None;
+    walk(body, |node| {
+        if let Node::Expression(expression @ Expr::Name(name)) = node {
+            let of_name = || handlers.iter().filter(|(known, _)| *known == name.id.as_str());
+            let is_gone = of_name().next().is_some()
+                && !of_name().any(|(_, range)| range.contains_range(expression.range()));
+            if is_gone && found.is_none() {
+                let what = format!("`{}` after the block of its `except`", name.id);
+                let hint = "keep the exception in another variable: error = e";
+                found = Some(Refusal::new(expression, what, hint));
+            }
+        }
+        found.is_none()
+    });
+    found
+}
+
+/// Methods that know more spaces in Python.
+const SPACE_METHODS: &[&str] = &["isspace", "lstrip", "rstrip", "split", "strip"];
+
+/// A method that takes away spaces, in a script with characters that are spaces only to Python.
+fn rare_space(body: &[Stmt]) -> Option<Refusal> {
+    let (mut has_rare, mut method) = (false, None);
+    walk(body, |node| {
+        match node {
+            Node::Expression(Expr::StringLiteral(text)) => {
+                has_rare |= text.value.to_str().contains(['\x1c', '\x1d', '\x1e', '\x1f']);
+            }
+            Node::Expression(Expr::Call(call)) if call.arguments.is_empty() => {
+                let attribute = call.func.as_attribute_expr();
+                if method.is_none()
+                    && attribute.is_some_and(|it| SPACE_METHODS.contains(&it.attr.as_str()))
+                {
+                    method = Some(call);
+                }
+            }
+            _ => {}
+        }
+        true
+    });
+    method.filter(|_| has_rare).map(|call| {
+        Refusal::new(
+            call,
+            "spaces in a script with the characters \\x1c to \\x1f, which Python takes for spaces",
+            "name the characters: text.strip(' \\t\\n'), text.split(' ')",
+        )
+    })
+}
+
+/// Whether an expression is written as no number.
+fn is_nan(expression: &Expr) -> bool {
+    match expression {
+        Expr::Attribute(attribute) => &attribute.attr == "nan",
+        Expr::Call(call) => {
+            let text = call.arguments.args.first().and_then(Expr::as_string_literal_expr);
+            called_name(call) == Some("float")
+                && text.is_some_and(|text| text.value.to_str().trim().eq_ignore_ascii_case("nan"))
+        }
+        _ => false,
     }
 }
 

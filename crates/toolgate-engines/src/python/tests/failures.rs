@@ -144,8 +144,41 @@ fn missing_features_suggest_an_alternative() {
 }
 
 #[test]
+fn what_would_be_wrong_is_refused_while_it_runs() {
+    for (script, told) in [
+        ("x = -8\nprint(x ** (1 / 3))", "abs(x)"),
+        ("x = -8\nprint(pow(x, 0.5))", "abs(x)"),
+        ("print('ß'.capitalize())", "write the text out"),
+        ("print('ǆ ß'.title())", "write the text out"),
+        ("import re\nprint(re.findall('a*?', 'aa'))", "matches the empty text first"),
+        ("import re\nprint(re.sub('a??', '', 'aa'))", "matches the empty text first"),
+        ("import re\nprint(re.findall(r'\\s', 'a' + chr(28)))", "name the characters"),
+        (
+            "import re\np = re.compile(r'\\s')\nprint(p.search('a' + chr(28)))",
+            "name the characters",
+        ),
+    ] {
+        let run = run(script);
+        let failure = run.failure();
+        assert_eq!(failure.kind, FailureKind::Unsupported, "{script}: {failure:?}");
+        let told_is =
+            format!("{} {}", failure.message, failure.hint.as_deref().unwrap_or_default());
+        assert!(told_is.contains(told), "{script}: {told_is}");
+    }
+}
+
+#[test]
 fn what_would_be_wrong_is_refused() {
     for (script, line, told) in [
+        ("n = 0\nprint(any((n := x) > 1 for x in [1, 2, 3]), n)", 2, "a plain loop"),
+        ("print(float('nan') in [float('nan')])", 1, "math.isnan"),
+        ("import math\nprint(math.nan not in [1.0])", 2, "math.isnan"),
+        (
+            "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    pass\nprint(e)",
+            5,
+            "another variable",
+        ),
+        ("a = 'x\\x1f'\nprint(a.strip())", 2, "name the characters"),
         ("class A:\n    def __bool__(self): return False", 2, "is_empty()"),
         ("class A:\n    def __len__(self): return 0", 2, "is_empty()"),
         ("class A:\n    def __lt__(self, other): return True", 2, "sort by a key"),

@@ -240,7 +240,16 @@ fn images_are_content_and_never_text() {
 
 #[test]
 fn control_characters_are_spelled_out() {
-    assert_eq!(safe("a\u{1b}[31mb\r\nc\td\u{202e}e\u{0}"), "a\\x1b[31mb\nc\tde\\x00");
+    assert_eq!(safe("a\u{1b}[31mb\r\nc\td\u{202e}e\u{0}"), "a\\x1b[31mb\nc\td\\u{202e}e\\x00");
+    for kept in [
+        "👩\u{200d}👩",
+        "می\u{200c}خواهم",
+        "a\u{200b}b\u{200f}c\u{feff}d\u{ad}e\u{2060}",
+        "🏴\u{e0067}\u{e0062}\u{e0077}\u{e006c}\u{e0073}\u{e007f}",
+    ] {
+        assert_eq!(safe(kept), kept);
+    }
+    assert_eq!(safe("a\u{e0041}"), "a\\u{e0041}");
 }
 
 #[test]

@@ -54,6 +54,18 @@ async fn tools_are_asynchronous_functions() {
             "async def main():\n    return 5\nif __name__ == '__main__':\n    x = asyncio.run(main())\nx",
             json!(5),
         ),
+        (
+            "import inspect\nother = 'no' + 'pe'\nasync def own(): pass\ndef plain(): pass\n[f(t) for f in (inspect.iscoroutinefunction, asyncio.iscoroutinefunction) for t in (echo, tools['echo'], tools[other], own, plain)]",
+            json!([true, true, true, true, false, true, true, true, true, false]),
+        ),
+        (
+            "import inspect\nasync def call(fn, **kw):\n    return await fn(**kw) if inspect.iscoroutinefunction(fn) else fn(**kw)\nawait call(echo, a=1)",
+            json!({"a": 1}),
+        ),
+        (
+            "try:\n    name = input('name? ')\nexcept EOFError:\n    name = 'nobody'\nname",
+            json!("nobody"),
+        ),
         ("await tools['echo'](a=1)", json!({"a": 1})),
         ("name = 'ec' + 'ho'\nawait tools[name](a=1)", json!({"a": 1})),
         ("await tools.echo(a=2)", json!({"a": 2})),

@@ -98,8 +98,12 @@ fn declare_parameter_properties(stripper: &mut Stripper<'_>, class: &Class<'_>) 
             }
         }
         if !assignments.is_empty() {
-            let at = class.heritage.as_ref().and_then(|_| end_of_super(body));
-            stripper.edits.insert(at.unwrap_or(body.span.start + 1), assignments);
+            let after_super = class.heritage.as_ref().and_then(|_| end_of_super(body));
+            // The end of the line or of the block may be what ends `super()`.
+            if after_super.is_some_and(|end| stripper.edits.slice(end - 1, end) != ";") {
+                assignments.insert(0, ';');
+            }
+            stripper.edits.insert(after_super.unwrap_or(body.span.start + 1), assignments);
         }
     }
 }

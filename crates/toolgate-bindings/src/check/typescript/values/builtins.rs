@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use oxc_ast::ast::{CallExpression, Expression};
 
-use super::{Values, awaited, element};
+use super::{Values, awaited, element, some_of};
 use crate::check::{
     declared::one_of,
     literal::{Literal, LiteralKind, NOWHERE},
@@ -104,11 +104,11 @@ impl<'a> Values<'_, 'a> {
                 let one = element(&receiver);
                 match method {
                     "map" => list_of(returned()),
-                    "filter" | "slice" | "sort" | "reverse" | "toSorted" | "toReversed" => {
-                        list_of(one)
-                    }
+                    "sort" | "reverse" | "toSorted" | "toReversed" => list_of(one),
+                    "filter" | "slice" => list_of(some_of(one)),
                     "find" | "findLast" | "at" | "pop" | "shift" => {
-                        Some(one_of(vec![Literal::new(NOWHERE, LiteralKind::Undefined), one]))
+                        let absent = Literal::new(NOWHERE, LiteralKind::Undefined);
+                        Some(one_of(vec![absent, some_of(one)]))
                     }
                     "join" => some(TEXT),
                     "includes" | "some" | "every" => some(TRUTH),
@@ -145,13 +145,18 @@ pub(super) fn callback_argument(
         (LiteralKind::Promise(value), "then", 0) => Some((**value).clone()),
         (
             LiteralKind::Array { .. } | LiteralKind::ListOf(_),
-            "map" | "forEach" | "filter" | "find" | "findLast" | "findIndex" | "some" | "every"
-            | "flatMap",
+            "map" | "forEach" | "filter" | "flatMap",
+            0,
+        ) => Some(element(receiver)),
+        // These may not come to every element.
+        (
+            LiteralKind::Array { .. } | LiteralKind::ListOf(_),
+            "find" | "findLast" | "findIndex" | "some" | "every",
             0,
         )
         | (LiteralKind::Array { .. } | LiteralKind::ListOf(_), "reduce" | "reduceRight", 1)
         | (LiteralKind::Array { .. } | LiteralKind::ListOf(_), "sort" | "toSorted", 0 | 1) => {
-            Some(element(receiver))
+            Some(some_of(element(receiver)))
         }
         (LiteralKind::Array { .. } | LiteralKind::ListOf(_), "map" | "forEach" | "filter", 1) => {
             some(NUMBER)

@@ -7,11 +7,12 @@ use oxc_ast::{
     ast::{Argument, AssignmentTarget, Expression},
 };
 use oxc_semantic::SymbolId;
-use oxc_span::Span;
+use oxc_span::{GetSpan, Span};
 use oxc_syntax::operator::{BinaryOperator, UnaryOperator};
 
+use super::some_of;
 use crate::check::{
-    literal::{Literal, LiteralKind, NOWHERE},
+    literal::{Literal, NOWHERE},
     typescript::{ParsedScript, calls::named_part, literals::Literals},
 };
 
@@ -27,6 +28,10 @@ pub(in crate::check::typescript) struct Conditions {
     of_value: HashSet<Path>,
     /// What is compared with a value, so that it must be there.
     compared: HashSet<Path>,
+    /// The variables that a test mentions.
+    mentioned: HashSet<SymbolId>,
+    /// Where a loop or a function may be left.
+    leaving: Vec<u32>,
     /// Where nothing runs: after a `return`, or after a test that is always false.
     dead: Vec<Span>,
     /// What may fail without ending the script.
@@ -122,6 +127,8 @@ impl Conditions {
                 AstKind::TryStatement(it) if it.handler.is_some() => {
                     conditions.tried.push(it.block.span);
                 }
+                AstKind::BreakStatement(it) => conditions.leaving.push(it.span.start),
+                AstKind::ReturnStatement(it) => conditions.leaving.push(it.span.start),
                 AstKind::Program(it) => conditions.after_the_end(&it.body),
                 AstKind::BlockStatement(it) => conditions.after_the_end(&it.body),
                 AstKind::FunctionBody(it) => conditions.after_the_end(&it.statements),
@@ -129,6 +136,7 @@ impl Conditions {
                 _ => {}
             }
         }
+        conditions.mentioned = mentioned(script);
         conditions.dead.sort_by_key(|span| span.start);
         conditions.tried.sort_by_key(|span| span.start);
         conditions
@@ -141,21 +149,28 @@ impl Conditions {
         expression: &Expression<'_>,
         script: &ParsedScript<'_, '_>,
     ) -> Literal {
-        if self.of_kind.is_empty() && self.of_value.is_empty() && self.compared.is_empty() {
+        if self.of_kind.is_empty()
+            && self.of_value.is_empty()
+            && self.compared.is_empty()
+            && self.mentioned.is_empty()
+        {
             return literal;
         }
         let Some(path) = path(expression, script) else { return literal };
         if self.of_kind.contains(&path) {
             return Literal::unknown(NOWHERE);
         }
-        match literal.kind {
-            LiteralKind::Each(all)
-                if self.of_value.contains(&path) || self.compared.contains(&path) =>
-            {
-                Literal::new(NOWHERE, LiteralKind::OneOf(all))
-            }
-            _ => literal,
-        }
+        if self.is_mentioned(path.0) { some_of(literal) } else { literal }
+    }
+
+    /// Whether a test mentions a variable. It may tell which of several values it has.
+    pub(super) fn is_mentioned(&self, symbol: SymbolId) -> bool {
+        self.mentioned.contains(&symbol)
+    }
+
+    /// Whether a loop or a function may be left in a part of the script.
+    pub(super) fn leaves(&self, part: Span) -> bool {
+        self.leaving.iter().any(|at| (part.start..part.end).contains(at))
     }
 
     /// Whether the script tests somewhere whether a part is there.
@@ -225,6 +240,36 @@ impl Conditions {
         let rest = rest.filter(|it| !matches!(it, Statement::FunctionDeclaration(_)));
         self.dead.extend(rest.map(oxc_span::GetSpan::span));
     }
+}
+
+/// The variables that tests mention.
+fn mentioned(script: &ParsedScript<'_, '_>) -> HashSet<SymbolId> {
+    let nodes = script.semantic.nodes();
+    let mut tests: Vec<Span> = Vec::new();
+    for node in nodes.iter() {
+        match node.kind() {
+            AstKind::IfStatement(it) => tests.push(it.test.span()),
+            AstKind::ConditionalExpression(it) => tests.push(it.test.span()),
+            AstKind::LogicalExpression(it) => tests.push(it.left.span()),
+            AstKind::WhileStatement(it) => tests.push(it.test.span()),
+            AstKind::DoWhileStatement(it) => tests.push(it.test.span()),
+            AstKind::SwitchStatement(it) => tests.push(it.discriminant.span()),
+            AstKind::SwitchCase(it) => tests.extend(it.test.as_ref().map(GetSpan::span)),
+            _ => {}
+        }
+    }
+    tests.sort_by_key(|span| span.start);
+    let scoping = script.semantic.scoping();
+    let mut symbols = HashSet::new();
+    for node in nodes.iter() {
+        if let AstKind::IdentifierReference(it) = node.kind()
+            && is_within(&tests, it.span.start)
+        {
+            let reference = it.reference_id.get().map(|id| scoping.get_reference(id));
+            symbols.extend(reference.and_then(oxc_semantic::Reference::symbol_id));
+        }
+    }
+    symbols
 }
 
 /// The path of what is tested: of `(a = b)` that of `a`.

@@ -4,7 +4,7 @@ use std::{collections::HashSet, rc::Rc};
 
 use oxc_ast::{
     AstKind,
-    ast::{BindingPattern, Expression},
+    ast::{BindingPattern, Expression, ForStatementLeft},
 };
 use oxc_semantic::{NodeId, SymbolId};
 use oxc_span::GetSpan;
@@ -39,12 +39,59 @@ const CHANGING: &[&str] = &[
     "append",
 ];
 
+/// Methods that give their elements to a function.
+const CALLING: &[&str] = &[
+    "map",
+    "forEach",
+    "filter",
+    "find",
+    "findLast",
+    "findIndex",
+    "findLastIndex",
+    "some",
+    "every",
+    "flatMap",
+    "reduce",
+    "reduceRight",
+    "sort",
+    "toSorted",
+];
+
 /// How a script changes an object.
 pub(super) enum Usage {
-    /// It changes these properties, or none.
-    Changed(HashSet<String>),
+    /// It changes only these parts, or none.
+    Changed(Changes),
     /// It may do anything with it.
     Anything,
+}
+
+/// What a script changes of an object.
+#[derive(Default)]
+pub(super) struct Changes {
+    /// Properties that it assigns.
+    keys: HashSet<String>,
+    /// Properties whose own parts it may change.
+    inside: HashSet<String>,
+    /// Whether it may change what any of its parts has.
+    inside_all: bool,
+}
+
+impl Changes {
+    fn key(name: &str) -> Self {
+        Self { keys: HashSet::from([name.to_owned()]), ..Self::default() }
+    }
+
+    /// Changes inside of a part, or of any part if the name is unknown.
+    fn inside(name: Option<&str>) -> Self {
+        match name {
+            Some(name) => Self { inside: HashSet::from([name.to_owned()]), ..Self::default() },
+            None => Self { inside_all: true, ..Self::default() },
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.keys.is_empty() && self.inside.is_empty() && !self.inside_all
+    }
 }
 
 impl Usage {
@@ -62,15 +109,37 @@ impl Usage {
     /// What is certain of a value that is used in this way.
     pub(super) fn applied(&self, literal: Literal) -> Literal {
         match self {
-            Self::Changed(keys) if keys.is_empty() => literal,
+            Self::Changed(changes) if changes.is_empty() => literal,
             _ => self.changed(&literal),
         }
     }
 
+    fn is_nothing(&self) -> bool {
+        matches!(self, Self::Changed(changes) if changes.is_empty())
+    }
+
+    /// Whether a property is as it was made.
+    pub(super) fn keeps(&self, name: &str) -> bool {
+        matches!(self, Self::Changed(changes) if !changes.keys.contains(name))
+    }
+
+    /// A part whose own parts may have changed.
+    fn inside(part: &Literal) -> Literal {
+        if Self::is_needed(part) { Self::Anything.changed(part) } else { part.clone() }
+    }
+
     fn changed(&self, literal: &Literal) -> Literal {
         let kind = match (&literal.kind, self) {
-            (LiteralKind::Object { entries, .. }, Self::Changed(keys)) => {
-                let kept = entries.iter().filter(|entry| !keys.contains(&entry.key)).cloned();
+            (LiteralKind::Object { entries, complete }, Self::Changed(changes)) => {
+                let keys = &changes.keys;
+                let kept = entries.iter().filter(|entry| !keys.contains(&entry.key));
+                let kept = kept.map(|entry| {
+                    if changes.inside_all || changes.inside.contains(&entry.key) {
+                        LiteralEntry { value: Self::inside(&entry.value), ..entry.clone() }
+                    } else {
+                        entry.clone()
+                    }
+                });
                 let new = keys.iter().map(|key| LiteralEntry {
                     key: key.clone(),
                     offset: NOWHERE,
@@ -83,10 +152,19 @@ impl Usage {
                         ])),
                     ),
                 });
-                let kind = LiteralKind::object(kept.chain(new).collect(), false);
+                let is_complete = *complete && keys.is_empty();
+                let kind = LiteralKind::object(kept.chain(new).collect(), is_complete);
                 return Literal { kind, ..literal.clone() };
             }
             (LiteralKind::Object { .. }, Self::Anything) => LiteralKind::object(Vec::new(), false),
+            (LiteralKind::Array { items, complete }, Self::Changed(changes))
+                if changes.keys.is_empty() =>
+            {
+                LiteralKind::array(items.iter().map(Self::inside).collect(), *complete)
+            }
+            (LiteralKind::ListOf(item), Self::Changed(changes)) if changes.keys.is_empty() => {
+                LiteralKind::ListOf(Rc::new(Self::inside(item)))
+            }
             (LiteralKind::Array { .. } | LiteralKind::ListOf(_), _) => {
                 LiteralKind::array(Vec::new(), false)
             }
@@ -103,7 +181,11 @@ impl Usage {
 
     fn merge(&mut self, other: Self) {
         match (&mut *self, other) {
-            (Self::Changed(keys), Self::Changed(more)) => keys.extend(more),
+            (Self::Changed(changes), Self::Changed(more)) => {
+                changes.keys.extend(more.keys);
+                changes.inside.extend(more.inside);
+                changes.inside_all |= more.inside_all;
+            }
             _ => *self = Self::Anything,
         }
     }
@@ -113,7 +195,7 @@ impl<'a> Values<'_, 'a> {
     /// How a script uses the object in a variable.
     pub(super) fn usage(&self, symbol: SymbolId, depth: usize) -> Usage {
         let scoping = self.script.semantic.scoping();
-        let mut usage = Usage::Changed(HashSet::new());
+        let mut usage = Usage::Changed(Changes::default());
         if depth > MAX_ALIASES {
             return Usage::Anything;
         }
@@ -132,7 +214,7 @@ impl<'a> Values<'_, 'a> {
 
     fn use_of(&self, node: NodeId, depth: usize) -> Usage {
         let nodes = self.script.semantic.nodes();
-        let nothing = || Usage::Changed(HashSet::new());
+        let nothing = || Usage::Changed(Changes::default());
         let mut at = node;
         // The names from the object to the part that is used.
         let mut first: Option<Option<&str>> = None;
@@ -143,7 +225,7 @@ impl<'a> Values<'_, 'a> {
             let span = nodes.kind(at).span();
             let parent = nodes.parent_id(at);
             let changed = |first: Option<Option<&str>>| match first {
-                Some(Some(name)) => Usage::Changed(HashSet::from([name.to_owned()])),
+                Some(Some(name)) => Usage::Changed(Changes::key(name)),
                 _ => Usage::Anything,
             };
             match nodes.kind(parent) {
@@ -175,15 +257,24 @@ impl<'a> Values<'_, 'a> {
                     return changed(first);
                 }
                 AstKind::CallExpression(call) if call.callee.span() == span => {
-                    return match (CHANGING.contains(&last), parts) {
+                    // The last name is that of the method.
+                    let part = first.flatten().filter(|_| parts > 1);
+                    let mut usage = match (CHANGING.contains(&last), parts) {
                         (false, _) => nothing(),
                         (true, 2..) => changed(first),
                         (true, _) => Usage::Anything,
                     };
+                    if CALLING.contains(&last) && !self.keeps_elements(call, depth) {
+                        usage.merge(Usage::Changed(Changes::inside(part)));
+                    }
+                    return usage;
                 }
                 AstKind::CallExpression(call) => {
-                    let is_safe = parts > 0 || self.keeps_arguments(call);
-                    return if is_safe { nothing() } else { Usage::Anything };
+                    return match (self.keeps_arguments(call), parts) {
+                        (true, _) => nothing(),
+                        (false, 0) => Usage::Anything,
+                        (false, _) => Usage::Changed(Changes::inside(first.flatten())),
+                    };
                 }
                 AstKind::NewExpression(_) | AstKind::AssignmentExpression(_) if parts == 0 => {
                     return Usage::Anything;
@@ -197,16 +288,25 @@ impl<'a> Values<'_, 'a> {
                 {
                     is_contained = true;
                 }
-                AstKind::VariableDeclarator(it) if parts == 0 => {
-                    let BindingPattern::BindingIdentifier(id) = &it.id else { return nothing() };
-                    let Some(symbol) = id.symbol_id.get() else { return Usage::Anything };
-                    let is_once = !self.script.semantic.scoping().symbol_is_mutated(symbol);
-                    let alias =
-                        if is_once { self.usage(symbol, depth + 1) } else { Usage::Anything };
-                    return match alias {
-                        // What changes there is a part of what is around it.
-                        Usage::Changed(keys) if is_contained && !keys.is_empty() => Usage::Anything,
-                        other => other,
+                AstKind::AssignmentExpression(_) => {
+                    return Usage::Changed(Changes::inside(first.flatten()));
+                }
+                AstKind::ForOfStatement(it) if it.right.span() == span => {
+                    let ForStatementLeft::VariableDeclaration(left) = &it.left else {
+                        return Usage::Changed(Changes::inside(first.flatten()));
+                    };
+                    let names = left.declarations.iter().flat_map(|it| symbols_of(&it.id));
+                    return self.use_by_names(names, first.flatten(), depth);
+                }
+                AstKind::VariableDeclarator(it) => {
+                    return match &it.id {
+                        BindingPattern::BindingIdentifier(id) if parts == 0 => {
+                            self.use_by_alias(id.symbol_id.get(), is_contained, depth)
+                        }
+                        pattern => {
+                            let names = symbols_of(pattern).into_iter();
+                            self.use_by_names(names, first.flatten(), depth)
+                        }
                     };
                 }
                 _ => return nothing(),
@@ -214,6 +314,47 @@ impl<'a> Values<'_, 'a> {
             at = parent;
         }
         Usage::Anything
+    }
+
+    /// How the object is used by another name for it. Of what contains the object, everything may change.
+    fn use_by_alias(&self, symbol: Option<SymbolId>, is_contained: bool, depth: usize) -> Usage {
+        let Some(symbol) = symbol else { return Usage::Anything };
+        if self.script.semantic.scoping().symbol_is_mutated(symbol) {
+            return Usage::Anything;
+        }
+        match self.usage(symbol, depth + 1) {
+            Usage::Changed(parts) if is_contained && !parts.is_empty() => Usage::Anything,
+            other => other,
+        }
+    }
+
+    /// How a part of an object is used by other names for what it has.
+    fn use_by_names(
+        &self,
+        mut names: impl Iterator<Item = SymbolId>,
+        part: Option<&str>,
+        depth: usize,
+    ) -> Usage {
+        let scoping = self.script.semantic.scoping();
+        let is_kept = names.all(|symbol| {
+            !scoping.symbol_is_mutated(symbol) && self.usage(symbol, depth + 1).is_nothing()
+        });
+        Usage::Changed(if is_kept { Changes::default() } else { Changes::inside(part) })
+    }
+
+    /// Whether the function that a method of a list calls does not change the elements.
+    fn keeps_elements(&self, call: &oxc_ast::ast::CallExpression<'a>, depth: usize) -> bool {
+        let Some(function) = call.arguments.first() else { return true };
+        let parameters = match function.as_expression().map(Expression::get_inner_expression) {
+            Some(Expression::ArrowFunctionExpression(it)) => &it.params,
+            Some(Expression::FunctionExpression(it)) => &it.params,
+            // A function of the language.
+            Some(Expression::Identifier(name)) => return is_free(name, self.script),
+            _ => return false,
+        };
+        let symbols = parameters.items.iter().flat_map(|it| symbols_of(&it.pattern));
+        parameters.rest.is_none()
+            && symbols.into_iter().all(|symbol| self.usage(symbol, depth + 1).is_nothing())
     }
 
     /// Whether a function does not change its arguments.
@@ -237,4 +378,9 @@ impl<'a> Values<'_, 'a> {
             _ => false,
         }
     }
+}
+
+/// The variables of a pattern.
+fn symbols_of(pattern: &BindingPattern<'_>) -> Vec<SymbolId> {
+    pattern.get_binding_identifiers().iter().filter_map(|id| id.symbol_id.get()).collect()
 }
