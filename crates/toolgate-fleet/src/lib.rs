@@ -18,6 +18,7 @@ mod migrate;
 mod node;
 mod peer;
 mod quotas;
+mod servers;
 mod spool;
 mod status;
 mod timed;
@@ -36,13 +37,14 @@ use std::{
 use tokio::sync::Semaphore;
 use toolgate_store::{
     AccessTokens, AuditLog, ChoiceStore, Journal, JournalError, Logins, NodeHealth, PinStore,
-    Quotas, SecretSeal, ShapeStore, SharedStore, StoreError, TimedValues, UsageLog, WaitingLogins,
+    Quotas, SecretSeal, ServerLeases, ShapeStore, SharedStore, StoreError, TimedValues, UsageLog,
+    WaitingLogins,
 };
 
 pub use database::FleetError;
 pub use import::{ImportSummary, ImportedChoices};
 pub use peer::{PeerTls, peer_tls};
-pub use status::{FleetStatus, NodeStatus};
+pub use status::{FleetStatus, NodeStatus, ServerLeaseStatus};
 
 use audit::SharedAudit;
 use database::{Database, PLACE};
@@ -51,6 +53,7 @@ use journal::SharedJournal;
 use logins::{RENEWALS, SharedLogins};
 use node::Node;
 use quotas::SharedQuotas;
+use servers::SharedServers;
 use timed::SharedValues;
 use tokens::SharedTokens;
 use usage::SharedUsage;
@@ -82,6 +85,7 @@ pub struct Fleet {
     shapes: Arc<SharedShapes>,
     quotas: Arc<SharedQuotas>,
     values: Arc<SharedValues>,
+    servers: Arc<SharedServers>,
     /// Taken by the logins that are renewed.
     renewals: Arc<Semaphore>,
     is_node: bool,
@@ -105,6 +109,7 @@ impl Fleet {
             shapes: Arc::new(SharedShapes(shared())),
             quotas: Arc::new(SharedQuotas::new(shared())),
             values: Arc::new(SharedValues(shared())),
+            servers: Arc::new(SharedServers::new(shared(), options.is_node)),
             renewals: Arc::new(Semaphore::new(RENEWALS)),
             is_node: options.is_node,
             node,
@@ -192,6 +197,10 @@ impl SharedStore for Fleet {
 
     fn waiting_logins(&self, seal: SecretSeal) -> Arc<dyn WaitingLogins> {
         Arc::new(self.shared_logins(seal))
+    }
+
+    fn server_leases(&self) -> Arc<dyn ServerLeases> {
+        Arc::clone(&self.servers) as Arc<dyn ServerLeases>
     }
 
     fn timed_values(&self) -> Arc<dyn TimedValues> {

@@ -88,7 +88,8 @@ pub use quotas::{QuotaCount, QuotaError, QuotaFile, QuotaOutcome, QuotaRequest, 
 pub use sealed::Sealed;
 pub use shapes::{MAX_SHAPES_BYTES, ShapeFolder, ShapeStore};
 pub use shared::{
-    NodeHealth, NodeMessage, PinStore, SharedStore, TimedKind, TimedValue, TimedValues,
+    NodeHealth, NodeMessage, PinStore, ServerHolder, ServerLeases, SharedStore, TimedKind,
+    TimedValue, TimedValues,
 };
 pub use tokens::{
     AccessToken, AccessTokens, MAX_TOKENS, TokenError, TokenFile, TokenHash, TokenOrder,

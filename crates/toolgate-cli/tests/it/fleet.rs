@@ -2,6 +2,7 @@
 
 mod faults;
 mod logins;
+mod single;
 
 use std::{
     path::PathBuf,
