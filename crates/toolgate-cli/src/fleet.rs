@@ -118,6 +118,7 @@ pub(crate) fn options(config: &FleetConfig, role: FleetRole) -> Result<FleetOpti
         is_node: role == FleetRole::Node,
         secret: config.secret.as_ref().map(|secret| secret.expose().to_owned()),
         spool: load::store().map(|store| store.root().join("audit").join("waiting")),
+        ..FleetOptions::default()
     })
 }
 

@@ -48,6 +48,8 @@ pub(crate) struct Node {
     pub(crate) lease: Duration,
     /// Until when no other node believes this one to be dead.
     sure_until: Mutex<Option<Instant>>,
+    /// The most bytes of outputs.
+    output_bytes: u64,
     url: RwLock<String>,
     versions: RwLock<Versions>,
     /// Those who wait for a change of a topic.
@@ -77,6 +79,7 @@ impl Node {
             database,
             lease: options.lease,
             sure_until: Mutex::default(),
+            output_bytes: options.output_bytes,
             url: RwLock::new(options.advertise.clone()),
             versions: RwLock::new(Versions { numbers: HashMap::new(), heard: Instant::now() }),
             listeners: Mutex::default(),
@@ -184,7 +187,20 @@ impl Node {
         let logins = "DELETE FROM waiting_login
             WHERE expires < (extract(epoch FROM now()) * 1000)::bigint - 60000";
         connection.execute(logins, &[]).await?;
+        // Those that expire first are the oldest. The length of a value is known without reading it.
+        let outputs = "DELETE FROM timed_value WHERE kind = 'output' AND key IN (
+            SELECT key FROM (
+                SELECT key, sum(octet_length(content)) OVER (ORDER BY expires DESC, key) AS total
+                FROM timed_value WHERE kind = 'output') AS kept
+            WHERE total > $1::bigint)";
+        let most = i64::try_from(self.output_bytes).unwrap_or(i64::MAX);
+        connection.execute(outputs, &[&most]).await?;
         Ok(())
+    }
+
+    /// Removes it now.
+    pub(crate) fn tidy_now(&self) -> Result<(), FleetError> {
+        self.database.with(|connection| async move { self.tidy(&connection).await })
     }
 
     /// Ends the lease, so that others need not wait for its end.

@@ -3,8 +3,8 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use crate::{
-    AccessTokens, AuditLog, ChoiceStore, Journal, JournalError, Logins, Quotas, SecretSeal,
-    ShapeStore, StoreError, StoreStamp, UsageLog, WaitingLogins,
+    AccessTokens, AuditLimits, AuditLog, ChoiceStore, DefinitionStore, Journal, JournalError,
+    Logins, Quotas, SecretSeal, ShapeStore, StoreError, StoreStamp, UsageLog, WaitingLogins,
 };
 
 /// Hands out the stores that are shared. What it does not have stays in the state folder of each node: caches, server
@@ -16,8 +16,11 @@ pub trait SharedStore: fmt::Debug + Send + Sync {
     /// The audit log.
     fn audit(&self) -> Arc<dyn AuditLog>;
 
-    /// Keeps about so many bytes of the audit log, and removes older lines.
-    fn limit_audit(&self, bytes: u64);
+    /// Keeps this much of the audit log, and removes older lines.
+    fn limit_audit(&self, limits: AuditLimits);
+
+    /// The definitions of servers that a node has listed.
+    fn definitions(&self) -> Arc<dyn DefinitionStore>;
 
     /// The approved definitions.
     fn pins(&self) -> Arc<dyn PinStore>;

@@ -329,7 +329,7 @@ impl HostConfig {
         let lock = self.lock.clone().or_else(|| holds.then(Lock::default));
         let pins = self.path.as_ref().filter(|_| lock.is_some());
         let variables = Arc::clone(&self.environment.variables);
-        if let Some(values) = self.environment.store.as_ref().and_then(Store::timed_values) {
+        if let Some(values) = self.environment.store.as_ref().and_then(Store::shared_values) {
             self.callers.share(&values);
         }
         HostSettings {
@@ -439,6 +439,7 @@ pub fn audit_limits(audit: &AuditConfig) -> AuditLimits {
     AuditLimits {
         file_bytes: audit.max_megabytes.saturating_mul(1024 * 1024),
         files: audit.keep_files,
+        days: audit.keep_days,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Several gateways on one PostgreSQL.
 
+mod bench;
 mod faults;
 mod logins;
 mod single;

@@ -331,6 +331,7 @@ fn toolgate_itself() {
                 1800s,
             ),
             instances: Auto,
+            fleet: PerNode,
             connect_timeout: 5s,
             call_idle_timeout: 500ms,
             call_total_timeout: 90s,

@@ -395,6 +395,8 @@ pub(crate) async fn serve_nodes(
                     let peer = PeerConnection::of_node(peer, own, acceptance);
                     super::serve_stream(&server, stream, peer, router).await;
                 }
+                // A node that looks whether this one is there says nothing.
+                Ok(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {}
                 Ok(Err(error)) => tracing::warn!("{peer} is no node of this fleet: {error}"),
                 Err(_) => {}
             }

@@ -182,6 +182,8 @@ impl Server {
         };
         let (began, limit) = (tokio::time::Instant::now(), self.spec.limits.connect);
         let is_node = placed.as_ref().is_some_and(|placed| placed.elsewhere.is_some());
+        // Nodes speak the modern era, whatever the server speaks: changes and questions of many calls find their way.
+        let era = if is_node { Some(Era::Modern) } else { era };
         let connection = self.connect(&endpoint, era, is_node).await?;
         let listed = tokio::time::timeout_at(began + limit, self.list(&connection)).await;
         let listing = listed.unwrap_or_else(|_| {
