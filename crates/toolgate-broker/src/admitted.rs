@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use toolgate_catalog::{ServerName, Tool, ToolId};
-use toolgate_mcp::{Era, meta};
+use toolgate_mcp::{Era, meta, methods};
 use toolgate_policy::{CallPath, Decision, Flow, FlowMode, ToolPolicy};
 use toolgate_store::CallDecision;
 use toolgate_upstream::{
@@ -40,6 +40,8 @@ pub struct Admitted {
     /// `None` for a request that the policy does not judge.
     judged: Option<Judged>,
     audit: Option<CallAudit>,
+    /// Whether the broker of another node has admitted it, and has recorded that.
+    is_forwarded: bool,
     /// Held until the request ends.
     slots: AdmittedSlots,
 }
@@ -145,7 +147,7 @@ impl Admitted {
     ) -> Self {
         let target = judged.tool.id.clone();
         let (judged, audit) = (Some(judged), Some(audit));
-        Self { broker, target, is_call: false, params, judged, audit, slots }
+        Self { broker, target, is_call: false, params, judged, audit, is_forwarded: false, slots }
     }
 
     pub(crate) fn unjudged(
@@ -163,8 +165,42 @@ impl Admitted {
             params,
             judged: None,
             audit: None,
+            is_forwarded: false,
             slots: AdmittedSlots::default(),
         })
+    }
+
+    /// A request that the broker of another node has admitted, for a server that runs here for all nodes.
+    pub(crate) fn forwarded(
+        broker: Arc<Broker>,
+        server: &ServerName,
+        method: &str,
+        mut params: Map<String, Value>,
+    ) -> Self {
+        let is_call = method == methods::TOOLS_CALL;
+        let tool = match params.shift_remove("name") {
+            Some(Value::String(name)) if is_call => name.into(),
+            name => {
+                params.extend(name.map(|name| ("name".to_owned(), name)));
+                method.into()
+            }
+        };
+        if is_call {
+            params = match params.shift_remove("arguments") {
+                Some(Value::Object(arguments)) => arguments,
+                _ => Map::new(),
+            };
+        }
+        Self {
+            broker,
+            target: ToolId { server: server.clone(), tool },
+            is_call,
+            params: Some(Value::Object(params)),
+            judged: None,
+            audit: None,
+            is_forwarded: true,
+            slots: AdmittedSlots::default(),
+        }
     }
 
     /// Sends the request, remembers what came back, and records how it ended. If the server asks for
@@ -188,16 +224,14 @@ impl Admitted {
                 if let Some(audit) = &self.audit {
                     audit.add_trace(&mut options.meta);
                 }
-                self.tell_caller(&mut options.meta);
+                if !self.is_forwarded {
+                    self.tell_caller(&mut options.meta);
+                }
                 if let Some(judged) = &self.judged {
                     options.caller = Some(judged.context.session.caller().login_owner());
                 }
                 options.hold = hold;
-                options.needs_task = self.is_call
-                    && self
-                        .judged
-                        .as_ref()
-                        .is_some_and(|judged| judged.tool.definition.needs_task());
+                options.needs_task = self.is_call && self.needs_task();
                 let (upstream, params) = (&self.broker.upstream, self.params.take());
                 let ToolId { server, tool } = &self.target;
                 let sent = match params {
@@ -211,6 +245,15 @@ impl Admitted {
         };
         self.end(outcome.as_ref()).wait().await;
         outcome
+    }
+
+    /// Whether the server takes the call only as a task.
+    fn needs_task(&self) -> bool {
+        match &self.judged {
+            Some(judged) => judged.tool.definition.needs_task(),
+            None if self.is_forwarded => self.broker.needs_task(&self.target),
+            None => false,
+        }
     }
 
     /// Ends a request that needed no message of its own, because another one covered it or a model

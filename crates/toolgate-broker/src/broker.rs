@@ -304,6 +304,24 @@ impl Broker {
         admitted.send(Outgoing::Shared(options)).await
     }
 
+    /// Sends a request that the broker of another node has admitted, to a server that runs here for all nodes. That
+    /// broker has judged it, and records it.
+    pub async fn forward(
+        self: &Arc<Self>,
+        server: &ServerName,
+        method: &str,
+        params: Map<String, Value>,
+        options: CallOptions,
+    ) -> Result<Value, BrokerError> {
+        let mut admitted = Admitted::forwarded(Arc::clone(self), server, method, params);
+        admitted.send(Outgoing::Shared(options)).await
+    }
+
+    /// Whether the server takes calls of a tool only as tasks.
+    pub(crate) fn needs_task(&self, tool: &ToolId) -> bool {
+        self.catalog.read().by_id(tool).is_some_and(|tool| tool.definition.needs_task())
+    }
+
     /// Admits a request that is no tool call, or says why not.
     pub async fn admit_request(
         self: &Arc<Self>,

@@ -1,5 +1,7 @@
 //! The shared database that this process uses, if its configuration names one.
 
+mod placement;
+
 use std::{
     net::SocketAddr,
     sync::{Arc, OnceLock},
@@ -9,12 +11,17 @@ use tokio::net::TcpListener;
 use toolgate_config::FleetConfig;
 use toolgate_fleet::{Fleet, FleetError, FleetOptions, PeerTls, peer_tls};
 use toolgate_gateway::{FleetLink, FleetPeers};
+use toolgate_http::OwnTls;
 use toolgate_store::SharedStore;
+use toolgate_upstream::ServerPlaces;
 
+use self::placement::LeasedPlaces;
 use crate::{cli::Globals, failure::Failure, load};
 
 /// The database of this process. A configuration that changes does not change it.
 static FLEET: OnceLock<Arc<Fleet>> = OnceLock::new();
+/// How nodes reach each other, if the configuration says so.
+static PEERS: OnceLock<PeerTls> = OnceLock::new();
 
 /// Whether a process serves clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,9 +42,19 @@ pub(crate) fn join(globals: &Globals, role: FleetRole) -> Result<(), Failure> {
     }
     if let Some(config) = load::fleet(globals) {
         let fleet = Fleet::open(&options(&config, role)?)?;
+        if let (Some(_), Some(secret)) = (&config.advertise, &config.secret) {
+            let _ = PEERS.set(peer_tls(secret.expose())?);
+        }
         let _ = FLEET.set(fleet);
     }
     Ok(())
+}
+
+/// Where the servers are that run once in the fleet, if this process has joined one.
+pub(crate) fn places() -> Option<Arc<dyn ServerPlaces>> {
+    let leases = joined()?.server_leases();
+    let tls = PEERS.get().map(|peers| OwnTls(Arc::clone(&peers.client)));
+    Some(Arc::new(LeasedPlaces { leases, tls }))
 }
 
 /// What a gateway needs of the fleet, if this process has joined one. It listens for the other nodes where the
@@ -51,7 +68,7 @@ pub(crate) async fn link(globals: &Globals) -> Result<Option<FleetLink>, Failure
                 "`fleet.advertise` needs `fleet.secret`, by which the nodes know each other";
             return Err(Failure::usage(missing).hint("`openssl rand -hex 32` makes one"));
         }
-        return Ok(Some(FleetLink { store, peers: None }));
+        return Ok(Some(FleetLink { store, peers: None, hosts: None }));
     };
     let mut url = url::Url::parse(advertise)
         .map_err(|error| Failure::usage(format!("`fleet.advertise` is not a URL: {error}")))?;
@@ -63,7 +80,8 @@ pub(crate) async fn link(globals: &Globals) -> Result<Option<FleetLink>, Failure
     }
     fleet.advertise(url.as_str())?;
     let PeerTls { client, server } = peer_tls(secret.expose())?;
-    Ok(Some(FleetLink { store, peers: Some(FleetPeers { client, server, listener }) }))
+    let peers = Some(FleetPeers { client, server, listener });
+    Ok(Some(FleetLink { store, peers, hosts: None }))
 }
 
 /// Listens for the other nodes: where the configuration says, or else where they reach this one.
@@ -100,6 +118,7 @@ pub(crate) fn options(config: &FleetConfig, role: FleetRole) -> Result<FleetOpti
         is_node: role == FleetRole::Node,
         secret: config.secret.as_ref().map(|secret| secret.expose().to_owned()),
         spool: load::store().map(|store| store.root().join("audit").join("waiting")),
+        ..FleetOptions::default()
     })
 }
 

@@ -327,6 +327,7 @@ pub(crate) fn environment() -> HostEnvironment {
         variables: Arc::new(variable),
         vault_key: vault_key(),
         worker: worker(),
+        places: fleet::places(),
     }
 }
 

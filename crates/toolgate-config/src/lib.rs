@@ -77,8 +77,8 @@ pub use namespace::{ExposureMode, NamespaceConfig};
 pub use problem::{ConfigError, Problem, ProblemSeverity, SourcePosition};
 pub use secret::Secret;
 pub use server::{
-    LoginConfig, LoginGrant, ServerAuth, ServerConfig, ServerPlace, ServerProtocol, ServerSettings,
-    ToolConfig,
+    FleetMode, LoginConfig, LoginGrant, ServerAuth, ServerConfig, ServerPlace, ServerProtocol,
+    ServerSettings, ToolConfig,
 };
 pub use services::{AuditConfig, RegistryConfig, TelemetryConfig};
 pub use stored::{CommandTime, MAX_STORED_BYTES, StoredReference, StoredValueError, StoredValues};

@@ -130,7 +130,18 @@ pub enum LoginGrant {
     Enterprise,
 }
 
+/// Which nodes of a fleet run a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FleetMode {
+    /// Each has its own.
+    #[default]
+    PerNode,
+    /// One, for all.
+    Single,
+}
+
 choices! {
+    FleetMode: "perNode" => PerNode, "single" => Single;
     ServerAuth: "shared" => Shared, "perCaller" => PerCaller;
     LoginGrant: "person" => Person, "clientCredentials" => ClientCredentials, "jwtBearer" => JwtBearer,
         "tokenExchange" => TokenExchange, "enterprise" => Enterprise;
@@ -214,6 +225,10 @@ section! {
         /// `"legacy"`: one until 2025-11-25, for a server whose tools can ask their client only there.
         "protocol" => protocol: ServerProtocol = ServerProtocol::Newest,
             Word::<ServerProtocol>(Wrong::Ignored);
+        /// Which nodes of a fleet run the program. `"perNode"`: each node has its own process. `"single"`: one node
+        /// has the process, and the others send their calls to that node. Without `fleet` in the configuration it
+        /// changes nothing.
+        "fleet" => fleet: FleetMode = FleetMode::PerNode, Word::<FleetMode>(Wrong::Refused);
         /// How many seconds the server may take until the connection is ready.
         "connectTimeoutSeconds" => connect_timeout: Duration = Duration::from_secs(30), timeout();
         /// How many seconds a call may take without a sign of progress.
@@ -452,6 +467,9 @@ pub(crate) fn read(
     if let (ServerAuth::PerCaller, Some(transport)) = (settings.auth, &transport) {
         check_auth(&mut scope, &at, transport);
     }
+    if let (FleetMode::Single, Some(transport)) = (settings.fleet, &transport) {
+        check_fleet(&mut scope, &at, transport, settings.instances);
+    }
     report_unknown(&mut scope);
     let transport = match (transport, scope.first_error) {
         (Some(transport), None) => Ok(transport),
@@ -634,6 +652,26 @@ fn check_auth(scope: &mut Scope<'_, '_>, at: &Location, transport: &Transport) {
     };
     if let Some((predicate, hint)) = problem {
         let predicate = format!("has `\"auth\": \"perCaller\"`, and {predicate}");
+        scope.complain(ProblemSeverity::Error, at, &predicate, hint);
+    }
+}
+
+/// One process serves all nodes only if sessions share it. What has a URL is one already.
+fn check_fleet(
+    scope: &mut Scope<'_, '_>,
+    at: &Location,
+    transport: &Transport,
+    instances: InstanceMode,
+) {
+    let single = "has `\"fleet\": \"single\"`, and";
+    if matches!(transport, Transport::Http { .. }) {
+        let hint = "remove `fleet`: all nodes reach the `url`";
+        let predicate = format!("{single} a `url`");
+        return scope.complain(ProblemSeverity::Warning, at, &predicate, hint);
+    }
+    if instances == InstanceMode::PerSession {
+        let hint = "remove one of them: each session would have its own process";
+        let predicate = format!("{single} `\"instances\": \"perSession\"`");
         scope.complain(ProblemSeverity::Error, at, &predicate, hint);
     }
 }

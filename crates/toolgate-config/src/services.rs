@@ -31,6 +31,8 @@ section! {
         "maxMegabytes" => max_megabytes: u64 = 64, whole::<u64>(1, 65_536);
         /// How many old files toolgate keeps. It removes older files.
         "keepFiles" => keep_files: usize = 15, integer(0, 10_000);
+        /// After how many days toolgate removes lines; 0 for never. The limits of size hold too.
+        "keepDays" => keep_days: u32 = 0, whole::<u32>(0, 36_500);
     }
 }
 

@@ -21,9 +21,12 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tokio_postgres::types::ToSql;
-use toolgate_store::{AuditError, AuditExtent, AuditLog, AuditPosition, AuditProblem, AuditRecord};
+use toolgate_store::{
+    AuditError, AuditExtent, AuditLimits, AuditLog, AuditPosition, AuditProblem, AuditRecord,
+};
 
 use crate::{
+    FleetOptions,
     database::{FleetError, PLACE},
     node::Node,
     spool::{Spool, SpooledLine},
@@ -57,8 +60,8 @@ pub(crate) struct SharedAudit {
     /// Makes each line different from all others.
     sequence: AtomicU64,
     spool: Mutex<Option<Spool>>,
-    /// How many bytes of the log are kept; 0 if all are.
-    most: AtomicU64,
+    /// How much of the log is kept; all if it is unset.
+    limits: Mutex<Option<AuditLimits>>,
 }
 
 /// What a line says.
@@ -77,9 +80,10 @@ struct Line<R> {
 
 impl SharedAudit {
     /// With a folder, what cannot be written waits there. What earlier nodes have left there is written.
-    pub(crate) fn new(node: Arc<Node>, spool: Option<PathBuf>) -> Arc<Self> {
+    pub(crate) fn new(node: Arc<Node>, options: &FleetOptions) -> Arc<Self> {
+        let spool = options.spool.clone().filter(|_| options.is_node);
         let own = spool.as_ref().and_then(|folder| {
-            let own = Spool::new(folder, &node.id);
+            let own = Spool::new(folder, &node.id, options.spool_bytes);
             own.inspect_err(|error| {
                 tracing::warn!("{}: records cannot wait there: {error}", folder.display());
             })
@@ -91,7 +95,7 @@ impl SharedAudit {
             last: AtomicI64::new(0),
             sequence: AtomicU64::new(0),
             spool: Mutex::new(own),
-            most: AtomicU64::new(0),
+            limits: Mutex::default(),
         });
         audit.node.database.spawn(keep_to_limit(Arc::downgrade(&audit)));
         if let Some(folder) = spool {
@@ -100,9 +104,9 @@ impl SharedAudit {
         audit
     }
 
-    /// Keeps about so many bytes of the log.
-    pub(crate) fn limit(&self, bytes: u64) {
-        self.most.store(bytes, Ordering::Relaxed);
+    /// Keeps about this much of the log.
+    pub(crate) fn limit(&self, limits: AuditLimits) {
+        *self.limits.lock() = Some(limits);
     }
 
     /// Bytes that wait for the database.
@@ -111,16 +115,22 @@ impl SharedAudit {
         self.spool.try_lock().and_then(|spool| spool.as_ref().map(Spool::bytes)).unwrap_or_default()
     }
 
-    /// Removes the oldest lines if there are too many.
+    /// Removes the oldest lines if there are too many, or if they are too old.
     pub(crate) fn prune(&self) -> Result<(), FleetError> {
-        let most = i64::try_from(self.most.load(Ordering::Relaxed)).unwrap_or(i64::MAX);
-        if most == 0 {
-            return Ok(());
+        let Some(limits) = *self.limits.lock() else { return Ok(()) };
+        let most = i64::try_from(limits.bytes()).unwrap_or(i64::MAX);
+        self.prune_by("SELECT prune_audit($1, $2)", most)?;
+        if let Some(age) = limits.age() {
+            let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+            self.prune_by("SELECT prune_audit_before($1, $2)", crate::now().saturating_sub(age))?;
         }
+        Ok(())
+    }
+
+    fn prune_by(&self, prune: &str, limit: i64) -> Result<(), FleetError> {
         loop {
             let removed: i64 = self.node.database.with(|connection| async move {
-                let prune = "SELECT prune_audit($1, $2)";
-                Ok(connection.query_one(prune, &[&most, &PRUNED]).await?.get(0))
+                Ok(connection.query_one(prune, &[&limit, &PRUNED]).await?.get(0))
             })?;
             if removed < PRUNED {
                 return Ok(());
@@ -185,6 +195,22 @@ impl SharedAudit {
         spool.add(&lines).is_ok()
     }
 
+    /// Notes that records could be kept nowhere, on the disk if that is possible.
+    fn note_missing(&self, count: u64) {
+        let mut spool = self.spool.lock();
+        let noted = spool.as_mut().is_some_and(|spool| {
+            let count = spool.missing().saturating_add(count);
+            let Ok(lines) = self.lines(&[], count) else { return false };
+            let after = self.last.load(Ordering::Relaxed);
+            let line = lines.first().map(|line| String::from_utf8_lossy(line).into_owned());
+            let line = line.map(|line| SpooledLine { after, line, missing: count });
+            line.is_some_and(|line| spool.note_missing(line).is_ok())
+        });
+        if !noted {
+            self.missing.fetch_add(count, Ordering::Relaxed);
+        }
+    }
+
     fn lines(&self, records: &[AuditRecord], missing: u64) -> Result<Vec<Vec<u8>>, FleetError> {
         let gap = AuditRecord { kind: "missing".to_owned(), missing, ..AuditRecord::default() };
         let gap = (missing > 0).then_some(&gap);
@@ -199,14 +225,31 @@ impl SharedAudit {
             .collect()
     }
 
-    /// Appends lines that were written elsewhere, in their order.
-    pub(crate) fn import(&self, records: &[(u64, AuditRecord)]) -> Result<(), FleetError> {
+    /// Appends lines that were written elsewhere, in their order, and notes under `source` that so many of them are there
+    /// now. Both happen, or none: an import that breaks off goes on there.
+    pub(crate) fn import(
+        &self,
+        records: &[(u64, AuditRecord)],
+        source: &str,
+        all: u64,
+    ) -> Result<(), FleetError> {
         let lines = records.iter().map(|(time, record)| {
             let sequence = self.sequence.fetch_add(1, Ordering::Relaxed);
             let line = Line { time: *time, node: IMPORTED.to_owned(), sequence, record };
             serde_json::to_vec(&line).map_err(|error| FleetError::System(error.to_string()))
         });
-        self.write(&lines.collect::<Result<Vec<_>, _>>()?, 0)
+        let lines = lines.collect::<Result<Vec<_>, _>>()?;
+        self.node.database.with(|mut connection| async move {
+            let transaction = connection.transaction().await?;
+            transaction.query_one("SELECT append_audit($1, 0)", &[&lines]).await?;
+            let note = "INSERT INTO fingerprint (name, value) VALUES ($1, $2)
+                ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+            transaction.execute(note, &[&source, &all.to_string()]).await?;
+            transaction.commit().await?;
+            // The lines are on the disk before more is said of them.
+            connection.execute(FLUSH, &[]).await?;
+            Ok(())
+        })
     }
 
     fn write(&self, lines: &[Vec<u8>], missing: u64) -> Result<(), FleetError> {
@@ -291,7 +334,7 @@ impl AuditLog for SharedAudit {
         };
         if written.is_err() && !self.put_aside(&lines, missing) {
             let count = u64::try_from(records.len()).unwrap_or(u64::MAX);
-            self.missing.fetch_add(missing.saturating_add(count), Ordering::Relaxed);
+            self.note_missing(missing.saturating_add(count));
             return written.map_err(failed);
         }
         Ok(())
@@ -306,7 +349,8 @@ impl AuditLog for SharedAudit {
         let told = self.node.database.with(|connection| async move {
             Ok(connection.query_one("SELECT missing FROM audit_head", &[]).await?.get::<_, i64>(0))
         });
-        told.unwrap_or_default().cast_unsigned() + self.missing.load(Ordering::Relaxed)
+        let waiting = self.spool.lock().as_ref().map_or(0, Spool::missing);
+        told.unwrap_or_default().cast_unsigned() + waiting + self.missing.load(Ordering::Relaxed)
     }
 
     fn damage(&self) -> Option<AuditProblem> {

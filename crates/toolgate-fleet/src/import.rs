@@ -135,14 +135,7 @@ impl Fleet {
         let text = serde_json::to_string(&(time, record))?;
         let source = format!("imported audit log {}", blake3::hash(text.as_bytes()).to_hex());
         let Some(before) = self.imported_before(&source)? else { return Ok(None) };
-        let written = self.append_audit(from, before)?;
-        let all = (before + written).to_string();
-        self.node.database.with(|connection| async move {
-            let note = "INSERT INTO fingerprint (name, value) VALUES ($1, $2)
-                ON CONFLICT (name) DO UPDATE SET value = excluded.value";
-            Ok(connection.execute(note, &[&source, &all]).await?)
-        })?;
-        Ok(Some(written))
+        self.append_audit(from, &source, before).map(Some)
     }
 
     /// How many lines of a log were imported before. `None` if lines were, and it is not known of which log.
@@ -161,10 +154,11 @@ impl Fleet {
         })
     }
 
-    /// Appends the lines of a log after the first ones.
+    /// Appends the lines of a log after the first ones, which `source` identifies.
     fn append_audit(
         &self,
         from: &Store,
+        source: &str,
         skipped: u64,
     ) -> Result<u64, Box<dyn std::error::Error + Send + Sync>> {
         let mut position = 0_u64;
@@ -172,7 +166,8 @@ impl Fleet {
         let (mut written, mut failure) = (0, None);
         let mut write = |gathered: &mut Vec<(u64, AuditRecord)>| {
             if failure.is_none() {
-                failure = self.audit.import(gathered).err();
+                let all = skipped + written + gathered.len() as u64;
+                failure = self.audit.import(gathered, source, all).err();
                 written += gathered.len() as u64;
             }
             gathered.clear();

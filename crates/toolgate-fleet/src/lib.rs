@@ -10,6 +10,7 @@
 
 mod audit;
 mod database;
+mod definitions;
 mod documents;
 mod import;
 mod journal;
@@ -18,6 +19,7 @@ mod migrate;
 mod node;
 mod peer;
 mod quotas;
+mod servers;
 mod spool;
 mod status;
 mod timed;
@@ -35,22 +37,25 @@ use std::{
 
 use tokio::sync::Semaphore;
 use toolgate_store::{
-    AccessTokens, AuditLog, ChoiceStore, Journal, JournalError, Logins, NodeHealth, PinStore,
-    Quotas, SecretSeal, ShapeStore, SharedStore, StoreError, TimedValues, UsageLog, WaitingLogins,
+    AccessTokens, AuditLimits, AuditLog, ChoiceStore, DefinitionStore, Journal, JournalError,
+    Logins, NodeHealth, PinStore, Quotas, SecretSeal, ServerLeases, ShapeStore, SharedStore,
+    StoreError, TimedValues, UsageLog, WaitingLogins,
 };
 
 pub use database::FleetError;
 pub use import::{ImportSummary, ImportedChoices};
 pub use peer::{PeerTls, peer_tls};
-pub use status::{FleetStatus, NodeStatus};
+pub use status::{FleetStatus, NodeStatus, ServerLeaseStatus};
 
 use audit::SharedAudit;
 use database::{Database, PLACE};
+use definitions::SharedDefinitions;
 use documents::{SharedChoices, SharedPins, SharedShapes};
 use journal::SharedJournal;
 use logins::{RENEWALS, SharedLogins};
 use node::Node;
 use quotas::SharedQuotas;
+use servers::SharedServers;
 use timed::SharedValues;
 use tokens::SharedTokens;
 use usage::SharedUsage;
@@ -70,6 +75,10 @@ pub struct FleetOptions {
     pub secret: Option<String>,
     /// A folder in which records of the audit log wait while the database is away.
     pub spool: Option<PathBuf>,
+    /// The most bytes of records that wait there. Further records are counted.
+    pub spool_bytes: u64,
+    /// The most bytes of outputs that are kept. Older ones are removed.
+    pub output_bytes: u64,
 }
 
 /// The shared database.
@@ -82,6 +91,7 @@ pub struct Fleet {
     shapes: Arc<SharedShapes>,
     quotas: Arc<SharedQuotas>,
     values: Arc<SharedValues>,
+    servers: Arc<SharedServers>,
     /// Taken by the logins that are renewed.
     renewals: Arc<Semaphore>,
     is_node: bool,
@@ -99,12 +109,13 @@ impl Fleet {
         let shared = || Arc::clone(&node);
         Ok(Arc::new(Self {
             journal: Arc::new(SharedJournal::new(shared())),
-            audit: SharedAudit::new(shared(), options.spool.clone().filter(|_| options.is_node)),
+            audit: SharedAudit::new(shared(), options),
             tokens: Arc::new(SharedTokens(shared())),
             usage: Arc::new(SharedUsage::new(shared())),
             shapes: Arc::new(SharedShapes(shared())),
             quotas: Arc::new(SharedQuotas::new(shared())),
             values: Arc::new(SharedValues(shared())),
+            servers: Arc::new(SharedServers::new(shared(), options.is_node)),
             renewals: Arc::new(Semaphore::new(RENEWALS)),
             is_node: options.is_node,
             node,
@@ -131,6 +142,12 @@ impl Fleet {
         self.audit.prune()
     }
 
+    /// Removes now what nobody needs any more: what has expired, and the oldest outputs if there are too many. A node
+    /// does that by itself.
+    pub fn tidy(&self) -> Result<(), FleetError> {
+        self.node.tidy_now()
+    }
+
     /// Ends the lease and gives back what was leased, so that other nodes need not wait. Waits for the database.
     pub fn leave(&self) {
         if self.is_node {
@@ -150,8 +167,12 @@ impl SharedStore for Fleet {
         Arc::clone(&self.audit) as Arc<dyn AuditLog>
     }
 
-    fn limit_audit(&self, bytes: u64) {
-        self.audit.limit(bytes);
+    fn limit_audit(&self, limits: AuditLimits) {
+        self.audit.limit(limits);
+    }
+
+    fn definitions(&self) -> Arc<dyn DefinitionStore> {
+        Arc::new(SharedDefinitions(Arc::clone(&self.node)))
     }
 
     fn pins(&self) -> Arc<dyn PinStore> {
@@ -192,6 +213,10 @@ impl SharedStore for Fleet {
 
     fn waiting_logins(&self, seal: SecretSeal) -> Arc<dyn WaitingLogins> {
         Arc::new(self.shared_logins(seal))
+    }
+
+    fn server_leases(&self) -> Arc<dyn ServerLeases> {
+        Arc::clone(&self.servers) as Arc<dyn ServerLeases>
     }
 
     fn timed_values(&self) -> Arc<dyn TimedValues> {
@@ -250,6 +275,8 @@ impl Default for FleetOptions {
             is_node: false,
             secret: None,
             spool: None,
+            spool_bytes: 64 * 1024 * 1024,
+            output_bytes: 1024 * 1024 * 1024,
         }
     }
 }

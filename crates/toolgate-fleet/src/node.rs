@@ -26,6 +26,8 @@ const CHANNEL: &str = "toolgate";
 const POLL: Duration = Duration::from_millis(500);
 /// How long what was read before counts while the database is away.
 const STALE: Duration = Duration::from_mins(5);
+/// The part of a lease before whose end a node ends what it has by the lease: that takes time.
+const SURE_PART: u32 = 6;
 /// How long messages are kept for nodes that were not listening.
 const MESSAGE_SECONDS: f64 = 60.0;
 
@@ -43,7 +45,11 @@ pub(crate) struct Node {
     /// Its id, which no other process has ever had.
     pub(crate) id: String,
     pub(crate) database: Database,
-    lease: Duration,
+    pub(crate) lease: Duration,
+    /// Until when no other node believes this one to be dead.
+    sure_until: Mutex<Option<Instant>>,
+    /// The most bytes of outputs.
+    output_bytes: u64,
     url: RwLock<String>,
     versions: RwLock<Versions>,
     /// Those who wait for a change of a topic.
@@ -72,6 +78,8 @@ impl Node {
             id: format!("n_{}", &random[..16]),
             database,
             lease: options.lease,
+            sure_until: Mutex::default(),
+            output_bytes: options.output_bytes,
             url: RwLock::new(options.advertise.clone()),
             versions: RwLock::new(Versions { numbers: HashMap::new(), heard: Instant::now() }),
             listeners: Mutex::default(),
@@ -140,7 +148,9 @@ impl Node {
         let version = env!("CARGO_PKG_VERSION");
         let seconds = self.lease.as_secs_f64();
         let url = self.url.read().clone();
+        let sent = Instant::now();
         connection.execute(renew, &[&self.id, &version, &url, &seconds]).await?;
+        *self.sure_until.lock() = Some(sent + self.lease / SURE_PART * (SURE_PART - 1));
         let place =
             "SELECT count(*) FILTER (WHERE id < $1), count(*) FROM node WHERE lease_until > now()";
         let row = connection.query_one(place, &[&self.id]).await?;
@@ -155,6 +165,16 @@ impl Node {
         self.database.with(|connection| async move { self.renew(&connection).await })
     }
 
+    /// Whether other nodes reach this one.
+    pub(crate) fn is_reachable(&self) -> bool {
+        !self.url.read().is_empty()
+    }
+
+    /// Whether no other node believes this one to be dead, for a while.
+    pub(crate) fn is_sure(&self) -> bool {
+        self.sure_until.lock().is_some_and(|until| Instant::now() < until)
+    }
+
     /// Removes what nobody needs any more.
     async fn tidy(&self, connection: &tokio_postgres::Client) -> Result<(), FleetError> {
         let dead = "DELETE FROM node WHERE lease_until < now() - interval '1 day'";
@@ -167,14 +187,30 @@ impl Node {
         let logins = "DELETE FROM waiting_login
             WHERE expires < (extract(epoch FROM now()) * 1000)::bigint - 60000";
         connection.execute(logins, &[]).await?;
+        // Those that expire first are the oldest. The length of a value is known without reading it.
+        let outputs = "DELETE FROM timed_value WHERE kind = 'output' AND key IN (
+            SELECT key FROM (
+                SELECT key, sum(octet_length(content)) OVER (ORDER BY expires DESC, key) AS total
+                FROM timed_value WHERE kind = 'output') AS kept
+            WHERE total > $1::bigint)";
+        let most = i64::try_from(self.output_bytes).unwrap_or(i64::MAX);
+        connection.execute(outputs, &[&most]).await?;
         Ok(())
+    }
+
+    /// Removes it now.
+    pub(crate) fn tidy_now(&self) -> Result<(), FleetError> {
+        self.database.with(|connection| async move { self.tidy(&connection).await })
     }
 
     /// Ends the lease, so that others need not wait for its end.
     pub(crate) fn leave(&self) {
         // If this fails, the lease runs out.
         let _ = self.database.with(|connection| async move {
-            Ok(connection.execute("DELETE FROM node WHERE id = $1", &[&self.id]).await?)
+            connection.execute("DELETE FROM node WHERE id = $1", &[&self.id]).await?;
+            // What this node had is free at once.
+            connection.query_one(BUMP, &[&crate::servers::TOPIC]).await?;
+            Ok(())
         });
     }
 

@@ -12,9 +12,9 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-/// The most bytes that wait. Further records are counted as missing.
-const MAX_BYTES: u64 = 64 * 1024 * 1024;
 const ENDING: &str = "spool";
+/// The ending of the file that says how many records are missing, because the first file was full.
+const MISSING: &str = "missing";
 
 /// The file of one node. Nobody else writes to it while this is held.
 #[derive(Debug)]
@@ -22,6 +22,10 @@ pub(crate) struct Spool {
     path: PathBuf,
     file: File,
     bytes: u64,
+    /// The most bytes. Further records are counted as missing.
+    most: u64,
+    /// The line that says how many are missing, on the disk too.
+    missing: Option<SpooledLine>,
 }
 
 /// A line that waits.
@@ -38,11 +42,12 @@ pub(crate) struct SpooledLine {
 
 impl Spool {
     /// The file of a new node.
-    pub(crate) fn new(folder: &Path, node: &str) -> io::Result<Self> {
+    pub(crate) fn new(folder: &Path, node: &str, most: u64) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         let path = folder.join(format!("{node}.{ENDING}"));
         let found = Self::open(path)?;
-        found.ok_or_else(|| io::Error::other("another process has the file"))
+        let found = found.ok_or_else(|| io::Error::other("another process has the file"))?;
+        Ok(Self { most, ..found })
     }
 
     /// The files that nodes have left behind. Those of nodes that run are not among them, and not those without a
@@ -51,7 +56,10 @@ impl Spool {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         let paths = entries.map(|entry| entry.path());
         let paths = paths.filter(|path| {
-            let has_lines = || fs::metadata(path).is_ok_and(|about| about.len() > 0);
+            let has_lines = || {
+                let has = |path: &Path| fs::metadata(path).is_ok_and(|about| about.len() > 0);
+                has(path) || has(&path.with_extension(MISSING))
+            };
             path.extension().is_some_and(|it| it == ENDING) && has_lines()
         });
         paths.filter_map(|path| Self::open(path).ok().flatten()).collect()
@@ -70,7 +78,9 @@ impl Spool {
             Err(fs::TryLockError::Error(error)) => return Err(error),
         }
         let bytes = file.metadata()?.len();
-        Ok(Some(Self { path, file, bytes }))
+        let missing = fs::read(path.with_extension(MISSING)).ok();
+        let missing = missing.and_then(|text| serde_json::from_slice(&text).ok());
+        Ok(Some(Self { path, file, bytes, most: 0, missing }))
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -78,7 +88,24 @@ impl Spool {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.bytes == 0
+        self.bytes == 0 && self.missing.is_none()
+    }
+
+    /// How many records are missing.
+    pub(crate) fn missing(&self) -> u64 {
+        self.missing.as_ref().map_or(0, |line| line.missing)
+    }
+
+    /// Notes how many records are missing, in place of what was noted before. It is on the disk then.
+    pub(crate) fn note_missing(&mut self, line: SpooledLine) -> io::Result<()> {
+        let path = self.path.with_extension(MISSING);
+        let new = path.with_extension("new");
+        let mut file = File::create(&new)?;
+        file.write_all(&serde_json::to_vec(&line)?)?;
+        file.sync_all()?;
+        fs::rename(&new, &path)?;
+        self.missing = Some(line);
+        Ok(())
     }
 
     /// Adds lines, all of them or none. They are on the disk then.
@@ -89,9 +116,7 @@ impl Spool {
             block.push(b'\n');
         }
         let length = u64::try_from(block.len()).unwrap_or(u64::MAX);
-        // A line that says how many are missing is always small.
-        let says_only = lines.iter().all(|line| line.missing > 0);
-        if self.bytes.saturating_add(length) > MAX_BYTES && !says_only {
+        if self.bytes.saturating_add(length) > self.most {
             return Err(io::Error::other("too many records wait for the database"));
         }
         let written = self.file.write_all(&block).and_then(|()| self.file.sync_data());
@@ -108,13 +133,17 @@ impl Spool {
         self.file.seek(SeekFrom::Start(0))?;
         let lines = BufReader::new(&self.file).lines();
         let whole = lines.map_while(Result::ok);
-        Ok(whole.filter_map(|line| serde_json::from_str(&line).ok()).collect())
+        let lines = whole.filter_map(|line| serde_json::from_str(&line).ok());
+        Ok(lines.chain(self.missing.clone()).collect())
     }
 
     /// Forgets all lines, which are in the database now.
     pub(crate) fn clear(&mut self) -> io::Result<()> {
         self.file.set_len(0)?;
         self.bytes = 0;
+        if self.missing.take().is_some() {
+            fs::remove_file(self.path.with_extension(MISSING))?;
+        }
         Ok(())
     }
 

@@ -18,6 +18,8 @@ pub struct FleetStatus {
     pub bytes: i64,
     /// The nodes that live, the oldest first.
     pub nodes: Vec<NodeStatus>,
+    /// The servers that run once, and the nodes that have them.
+    pub servers: Vec<ServerLeaseStatus>,
     /// Runs that run now.
     pub running: i64,
     /// Runs whose node is dead, and that nobody has resumed.
@@ -48,6 +50,18 @@ pub struct NodeStatus {
     pub running: i64,
 }
 
+/// A server that runs once.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerLeaseStatus {
+    /// Its name.
+    pub server: String,
+    /// The node that has it.
+    pub node: String,
+    /// How often it has changed its node.
+    pub epoch: i64,
+}
+
 impl Fleet {
     /// What the fleet is at the moment.
     pub fn status(&self) -> Result<FleetStatus, FleetError> {
@@ -67,6 +81,15 @@ impl Fleet {
                 lease_seconds: row.get(4),
                 running: row.get(5),
             });
+            let servers = "SELECT server, node, epoch FROM server_lease
+                WHERE EXISTS (SELECT 1 FROM node WHERE node.id = server_lease.node AND lease_until > now())
+                ORDER BY server, scope";
+            let servers = connection.query(servers, &[]).await?;
+            let servers = servers.iter().map(|row| ServerLeaseStatus {
+                server: row.get(0),
+                node: row.get(1),
+                epoch: row.get(2),
+            });
             let counts =
                 "SELECT current_setting('server_version'), pg_database_size(current_database()),
                 (SELECT count(*) FROM run WHERE state = 'running'),
@@ -82,6 +105,7 @@ impl Fleet {
                 newest_schema: migrate::newest(),
                 bytes: row.get(1),
                 nodes: nodes.collect(),
+                servers: servers.collect(),
                 running: row.get(2),
                 abandoned: row.get(3),
                 open_approvals: row.get(4),

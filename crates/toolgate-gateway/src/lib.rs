@@ -10,6 +10,7 @@ mod access;
 mod aggregate;
 mod channel;
 mod era;
+mod forwarded;
 mod http;
 mod modern;
 mod passthrough;
@@ -21,9 +22,10 @@ pub use access::{AccessControl, CredentialRequirement, IssuerError, IssuerSettin
 pub use aggregate::{AggregateFactory, instructions_in};
 pub use channel::ClientChannel;
 pub use era::{Era, ServerInfo};
+pub use forwarded::NodeHosts;
 pub use http::{
     BrowserPeer, FleetLink, FleetPeers, HttpLimits, HttpSettings, NamespaceRoute, RouteTable,
-    serve_http,
+    SERVERS_PATH, serve_http,
 };
 pub use passthrough::PassthroughFactory;
 pub use service::{AuthenticatedClient, ClientInfo, IncomingRequest, McpService, ServiceFactory};

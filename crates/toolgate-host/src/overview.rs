@@ -32,6 +32,9 @@ pub struct ServerOverview {
     /// The era of the connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub era: Option<Era>,
+    /// The node that runs it for all nodes, if it runs once in a fleet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     /// How many tools are known.
     pub tools: usize,
     /// The tokens that their definitions cost.
@@ -72,6 +75,7 @@ impl ToolHost {
                         .as_ref()
                         .map(|handshake| handshake.protocol_version.clone()),
                     era: state.handshake.as_ref().map(|handshake| handshake.era),
+                    node: state.node.clone(),
                     tools: tools.len(),
                     tokens: tools.iter().map(|tool| u64::from(tool.definition.tokens())).sum(),
                     loaded: names(loaded),

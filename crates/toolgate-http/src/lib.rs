@@ -3,6 +3,27 @@
 //! TLS is `rustls` with `ring`. The default of `reqwest` is `aws-lc-rs`, whose C code takes more than a minute of
 //! processor time to build. `reqwest` then needs a provider that the process has installed.
 
+use std::{fmt, sync::Arc};
+
+/// TLS with other keys than those of the world: what a client shows, and whom it believes.
+#[derive(Clone)]
+pub struct OwnTls(pub Arc<rustls::ClientConfig>);
+
+impl fmt::Debug for OwnTls {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("OwnTls")
+    }
+}
+
+/// Starts a client that speaks this TLS alone. It uses no proxy, and opens a connection for each request: what has the
+/// keys closes none that it has begun to read.
+pub fn client_builder_with(tls: &OwnTls) -> reqwest::ClientBuilder {
+    client_builder()
+        .tls_backend_preconfigured(rustls::ClientConfig::clone(&tls.0))
+        .no_proxy()
+        .pool_max_idle_per_host(0)
+}
+
 /// Starts a client. Every client of the workspace starts here, so that TLS works in it.
 pub fn client_builder() -> reqwest::ClientBuilder {
     install_tls();

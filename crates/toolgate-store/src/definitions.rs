@@ -15,8 +15,9 @@
 //! ```
 
 use std::{
-    fs, io,
+    fmt, fs, io,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -32,10 +33,41 @@ const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
 /// How long it counts that a server has not answered.
 const SILENCE: Duration = Duration::from_mins(10);
 
-/// The cached definitions of all servers.
+/// The cached definitions of all servers. The nodes of a fleet read what another node has listed, and keep it in their
+/// files too.
 #[derive(Debug, Clone)]
 pub struct DefinitionCache {
     folder: PathBuf,
+    shared: Option<Arc<dyn DefinitionStore>>,
+}
+
+/// Stores the definitions of servers for whoever starts next: which content a server has, and the contents by their
+/// fingerprints. What is lost is listed again. The embedded implementation is [`DefinitionCache`].
+pub trait DefinitionStore: fmt::Debug + Send + Sync {
+    /// What is known of a server.
+    fn entry(&self, key: &ServerKey) -> Option<DefinitionEntry>;
+
+    /// A content, as it was stored.
+    fn content(&self, fingerprint: &str) -> Option<Vec<u8>>;
+
+    /// Stores what is known of a server, and its content. A content that no server has any more is removed.
+    fn put(
+        &self,
+        key: &ServerKey,
+        entry: &DefinitionEntry,
+        content: &[u8],
+    ) -> Result<(), StoreError>;
+}
+
+/// What is known of a server without its definitions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DefinitionEntry {
+    /// Its name.
+    pub server: String,
+    /// How to talk to it.
+    pub memory: ServerMemory,
+    /// The fingerprint of its definitions.
+    pub fingerprint: String,
 }
 
 /// Identifies the server of a cache entry: its name, and what it runs or contacts. A server with
@@ -88,20 +120,32 @@ impl ServerKey {
     }
 }
 
+impl ServerKey {
+    /// As a text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 impl DefinitionCache {
-    pub(crate) fn new(folder: PathBuf) -> Self {
-        Self { folder }
+    pub(crate) fn new(folder: PathBuf, shared: Option<Arc<dyn DefinitionStore>>) -> Self {
+        Self { folder, shared }
     }
 
     /// How to talk to a server, without reading its definitions.
     pub fn memory(&self, key: &ServerKey) -> Option<ServerMemory> {
-        self.pointer(key).map(|pointer| pointer.memory)
+        let own = self.pointer(key).map(|pointer| pointer.memory);
+        own.or_else(|| Some(self.shared.as_ref()?.entry(key)?.memory))
     }
 
     /// The entry of a server; `None` if it is missing, damaged or changed by others.
     pub fn load(&self, key: &ServerKey) -> Option<CachedServer> {
+        self.load_own(key).or_else(|| self.load_shared(key))
+    }
+
+    fn load_own(&self, key: &ServerKey) -> Option<CachedServer> {
         let pointer = self.pointer(key)?;
-        let Some(definitions) = self.content(&pointer.definitions) else {
+        let Some(definitions) = self.definitions(&pointer.definitions) else {
             // A damaged file would pass for an unchanged one when the same content is saved.
             let _ = fs::remove_file(self.content_path(&pointer.definitions));
             return None;
@@ -109,11 +153,23 @@ impl DefinitionCache {
         Some(CachedServer { memory: pointer.memory, definitions })
     }
 
+    /// The entry that another node has stored. The next start finds it in the files.
+    fn load_shared(&self, key: &ServerKey) -> Option<CachedServer> {
+        let shared = self.shared.as_ref()?;
+        let entry = shared.entry(key)?;
+        let content = shared.content(&entry.fingerprint)?;
+        let definitions = read_content(&content)?;
+        if Fingerprint::of_list(&definitions).to_string() != entry.fingerprint {
+            return None;
+        }
+        // If it cannot be written, the next start reads it here again.
+        let _ = self.put(key, &entry, &content);
+        Some(CachedServer { memory: entry.memory, definitions })
+    }
+
     /// The definitions of this fingerprint, if they are there and sound.
-    fn content(&self, fingerprint: &str) -> Option<Vec<Definition>> {
-        let path = self.content_path(fingerprint);
-        let file = sealed::read(&path, &purpose(fingerprint), MAX_FILE_BYTES)?;
-        read_content(file.content())
+    fn definitions(&self, fingerprint: &str) -> Option<Vec<Definition>> {
+        read_content(&self.content(fingerprint)?)
     }
 
     /// Stores the definitions of a server, if they changed. Returns whether they did.
@@ -125,7 +181,6 @@ impl DefinitionCache {
         definitions: impl IntoIterator<Item = &'a Definition> + Clone,
     ) -> Result<bool, StoreError> {
         let fingerprint = Fingerprint::of_list(definitions.clone()).to_string();
-        let path = self.server_path(key);
         let before = self.pointer(key);
         let content_path = self.content_path(&fingerprint);
         if let Some(before) = &before
@@ -135,22 +190,13 @@ impl DefinitionCache {
         {
             return Ok(false);
         }
-        if self.content(&fingerprint).is_none() {
-            let content = write_content(definitions.into_iter().map(Definition::stored));
-            sealed::replace(&content_path, &purpose(&fingerprint), &content)?;
-            remove_first_version(&content_path);
-        }
-        let pointer = ServerFile {
-            version: VERSION,
-            server: server.to_owned(),
-            memory: memory.clone(),
-            definitions: fingerprint.clone(),
-        };
-        write_json(&path, &pointer)?;
-        if let Some(before) = before
-            && before.definitions != fingerprint
-        {
-            self.drop_unused(&before.definitions);
+        let content = write_content(definitions.into_iter().map(Definition::stored));
+        let (server, memory) = (server.to_owned(), memory.clone());
+        let entry = DefinitionEntry { server, memory, fingerprint };
+        self.put(key, &entry, &content)?;
+        if let Some(shared) = &self.shared {
+            // If this fails, the other nodes list it themselves.
+            let _ = shared.put(key, &entry, &content);
         }
         Ok(true)
     }
@@ -210,6 +256,50 @@ impl DefinitionCache {
 
     fn content_path(&self, fingerprint: &str) -> PathBuf {
         self.folder.join("definitions").join(format!("{fingerprint}.bin"))
+    }
+}
+
+impl DefinitionStore for DefinitionCache {
+    fn entry(&self, key: &ServerKey) -> Option<DefinitionEntry> {
+        let ServerFile { server, memory, definitions, .. } = self.pointer(key)?;
+        Some(DefinitionEntry { server, memory, fingerprint: definitions })
+    }
+
+    fn content(&self, fingerprint: &str) -> Option<Vec<u8>> {
+        let path = self.content_path(fingerprint);
+        let file = sealed::read(&path, &purpose(fingerprint), MAX_FILE_BYTES)?;
+        Some(file.content().to_vec())
+    }
+
+    fn put(
+        &self,
+        key: &ServerKey,
+        entry: &DefinitionEntry,
+        content: &[u8],
+    ) -> Result<(), StoreError> {
+        let fingerprint = &entry.fingerprint;
+        let (before, path) = (self.pointer(key), self.content_path(fingerprint));
+        if !is_fingerprint(fingerprint) {
+            let error = io::Error::other("the content has no fingerprint");
+            return Err(StoreError::new(&self.folder, error));
+        }
+        if self.definitions(fingerprint).is_none() {
+            sealed::replace(&path, &purpose(fingerprint), content)?;
+            remove_first_version(&path);
+        }
+        let pointer = ServerFile {
+            version: VERSION,
+            server: entry.server.clone(),
+            memory: entry.memory.clone(),
+            definitions: fingerprint.clone(),
+        };
+        write_json(&self.server_path(key), &pointer)?;
+        if let Some(before) = before
+            && before.definitions != *fingerprint
+        {
+            self.drop_unused(&before.definitions);
+        }
+        Ok(())
     }
 }
 

@@ -37,11 +37,13 @@ mod live;
 mod lock;
 mod logins;
 mod logs;
+mod pins;
 mod prepared;
 mod quotas;
 mod sealed;
 mod shapes;
 mod shared;
+mod timed;
 mod tokens;
 mod usage;
 mod vault;
@@ -68,7 +70,9 @@ pub use choices::{
     SwitchedBy,
 };
 pub use components::{ComponentFolder, ComponentRecord, is_language_name};
-pub use definitions::{CachedServer, DefinitionCache, ServerKey, ServerMemory};
+pub use definitions::{
+    CachedServer, DefinitionCache, DefinitionEntry, DefinitionStore, ServerKey, ServerMemory,
+};
 pub use files::{FileStamp, StoreStamp};
 pub use journal::{
     AnsweredEntry, ApprovalState, Approvals, CallDecision, CallEnd, CalledEntry, EndedEntry,
@@ -83,13 +87,16 @@ pub use logins::{
     WhichLogin,
 };
 pub use logs::{LogSource, MAX_LOG_BYTES, ServerLog, utc};
+pub use pins::PinText;
 pub use prepared::{MAX_PREPARED_FILES, PreparedCache};
 pub use quotas::{QuotaCount, QuotaError, QuotaFile, QuotaOutcome, QuotaRequest, Quotas};
 pub use sealed::Sealed;
 pub use shapes::{MAX_SHAPES_BYTES, ShapeFolder, ShapeStore};
 pub use shared::{
-    NodeHealth, NodeMessage, PinStore, SharedStore, TimedKind, TimedValue, TimedValues,
+    NodeHealth, NodeMessage, PinStore, ServerHolder, ServerLeases, SharedStore, TimedKind,
+    TimedValue, TimedValues,
 };
+pub use timed::LocalValues;
 pub use tokens::{
     AccessToken, AccessTokens, MAX_TOKENS, TokenError, TokenFile, TokenHash, TokenOrder,
     TokenRecord,
@@ -104,6 +111,8 @@ pub use writer::LogWriter;
 pub struct Store {
     root: PathBuf,
     shared: Option<Arc<dyn SharedStore>>,
+    /// What expires by itself, where nothing is shared.
+    values: Arc<LocalValues>,
 }
 
 /// A file could not be written. Nothing that was there before is lost.
@@ -117,7 +126,7 @@ pub struct StoreError {
 impl Store {
     /// Uses `root`, which is made when something is first written.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), shared: None }
+        Self { root: root.into(), shared: None, values: Arc::default() }
     }
 
     /// The same folder, with the shared stores in place of its own.
@@ -153,7 +162,24 @@ impl Store {
 
     /// The cache of definitions.
     pub fn definitions(&self) -> DefinitionCache {
-        DefinitionCache::new(self.root.join("cache"))
+        let shared = self.shared.as_ref().map(|shared| shared.definitions());
+        DefinitionCache::new(self.root.join("cache"), shared)
+    }
+
+    /// What the cache of definitions keeps, without reading on from one store to the other.
+    pub fn definition_store(&self) -> Arc<dyn DefinitionStore> {
+        match &self.shared {
+            Some(shared) => shared.definitions(),
+            None => Arc::new(self.definitions()),
+        }
+    }
+
+    /// The approved definitions: those of the fleet, or those in this file.
+    pub fn pins(&self, file: PinText) -> Arc<dyn PinStore> {
+        match &self.shared {
+            Some(shared) => shared.pins(),
+            None => Arc::new(file),
+        }
     }
 
     /// The analysed texts of definitions.
@@ -236,15 +262,23 @@ impl Store {
     /// The log of all decisions and calls, of which this much is stored in the folder.
     pub fn audit_within(&self, limits: AuditLimits) -> Arc<dyn AuditLog> {
         if let Some(shared) = &self.shared {
-            shared.limit_audit(limits.bytes());
+            shared.limit_audit(limits);
             return shared.audit();
         }
         let path = self.root.join("audit").join("audit.jsonl");
         Arc::new(AuditFile::new(path).with_limits(limits))
     }
 
-    /// What expires by itself, if there are other nodes that may need it.
-    pub fn timed_values(&self) -> Option<Arc<dyn TimedValues>> {
+    /// What expires by itself: sessions, requests that wait, outputs.
+    pub fn timed_values(&self) -> Arc<dyn TimedValues> {
+        match &self.shared {
+            Some(shared) => shared.timed_values(),
+            None => Arc::clone(&self.values) as Arc<dyn TimedValues>,
+        }
+    }
+
+    /// The same, if there are other nodes that may need it.
+    pub fn shared_values(&self) -> Option<Arc<dyn TimedValues>> {
         self.shared.as_ref().map(|shared| shared.timed_values())
     }
 

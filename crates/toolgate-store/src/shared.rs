@@ -1,10 +1,10 @@
 //! What many nodes share: the same things as in a state folder, in one database.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use crate::{
-    AccessTokens, AuditLog, ChoiceStore, Journal, JournalError, Logins, Quotas, SecretSeal,
-    ShapeStore, StoreError, StoreStamp, UsageLog, WaitingLogins,
+    AccessTokens, AuditLimits, AuditLog, ChoiceStore, DefinitionStore, Journal, JournalError,
+    Logins, Quotas, SecretSeal, ShapeStore, StoreError, StoreStamp, UsageLog, WaitingLogins,
 };
 
 /// Hands out the stores that are shared. What it does not have stays in the state folder of each node: caches, server
@@ -16,8 +16,11 @@ pub trait SharedStore: fmt::Debug + Send + Sync {
     /// The audit log.
     fn audit(&self) -> Arc<dyn AuditLog>;
 
-    /// Keeps about so many bytes of the audit log, and removes older lines.
-    fn limit_audit(&self, bytes: u64);
+    /// Keeps this much of the audit log, and removes older lines.
+    fn limit_audit(&self, limits: AuditLimits);
+
+    /// The definitions of servers that a node has listed.
+    fn definitions(&self) -> Arc<dyn DefinitionStore>;
 
     /// The approved definitions.
     fn pins(&self) -> Arc<dyn PinStore>;
@@ -45,6 +48,9 @@ pub trait SharedStore: fmt::Debug + Send + Sync {
 
     /// The logins that wait for a browser, encrypted with this.
     fn waiting_logins(&self, seal: SecretSeal) -> Arc<dyn WaitingLogins>;
+
+    /// Which node runs a server that runs once.
+    fn server_leases(&self) -> Arc<dyn ServerLeases>;
 
     /// What expires by itself.
     fn timed_values(&self) -> Arc<dyn TimedValues>;
@@ -83,6 +89,38 @@ pub trait PinStore: fmt::Debug + Send + Sync {
         &self,
         change: &mut dyn FnMut(Option<&str>) -> Option<String>,
     ) -> Result<(), StoreError>;
+}
+
+/// Which node runs a server that runs once. A node has a server as long as the node lives.
+pub trait ServerLeases: fmt::Debug + Send + Sync {
+    /// The living node that has a server. If there is none, this node takes it, or another one if this process is no
+    /// node that the others reach. `None` if there is no such node. Waits for the database.
+    fn take(&self, server: &str, scope: &str) -> Result<Option<ServerHolder>, StoreError>;
+
+    /// Whether a node has a server still, as far as the database says. Waits for it.
+    fn has(&self, scope: &str, holder: &ServerHolder) -> Result<bool, StoreError>;
+
+    /// Whether this node is sure that no other node believes it to be dead, for a while. Does not wait.
+    fn is_sure(&self) -> bool;
+
+    /// Another number after each change of a lease. Does not wait.
+    fn changes(&self) -> u64;
+
+    /// How long a node counts as alive after it was last heard of.
+    fn lease(&self) -> Duration;
+}
+
+/// The node that has a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerHolder {
+    /// The node.
+    pub node: String,
+    /// Where other nodes reach it.
+    pub url: String,
+    /// Counts how often the server has changed its node.
+    pub epoch: u64,
+    /// Whether it is this process.
+    pub is_own: bool,
 }
 
 /// The kinds of [`TimedValues`].

@@ -205,6 +205,8 @@ pub(crate) struct ConnectionState {
     pub(crate) extensions: OnceLock<JsonObject>,
     /// Whether it is the instance that clients share, and not one for a single client.
     pub(crate) is_shared: bool,
+    /// Whether another node runs the server. It has said already which server asks or logs.
+    pub(crate) is_node: bool,
 }
 
 impl ConnectionState {
@@ -225,6 +227,7 @@ impl ConnectionState {
             held: Arc::default(),
             extensions: OnceLock::new(),
             is_shared: true,
+            is_node: false,
         }
     }
 
@@ -317,7 +320,12 @@ impl ConnectionState {
     /// Passes a log message on: to the call that it belongs to, or to the observer if there is no call. If
     /// several callers have open calls, it may be about any of them, and none of them gets it.
     fn logged(&self, about: Option<&Value>, params: Option<Value>) {
-        let Some(params) = logs::signed(&self.server, params) else { return };
+        let params = if self.is_node {
+            params.filter(|params| logs::level_of(params).is_some())
+        } else {
+            logs::signed(&self.server, params)
+        };
+        let Some(params) = params else { return };
         let call = about.and_then(Value::as_i64).and_then(|key| self.call(key));
         let mut open = call.map_or_else(|| self.calls(), |call| vec![call]);
         open.retain(|call| !call.is_subscription);
@@ -411,8 +419,9 @@ impl ConnectionHandler for ConnectionState {
         if request.method == methods::ROOTS_LIST && calls.is_empty() && task.is_none() {
             return self.observer.roots(&self.server);
         }
-        let (held, request) =
-            (Arc::clone(&self.held), input_handler::signed(&self.server, request));
+        let request =
+            if self.is_node { request } else { input_handler::signed(&self.server, request) };
+        let held = Arc::clone(&self.held);
         let extensions = self.extensions.get().cloned().unwrap_or_default();
         let (open, tasks) = (Arc::clone(&self.calls), Arc::clone(&self.tasks));
         Box::pin(async move {

@@ -72,10 +72,10 @@ impl InputRequired {
         Some(Ok(Self { requests, state }))
     }
 
-    /// Asks everything at the same time.
+    /// Asks everything at the same time. The client is told that `server` asks, unless another node has told it.
     pub(crate) async fn ask(
         &self,
-        server: &ServerName,
+        server: Option<&ServerName>,
         handler: Option<&dyn InputHandler>,
     ) -> Result<JsonObject, UnansweredInput> {
         // If one request cannot be answered, none is asked.
@@ -88,7 +88,11 @@ impl InputRequired {
         }
         let Some(handler) = handler else { return Ok(JsonObject::new()) };
         let asking = self.requests.iter().map(|(key, request)| async move {
-            match handler.answer_keyed(key, signed(server, request.clone())).await {
+            let asked = match server {
+                Some(server) => signed(server, request.clone()),
+                None => request.clone(),
+            };
+            match handler.answer_keyed(key, asked).await {
                 Ok(answer) => Ok((key.clone(), answer)),
                 Err(error) => Err(UnansweredInput::Refused(request.clone(), error)),
             }

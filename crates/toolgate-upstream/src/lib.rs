@@ -13,11 +13,13 @@ mod auth;
 mod calls;
 mod connection;
 mod error;
+mod forwarding;
 mod handshake;
 mod input_handler;
 mod input_requests;
 mod input_required;
 mod listing;
+mod placement;
 mod server;
 mod spec;
 mod upstream;
@@ -29,9 +31,11 @@ pub use auth::{
 };
 pub use connection::{CallOptions, LogSink, Progress, SendCheck};
 pub use error::CallError;
+pub use forwarding::forwarded_error;
 pub use handshake::Handshake;
 pub use input_handler::{ClientId, ClientKey, InputHandler, can_answer};
 pub use listing::{Listing, ListingProblem};
+pub use placement::{PlacedServer, ServerPlacement, ServerPlaces};
 pub use server::{ServerState, StateKind};
 pub use spec::{LateValues, ServerSpec, StartMode};
 pub use toolgate_mcp::{

@@ -50,6 +50,8 @@ pub struct ServerState {
     pub problems: Vec<ListingProblem>,
     /// How many attempts to connect there were.
     pub attempts: u32,
+    /// The node that runs it, if it runs once in a fleet. Known once it was connected.
+    pub node: Option<String>,
 }
 
 /// The state of a server, in one word.

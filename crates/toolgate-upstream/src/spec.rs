@@ -14,7 +14,10 @@ use toolgate_mcp::{
     },
 };
 
-use crate::auth::{CallerLogins, NoLogin};
+use crate::{
+    auth::{CallerLogins, NoLogin},
+    placement::ServerPlacement,
+};
 
 /// One server.
 #[derive(Debug, Clone)]
@@ -27,6 +30,8 @@ pub struct ServerSpec {
     pub callers: Option<Arc<CallerLogins>>,
     /// Reads the values of the endpoint that are known only when the server starts.
     pub late_values: Option<Arc<dyn LateValues>>,
+    /// Where it runs, if it runs once in a fleet.
+    pub placement: Option<Arc<dyn ServerPlacement>>,
     /// Limits of time and size.
     pub limits: ServerLimits,
     /// The era of an earlier connection, which is tried first.
@@ -72,6 +77,7 @@ impl ServerSpec {
             endpoint,
             callers: None,
             late_values: None,
+            placement: None,
             limits: ServerLimits::default(),
             remembered_era: None,
             start: StartMode::Now,

@@ -28,6 +28,7 @@ use crate::{
     handshake::Handshake,
     input_handler::ClientKey,
     listing::Listing,
+    placement::ServerPlacement,
     server::{Server, ServerState, StateKind},
     spec::ServerSpec,
 };
@@ -323,6 +324,14 @@ impl ServerPool {
     /// era ask during the calls that need them.
     pub async fn roots_changed(&self) {
         join_all(self.all().iter().map(|server| server.roots_changed())).await;
+    }
+
+    /// The server of a scope, if it runs once in a fleet.
+    pub fn placed(&self, scope: &str) -> Option<(ServerName, Arc<dyn ServerPlacement>)> {
+        self.all().iter().find_map(|server| {
+            let placement = server.spec.placement.as_ref()?;
+            (placement.scope() == scope).then(|| (server.spec.name.clone(), Arc::clone(placement)))
+        })
     }
 
     /// The states of all servers.

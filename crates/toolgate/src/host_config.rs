@@ -31,7 +31,7 @@ use toolgate_store::{
     AuditLimits, ChoiceStore, DamagedChoices, NodeHealth, Retention, Store, StoreError, VaultKey,
 };
 use toolgate_telemetry::{FleetGauges, Telemetry, TelemetryOptions};
-use toolgate_upstream::PendingLogins;
+use toolgate_upstream::{PendingLogins, ServerPlaces};
 
 use crate::env_files::{FileAccess, parse_file, read_env_file};
 use crate::pins::{PinFile, PinFileError};
@@ -57,6 +57,8 @@ pub struct HostEnvironment {
     pub vault_key: VaultKey,
     /// How the processes start that run scripts. Without it no script runs.
     pub worker: Option<PoolSettings>,
+    /// Where the servers are that run once in a fleet. Without it each process has its own.
+    pub places: Option<Arc<dyn ServerPlaces>>,
 }
 
 /// A configuration, with the files that belong to it.
@@ -138,6 +140,7 @@ impl Default for HostEnvironment {
             variables: Arc::new(|_| None),
             vault_key: VaultKey::default(),
             worker: None,
+            places: None,
         }
     }
 }
@@ -319,14 +322,14 @@ impl HostConfig {
             .servers
             .iter()
             .filter(|server| server.settings.enabled && self.is_in(&server.name, namespace))
-            .filter_map(|server| self.server_setup(server))
+            .filter_map(|server| self.server_setup(server, namespace))
             .collect();
         // One namespace may hold back new tools where the others do not.
         let holds = policy.new_tools == NewTools::Hold;
         let lock = self.lock.clone().or_else(|| holds.then(Lock::default));
         let pins = self.path.as_ref().filter(|_| lock.is_some());
         let variables = Arc::clone(&self.environment.variables);
-        if let Some(values) = self.environment.store.as_ref().and_then(Store::timed_values) {
+        if let Some(values) = self.environment.store.as_ref().and_then(Store::shared_values) {
             self.callers.share(&values);
         }
         HostSettings {
@@ -436,6 +439,7 @@ pub fn audit_limits(audit: &AuditConfig) -> AuditLimits {
     AuditLimits {
         file_bytes: audit.max_megabytes.saturating_mul(1024 * 1024),
         files: audit.keep_files,
+        days: audit.keep_days,
     }
 }
 

@@ -4,8 +4,7 @@
 //! come with the configuration.
 
 use std::{
-    fs::{self, File},
-    io::{self, Read as _},
+    io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -15,12 +14,12 @@ use toolgate_policy::{
     NewTools,
     definitions::{Lock, LockError, MAX_LOCK_BYTES},
 };
-use toolgate_store::{PinStore, Store, StoreStamp};
+use toolgate_store::{PinStore, PinText, Store, StoreStamp};
 
 /// The file with the approved definitions of a configuration.
 #[derive(Debug, Clone)]
 pub struct PinFile {
-    path: PathBuf,
+    file: PinText,
     /// Where the nodes of a fleet have them.
     shared: Option<Arc<dyn PinStore>>,
 }
@@ -56,7 +55,8 @@ pub enum PinFileProblem {
 impl PinFile {
     /// The file beside this configuration.
     pub fn beside(configuration: &Path) -> Self {
-        Self { path: configuration.with_file_name("toolgate.lock"), shared: None }
+        let path = configuration.with_file_name("toolgate.lock");
+        Self { file: PinText::new(path, MAX_LOCK_BYTES), shared: None }
     }
 
     /// The same, or what the nodes of a fleet have in its place.
@@ -69,7 +69,7 @@ impl PinFile {
     /// Whether something was ever approved.
     pub fn exists(&self) -> bool {
         let is_shared = |shared: &Arc<dyn PinStore>| !matches!(shared.read(), Ok(None));
-        self.path.exists() || self.shared.as_ref().is_some_and(is_shared)
+        self.path().exists() || self.shared.as_ref().is_some_and(is_shared)
     }
 
     /// Another one after each change at another node.
@@ -79,14 +79,14 @@ impl PinFile {
 
     /// Where it is.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.file.path()
     }
 
     /// The approved definitions. Without a file there are none, and nothing is held back unless
     /// `new_tools` says so.
     pub fn read(&self, new_tools: NewTools) -> Result<Option<Lock>, PinFileError> {
         let unreadable =
-            |problem: PinFileProblem| PinFileError { path: self.path.clone(), problem };
+            |problem: PinFileProblem| PinFileError { path: self.path().to_owned(), problem };
         match self.text() {
             Ok(text) if text.trim().is_empty() => Err(unreadable(PinFileProblem::Empty)),
             Ok(text) => Lock::read(&text).map(Some).map_err(|error| unreadable(error.into())),
@@ -107,13 +107,7 @@ impl PinFile {
         {
             return Ok(text);
         }
-        // A pipe or a device would block, or never end.
-        if !fs::metadata(&self.path)?.is_file() {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        let mut text = String::new();
-        File::open(&self.path)?.take(MAX_LOCK_BYTES as u64 + 1).read_to_string(&mut text)?;
-        Ok(text)
+        self.file.text()
     }
 
     /// Replaces the whole file at once, so that no reader gets half of it. A file that could not be
@@ -132,17 +126,13 @@ impl PinFile {
         if let Some(shared) = &self.shared {
             return shared.change(&mut |_| Some(text.clone())).map_err(io::Error::other);
         }
-        let written = self.path.with_extension(format!("lock.{}", std::process::id()));
-        fs::write(&written, text)?;
-        fs::rename(&written, &self.path).inspect_err(|_| {
-            let _ = fs::remove_file(&written);
-        })
+        self.file.replace(&text)
     }
 
     /// Adds new definitions to those of all nodes.
     fn pin_shared(&self, shared: &dyn PinStore, add: &mut dyn FnMut(&mut Lock)) {
         // What the file had counted until now.
-        let file = Self { path: self.path.clone(), shared: None };
+        let file = Self { file: self.file.clone(), shared: None };
         let pinned = shared.change(&mut |text| {
             let mut lock = match text {
                 Some(text) => Lock::read(text).ok()?,
@@ -160,7 +150,7 @@ impl PinFile {
     pub(crate) fn pin(&self) -> PinWriter {
         let pins = self.clone();
         let writing = parking_lot::Mutex::new(());
-        let was_there = self.path.exists();
+        let was_there = self.path().exists();
         PinWriter(Arc::new(move |server, new| {
             let _guard = writing.lock();
             if let Some(shared) = &pins.shared {
@@ -168,14 +158,14 @@ impl PinFile {
                 return;
             }
             // A file without the earlier approvals would release what is held back.
-            if was_there && !pins.path.exists() {
+            if was_there && !pins.path().exists() {
                 return;
             }
             let Ok(Some(mut lock)) = pins.read(NewTools::Hold) else { return };
             lock.pin(server, new);
             // A server that lists something new again and again does not fill the file.
             if let Err(error) = pins.write_at_most(&lock, MAX_LOCK_BYTES / 2) {
-                tracing::warn!("cannot write {}: {error}", pins.path.display());
+                tracing::warn!("cannot write {}: {error}", pins.path().display());
             }
         }))
     }

@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use toolgate_broker::ValidationSettings;
-use toolgate_catalog::CatalogServer;
-use toolgate_config::{LoginConfig, LoginGrant, Secret, ServerAuth, ServerConfig, Transport};
+use toolgate_catalog::{CatalogServer, Fingerprint};
+use toolgate_config::{
+    FleetMode, LoginConfig, LoginGrant, Secret, ServerAuth, ServerConfig, Transport,
+};
 use toolgate_host::ServerSetup;
 use toolgate_store::{LoginKey, Logins};
 use toolgate_upstream::{
     ACCESS_TOKEN_TYPE, AuthorizationSettings, Authorizer, CallerLoginSettings, CallerLogins,
-    ConnectFailure, Endpoint, HttpEndpoint, LateValues as _, LoginError, ServerLimits, ServerSpec,
-    StdioEndpoint, SubjectToken, TokenSource,
+    ConnectFailure, Endpoint, HttpEndpoint, InstanceMode, LateValues as _, LoginError,
+    ServerLimits, ServerPlacement, ServerSpec, StdioEndpoint, SubjectToken, TokenSource,
 };
 
 use crate::{host_config::HostConfig, stored_values::CommandValues};
@@ -80,7 +82,11 @@ impl HostConfig {
     }
 
     /// The settings of a server; none where its transport cannot be used.
-    pub(crate) fn server_setup(&self, server: &ServerConfig) -> Option<ServerSetup> {
+    pub(crate) fn server_setup(
+        &self,
+        server: &ServerConfig,
+        namespace: Option<&str>,
+    ) -> Option<ServerSetup> {
         let callers = self.caller_logins(server);
         let endpoint = self.endpoint(server, callers.as_deref())?;
         let settings = &server.settings;
@@ -91,12 +97,18 @@ impl HostConfig {
             max_message_bytes: settings.max_result_bytes,
             ..ServerLimits::default()
         };
+        let placement = self.placement(server, &endpoint, namespace);
         let spec = ServerSpec {
             limits,
             callers,
             rest_after: settings.idle_timeout,
-            instances: settings.instances,
             remembered_era: settings.protocol.era(),
+            // One process serves all nodes.
+            instances: match placement {
+                Some(_) => InstanceMode::Shared,
+                None => settings.instances,
+            },
+            placement,
             late_values: CommandValues::of(&server.commands).map(|values| values as _),
             ..ServerSpec::new(server.name.as_str(), endpoint)
         };
@@ -124,6 +136,25 @@ impl HostConfig {
         Some(ServerSetup { spec, entry, validation, admits: Arc::new(admits), lazy: settings.lazy })
     }
 
+    /// Where a server runs that runs once in a fleet. The nodes have one configuration, so they agree on the scope.
+    fn placement(
+        &self,
+        server: &ServerConfig,
+        endpoint: &Endpoint,
+        namespace: Option<&str>,
+    ) -> Option<Arc<dyn ServerPlacement>> {
+        let places = self.environment().places.as_ref()?;
+        let Endpoint::Stdio(StdioEndpoint { command, args, cwd, .. }) = endpoint else {
+            return None;
+        };
+        if server.settings.fleet != FleetMode::Single {
+            return None;
+        }
+        let what = serde_json::json!([namespace, server.name, command, args, cwd]);
+        let scope = Fingerprint::of(&what).to_string();
+        Some(places.place_of(&server.name.as_str().into(), &scope))
+    }
+
     fn endpoint(&self, server: &ServerConfig, callers: Option<&CallerLogins>) -> Option<Endpoint> {
         Some(match server.transport.as_ref().ok()? {
             Transport::Stdio { command, args, env, cwd } => Endpoint::Stdio(StdioEndpoint {
@@ -136,6 +167,7 @@ impl HostConfig {
                 url: url.clone(),
                 headers: exposed(headers),
                 dialect: *dialect,
+                tls: None,
                 authorizer: match (callers, server.settings.auth) {
                     (Some(callers), _) => Some(callers.nobody()),
                     // Without a state folder nobody can have logged in.

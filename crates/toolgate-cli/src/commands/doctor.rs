@@ -256,7 +256,9 @@ async fn servers(loaded: &Loaded, offline: bool, checks: &mut Vec<Check>) {
 
 fn of_server(server: &ServerOverview) -> Check {
     let subject = format!("server {}", server.server);
-    let tools = format!("{}, {} tools", server.state, server.tools);
+    let place = server.node.as_ref().map(|node| format!(", node {node} runs it for all"));
+    let place = place.unwrap_or_default();
+    let tools = format!("{}, {} tools{place}", server.state, server.tools);
     match (&server.reason, server.problems.as_slice()) {
         (Some(reason), _) => {
             let check = Check::new(Severity::Error, subject, reason.clone());

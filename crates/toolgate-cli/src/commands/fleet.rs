@@ -77,9 +77,16 @@ fn shown(status: &FleetStatus) -> String {
         0 => "No node is running.".to_owned(),
         _ => table(&["node", "version", "advertises", "up", "runs"], rows),
     };
+    let rows = status.servers.iter().map(|lease| {
+        vec![lease.server.clone(), lease.node.clone(), grouped(lease.epoch.unsigned_abs())]
+    });
+    let servers = match status.servers.len() {
+        0 => String::new(),
+        _ => format!("\n\n{}", table(&["runs once", "at node", "epoch"], rows)),
+    };
     let count = |number: i64| grouped(number.unsigned_abs());
     format!(
-        "{nodes}\n\nPostgreSQL {}, tables of version {}, {} MB\n{} runs, of which {} belong to nodes that are gone; \
+        "{nodes}{servers}\n\nPostgreSQL {}, tables of version {}, {} MB\n{} runs, of which {} belong to nodes that are gone; \
          {} open approvals; {} lines of the audit log; {} sessions",
         status.server,
         status.schema,

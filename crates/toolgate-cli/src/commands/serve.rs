@@ -13,7 +13,8 @@ use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use toolgate_gateway::{
-    AggregateFactory, HttpSettings, NamespaceRoute, PassthroughFactory, RouteTable, ServiceFactory,
+    AggregateFactory, HttpSettings, NamespaceRoute, NodeHosts, PassthroughFactory, RouteTable,
+    ServiceFactory,
 };
 use toolgate_host::{HostSettings, PassthroughGuard, ToolHost};
 use toolgate_mcp::nesting;
@@ -57,7 +58,12 @@ pub(crate) async fn run(globals: &Globals, arguments: &Serve) -> CommandResult {
         // Before the first request to a server, which may be this gateway.
         nesting::be_gateway();
     }
+    // Before the servers: a node that the others reach may run those that run once.
+    let mut link = if listener.is_some() { fleet::link(globals).await? } else { None };
     let Served { source, hosts, passthrough } = source(&loaded, arguments)?;
+    if let Some(link) = &mut link {
+        link.hosts = Some(Arc::new(hosts.clone()));
+    }
     if let Some(line) = loaded.first_policy() {
         print::note(line);
     }
@@ -89,7 +95,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Serve) -> CommandResult {
     if let Some((listener, address, access)) = listener {
         let mut settings = HttpSettings::new(source);
         access::apply(&loaded.configuration.gateway, access, &mut settings);
-        if let Some(link) = fleet::link(globals).await? {
+        if let Some(link) = link {
             settings.fleet = Some(link);
             settings.drain = DRAIN;
         }
@@ -149,7 +155,7 @@ struct Served {
 }
 
 /// The hosts that are served, by namespace. All clones share them: a reload may add some.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 struct ServedHosts(Arc<Mutex<Vec<NamedHost>>>);
 
 /// A host, and its namespace.
@@ -172,6 +178,12 @@ impl ServedHosts {
 
     fn push(&self, namespace: Option<String>, host: ToolHost) {
         self.0.lock().push((namespace, host));
+    }
+}
+
+impl NodeHosts for ServedHosts {
+    fn hosts(&self) -> Vec<ToolHost> {
+        self.0.lock().iter().map(|(_, host)| host.clone()).collect()
     }
 }
 

@@ -235,6 +235,7 @@ fn render(
                 "idle" if server.lazy => remarks.push("lazy: connected when needed".to_owned()),
                 _ => {}
             }
+            remarks.extend(server.node.as_ref().map(|node| format!("node {node} runs it for all")));
             remarks.extend(server.problems.iter().cloned());
             vec![
                 server.server.to_string(),

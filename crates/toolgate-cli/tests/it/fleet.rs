@@ -1,7 +1,9 @@
 //! Several gateways on one PostgreSQL.
 
+mod bench;
 mod faults;
 mod logins;
+mod single;
 
 use std::{
     path::PathBuf,

@@ -85,6 +85,11 @@ impl HttpGateway {
         within(text, saying).await
     }
 
+    /// The id of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id().unwrap()
+    }
+
     pub(crate) fn client(&self) -> HttpClient {
         HttpClient::new(self.url.clone())
     }

@@ -332,6 +332,7 @@ fn toolgate_itself() {
             ),
             instances: Auto,
             protocol: Newest,
+            fleet: PerNode,
             connect_timeout: 5s,
             call_idle_timeout: 500ms,
             call_total_timeout: 90s,

@@ -160,6 +160,22 @@ impl Runs for SharedJournal {
         })
     }
 
+    fn runs_before(
+        &self,
+        (created, id): (u64, &str),
+        most: u32,
+    ) -> Result<Vec<RunSummary>, JournalError> {
+        let (created, id) = (i64::try_from(created).unwrap_or(i64::MAX), plain(id));
+        let most = i64::from(most);
+        self.with(|connection| async move {
+            let query = format!(
+                "{SUMMARY} WHERE created <= $1 AND (created < $1 OR id > $2) ORDER BY created DESC, id LIMIT $3"
+            );
+            let rows = connection.query(&query, &[&created, &id, &most]).await?;
+            Ok(rows.iter().map(summary).collect())
+        })
+    }
+
     fn run(&self, id: &str) -> Result<Option<RunDetail>, JournalError> {
         let (from, until) = (plain(id), format!("{}{}", plain(id), char::MAX));
         self.with(|connection| async move {
@@ -191,18 +207,20 @@ impl RunRetention for SharedJournal {
 
     fn is_beyond(&self, retention: Retention) -> Result<bool, JournalError> {
         self.ends.store(0, Ordering::Relaxed);
-        let most = i64::from(retention.runs);
+        let (most, oldest) = (i64::from(retention.runs), oldest(retention));
         self.with(|connection| async move {
-            // Reads one row behind the limit, not all.
-            let beyond = "SELECT 1 FROM run WHERE state NOT IN ('waiting', 'running')
-                ORDER BY created DESC OFFSET $1 LIMIT 1";
-            Ok(connection.query_opt(beyond, &[&most]).await?.is_some())
+            // Reads one row behind the limit and the oldest one, not all.
+            let beyond =
+                "SELECT EXISTS (SELECT 1 FROM run WHERE state NOT IN ('waiting', 'running')
+                    ORDER BY created DESC OFFSET $1 LIMIT 1)
+                OR EXISTS (SELECT 1 FROM run WHERE created < $2 AND state <> 'running')";
+            Ok(connection.query_one(beyond, &[&most, &oldest]).await?.get(0))
         })
     }
 
     fn prune(&self, retention: Retention) -> Result<usize, JournalError> {
         let Some(_pruning) = self.pruning.try_lock() else { return Ok(0) };
-        let oldest = now() - i64::from(retention.days) * 24 * 60 * 60 * 1000;
+        let oldest = oldest(retention);
         let most = i64::from(retention.runs);
         let mut removed = 0;
         loop {
@@ -226,6 +244,11 @@ impl RunRetention for SharedJournal {
             }
         }
     }
+}
+
+/// Runs that began before this time are removed.
+fn oldest(retention: Retention) -> i64 {
+    now() - i64::from(retention.days) * 24 * 60 * 60 * 1000
 }
 
 fn summary(row: &Row) -> RunSummary {

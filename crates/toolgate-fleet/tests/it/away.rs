@@ -142,6 +142,44 @@ fn no_record_is_missing_after_the_database_was_away() {
 }
 
 #[test]
+fn what_does_not_fit_is_counted_also_after_the_end_of_the_node() {
+    let Some(mut shared) = Shared::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let options = || FleetOptions {
+        spool: Some(folder.path().join("waiting")),
+        spool_bytes: 2_000,
+        ..FleetOptions::default()
+    };
+    let fleet = shared.node_with(options()).unwrap();
+    let audit = fleet.audit();
+    audit.append(&record("before")).unwrap();
+    shared.postgres.kill();
+    until("the node knows", || audit.append_required(&record("x")).is_err());
+    let kept = (0..100).filter(|number| audit.append(&record(&number.to_string())).is_ok()).count();
+    assert!((1..50).contains(&kept), "{kept}");
+    let missing = 100 - kept as u64;
+    let waiting: u64 = std::fs::read_dir(folder.path().join("waiting"))
+        .unwrap()
+        .map(|entry| entry.unwrap().metadata().unwrap().len())
+        .sum();
+    assert!(waiting < 2_000 + 1_000, "{waiting} bytes");
+    // The node ends before the database is back.
+    drop(audit);
+    drop(fleet);
+    shared.postgres.resume().unwrap();
+    let next = shared.node_with(options()).unwrap();
+    until("the next node writes them", || next.audit().unrecorded() == missing);
+    let (tools, problems) = audited(&*next.audit());
+    assert_eq!(tools.len(), 1 + kept + 1, "with a line that says how many are missing");
+    let is_told = |problem: &AuditProblem| matches!(problem, AuditProblem::Unwritten { count, .. } if *count == missing);
+    assert!(problems.len() == 1 && problems.iter().all(is_told), "{problems:?}");
+    until("only the file of the node is left", || {
+        std::fs::read_dir(folder.path().join("waiting")).unwrap().count() == 1
+    });
+    assert_eq!(next.audit().unrecorded(), missing, "once");
+}
+
+#[test]
 fn a_database_that_hangs_is_waited_for_once() {
     let Some(shared) = Shared::start() else { return };
     let fleet = shared.node(Duration::from_secs(30));

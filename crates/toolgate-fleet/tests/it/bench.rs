@@ -66,7 +66,10 @@ fn bench_fleet_stores() {
     let nodes: Vec<_> = (0..3).map(|_| shared.node(Duration::from_mins(10))).collect();
     let here = call_with_effect(&*embedded.journal().unwrap());
     let there = call_with_effect(&*nodes[0].journal().unwrap());
-    println!("journal of a call with an effect: {here:.2} ms embedded, {there:.2} ms shared");
+    println!("{}", load());
+    println!(
+        "| journal of a call with an effect (two writes, one of them synced) | {here:.2} ms | {there:.2} ms |"
+    );
 
     let record = AuditRecord { kind: "call".into(), tool: "a_b".into(), ..AuditRecord::default() };
     let once = |log: &dyn toolgate_store::AuditLog| {
@@ -78,7 +81,7 @@ fn bench_fleet_stores() {
         median(times.collect())
     };
     println!(
-        "audit record: {:.2} ms embedded, {:.2} ms shared",
+        "| one record of the audit log, alone | {:.2} ms | {:.2} ms |",
         once(&*embedded.audit()),
         once(&*nodes[0].audit())
     );
@@ -93,7 +96,7 @@ fn bench_fleet_stores() {
         });
         let count = u32::try_from(3 * 200 * together).unwrap();
         println!(
-            "audit of 3 nodes, {together} records together: {:.0}/s",
+            "| audit log of three nodes, {together} records together | | {:.0} records a second |",
             f64::from(count) / began.elapsed().as_secs_f64()
         );
     }
@@ -135,10 +138,36 @@ fn bench_fleet_stores() {
         };
         let history = time(&|| drop(journal.history(&id).unwrap()));
         let listed = time(&|| drop(journal.runs(20).unwrap()));
+        // A page from the middle.
+        let middle = (u64::from(target / 2), "run_");
+        let page = time(&|| drop(journal.runs_before(middle, 20).unwrap()));
         let begun = time(&|| journal.write(RunEntry::began(&run("run_begun"))).unwrap());
         println!(
-            "{target} runs kept: history {history:.2} ms, the last 20 {listed:.2} ms, a new run {begun:.2} ms"
+            "| {target} runs kept: history of one / the last 20 / 20 before a time / a new one | | {history:.2} / {listed:.2} / {page:.2} / {begun:.2} ms |"
         );
         target *= 10;
     }
+    println!("{}", load());
+    if most >= 10_000 {
+        assert_indexed(&shared, name, "SELECT * FROM run WHERE id = 'run_1'");
+        let page = "SELECT id FROM run WHERE created <= 500 AND (created < 500 OR id > 'run_')
+            ORDER BY created DESC, id LIMIT 20";
+        assert_indexed(&shared, name, page);
+        assert_indexed(&shared, name, "SELECT * FROM run_call WHERE run = 'run_1' ORDER BY number");
+        assert_indexed(&shared, name, "SELECT id FROM run WHERE created < 10 LIMIT 500");
+    }
+}
+
+/// Fails if PostgreSQL reads a whole table for a query.
+#[expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
+fn assert_indexed(shared: &Shared, name: &str, query: &str) {
+    let plan = shared.postgres.query(name, &format!("EXPLAIN {query}")).unwrap();
+    assert!(plan.contains("Index") && !plan.contains("Seq Scan"), "{query}\n{plan}");
+    println!("by an index: {query}\n    {}", plan.lines().next().unwrap_or_default());
+}
+
+/// How many tasks want a processor.
+fn load() -> String {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    format!("load of the machine: {}", text.split(' ').take(3).collect::<Vec<_>>().join(" "))
 }

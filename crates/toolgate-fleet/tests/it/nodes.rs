@@ -7,9 +7,10 @@ use std::{
 
 use toolgate_fleet::{Fleet, FleetError, FleetOptions, ImportedChoices};
 use toolgate_store::{
-    ApprovalState, AuditProblem, AuditRecord, CallDecision, CallEnd, Choices, GrantRow, Journal,
-    NewCall, NewRun, NodeMessage, QuotaOutcome, QuotaRequest, RunEntry, RunState, SharedStore as _,
-    Store, StoredApproval, SwitchedBy, TimedKind, TimedValue, TokenOrder,
+    ApprovalState, AuditLimits, AuditProblem, AuditRecord, CallDecision, CallEnd, Choices,
+    GrantRow, Journal, NewCall, NewRun, NodeMessage, QuotaOutcome, QuotaRequest, Retention,
+    RunEntry, RunState, SharedStore as _, Store, StoredApproval, SwitchedBy, TimedKind, TimedValue,
+    TokenOrder,
 };
 use toolgate_testkit::deadline;
 
@@ -239,20 +240,134 @@ fn the_shares_of_all_nodes_are_the_whole() {
 }
 
 #[test]
-fn timed_values_belong_to_their_owner_and_expire() {
+fn the_oldest_outputs_are_removed_if_there_are_too_many_bytes() {
     let Some(shared) = Shared::start() else { return };
-    let (one, other) = (shared.node(LONG), shared.node(LONG));
-    let value = |expires| TimedValue { owner: "ada".into(), content: "{}".into(), expires };
-    one.timed_values().put(TimedKind::Session, "k", &value(u64::MAX / 4)).unwrap();
-    one.timed_values().put(TimedKind::Session, "old", &value(1)).unwrap();
-    let values = other.timed_values();
-    assert_eq!(values.get(TimedKind::Session, "k", "ada").unwrap().as_deref(), Some("{}"));
-    assert_eq!(values.get(TimedKind::Session, "k", "bob").unwrap(), None);
-    assert_eq!(values.get(TimedKind::Output, "k", "ada").unwrap(), None);
-    assert_eq!(values.get(TimedKind::Session, "old", "ada").unwrap(), None);
-    assert!(!values.remove(TimedKind::Session, "k", "bob").unwrap());
-    assert!(values.remove(TimedKind::Session, "k", "ada").unwrap());
-    assert_eq!(one.timed_values().get(TimedKind::Session, "k", "ada").unwrap(), None);
+    let options = FleetOptions { lease: LONG, output_bytes: 250, ..FleetOptions::default() };
+    let fleet = shared.node_with(options).unwrap();
+    let values = fleet.timed_values();
+    let (begin, content) = (u64::MAX / 4, "x".repeat(100));
+    for number in 0..4 {
+        let value =
+            TimedValue { owner: "ada".into(), content: content.clone(), expires: begin + number };
+        values.put(TimedKind::Output, &number.to_string(), &value).unwrap();
+        values.put(TimedKind::Session, &number.to_string(), &value).unwrap();
+    }
+    fleet.tidy().unwrap();
+    let kept = |kind: TimedKind| {
+        let is_kept = |key: &String| values.get(kind, key, "ada").unwrap().is_some();
+        (0..4).map(|number| number.to_string()).filter(is_kept).collect::<Vec<_>>()
+    };
+    assert_eq!(kept(TimedKind::Output), ["2", "3"], "the newest");
+    assert_eq!(kept(TimedKind::Session).len(), 4, "sessions are no outputs");
+}
+
+#[test]
+fn one_living_node_has_a_server_that_runs_once() {
+    let Some(shared) = Shared::start() else { return };
+    let node = |lease: Duration, url: &str| {
+        let advertise = url.to_owned();
+        shared.node_with(FleetOptions { lease, advertise, ..FleetOptions::default() }).unwrap()
+    };
+    let take = |fleet: &Arc<Fleet>| fleet.server_leases().take("kit", "scope").unwrap();
+    let command =
+        Fleet::open(&FleetOptions { database: shared.url.clone(), ..FleetOptions::default() })
+            .unwrap();
+    assert_eq!(take(&command), None, "no node lives");
+    let hidden = node(LONG, "");
+    assert_eq!(take(&hidden), None, "nobody reaches it");
+    let (one, other) = (node(LONG, "https://one"), node(LONG, "https://other"));
+    let held = std::thread::scope(|scope| {
+        let taking: Vec<_> = [&one, &other, &hidden, &command]
+            .into_iter()
+            .map(|fleet| scope.spawn(move || take(fleet).unwrap()))
+            .collect();
+        taking.into_iter().map(|taking| taking.join().unwrap()).collect::<Vec<_>>()
+    });
+    let (holder, is_one) = (held[0].clone(), held[0].url == "https://one");
+    assert!(held.iter().all(|it| (&it.node, it.epoch) == (&holder.node, 1)), "{held:?}");
+    let (owner, next) = if is_one { (one, other) } else { (other, one) };
+    let leases = next.server_leases();
+    assert!(leases.has("scope", &holder).unwrap() && owner.server_leases().is_sure());
+    let status = next.status().unwrap();
+    assert_eq!((status.servers.len(), &status.servers[0].node), (1, &holder.node));
+    let before = leases.changes();
+    owner.leave();
+    until("the others hear of it", || leases.changes() != before);
+    assert!(!leases.has("scope", &holder).unwrap());
+    let taken = take(&next).unwrap();
+    assert!(taken.is_own && taken.epoch == 2, "{taken:?}");
+}
+
+#[test]
+fn a_node_is_not_sure_of_a_lease_that_it_cannot_renew() {
+    let Some(mut shared) = Shared::start() else { return };
+    let fleet = shared.node(Duration::from_secs(2));
+    assert!(fleet.server_leases().is_sure());
+    shared.postgres.kill();
+    until("the lease is nearly over", || !fleet.server_leases().is_sure());
+    shared.postgres.resume().unwrap();
+    until("it is renewed", || fleet.server_leases().is_sure());
+}
+
+#[test]
+fn runs_and_lines_are_removed_by_their_age() {
+    let Some(shared) = Shared::start() else { return };
+    let fleet = shared.node(LONG);
+    let journal = journal(&fleet);
+    for id in ["run_1", "run_2"] {
+        journal.write(RunEntry::began(&run(id))).unwrap();
+        journal.write(RunEntry::ended(id, RunState::Done, "", None)).unwrap();
+    }
+    let few = Retention { days: 30, ..Retention::default() };
+    assert!(!journal.is_beyond(few).unwrap());
+    let old = "UPDATE run SET created = created - 31 * 24 * 3600 * 1000::bigint WHERE id = 'run_1'";
+    shared.postgres.execute(&shared.name(), old).unwrap();
+    assert!(journal.is_beyond(few).unwrap());
+    assert_eq!(journal.prune(few).unwrap(), 1);
+    assert!(journal.history("run_1").unwrap().is_none() && !journal.is_beyond(few).unwrap());
+
+    // Lines of three days, of which two are old.
+    let day = 24 * 60 * 60 * 1000;
+    let now = u64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap();
+    for days in [9, 3, 1] {
+        let line = serde_json::json!({ "time": now - days * day, "node": "n", "sequence": days, "kind": "call" });
+        let append = format!("SELECT append_audit(ARRAY['{line}'::bytea], 0)");
+        shared.postgres.execute(&shared.name(), &append).unwrap();
+    }
+    fleet.limit_audit(AuditLimits { days: 2, ..AuditLimits::default() });
+    fleet.prune_audit().unwrap();
+    let mut problems = Vec::new();
+    let extent = fleet.audit().read(&mut |line| problems.extend(line.err())).unwrap();
+    assert_eq!((extent.lines, extent.first.unwrap().0, problems), (1, 3, vec![]));
+}
+
+#[test]
+fn an_import_of_the_audit_log_that_breaks_off_goes_on() {
+    let Some(shared) = Shared::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::new(folder.path());
+    let records: Vec<AuditRecord> = (0..1_200)
+        .map(|number| AuditRecord {
+            kind: "call".into(),
+            tool: number.to_string(),
+            ..AuditRecord::default()
+        })
+        .collect();
+    store.audit().append_all(&records).unwrap();
+    let fleet = shared.node(LONG);
+    let full = "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN RAISE EXCEPTION 'the disk is full'; END $$;
+        CREATE TRIGGER full_disk BEFORE INSERT ON audit FOR EACH ROW WHEN (NEW.number > 700)
+        EXECUTE FUNCTION full_disk()";
+    shared.postgres.execute(&shared.name(), full).unwrap();
+    let broken = fleet.import(&store, &[], &mut |_| {}).unwrap_err().to_string();
+    assert!(broken.contains("the disk is full"), "{broken}");
+    shared.postgres.execute(&shared.name(), "DROP TRIGGER full_disk ON audit").unwrap();
+    let copied = fleet.import(&store, &[], &mut |_| {}).unwrap();
+    assert_eq!((copied.audit_lines, copied.audit_left_out), (700, false), "500 were there");
+    let mut tools = Vec::new();
+    fleet.audit().read(&mut |line| tools.push(line.unwrap().1.tool)).unwrap();
+    assert_eq!(tools, records.into_iter().map(|record| record.tool).collect::<Vec<_>>());
 }
 
 #[test]
@@ -287,7 +402,7 @@ fn the_oldest_lines_are_removed_and_the_rest_verifies() {
     append(0..100);
     one.prune_audit().unwrap();
     assert_eq!(tools().1.len(), 100, "without a limit everything stays");
-    one.limit_audit(50_000);
+    one.limit_audit(AuditLimits { file_bytes: 50_000, files: 0, days: 0 });
     one.prune_audit().unwrap();
     let (first, left) = tools();
     assert!((30..50).contains(&left.len()), "{}", left.len());

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use serde_json::json;
 use toolgate_store::{
-    ApprovalState, AuditRecord, CallDecision, CallEnd, Consent, GrantRow, Journal, LoginKey,
-    MAX_REQUESTS, NewCall, NewRun, PastEvent, PastUse, QuotaOutcome, QuotaRequest, Retention,
-    RunEntry, RunState, ServerConsentRequest, Store, StoredApproval, SwitchedBy, TaskRow,
-    TokenError, TokenHash, TokenOrder, UsageChange, UsagePosition, VaultKey,
+    ApprovalState, AuditRecord, CallDecision, CallEnd, Consent, DefinitionEntry, GrantRow, Journal,
+    LoginKey, MAX_REQUESTS, NewCall, NewRun, NodeMessage, PastEvent, PastUse, PinText,
+    QuotaOutcome, QuotaRequest, Retention, RunEntry, RunState, ServerConsentRequest, ServerKey,
+    ServerMemory, Store, StoredApproval, SwitchedBy, TaskRow, TimedKind, TimedValue, TokenError,
+    TokenHash, TokenOrder, UsageChange, UsagePosition, VaultKey,
 };
 
 use super::Shared;
@@ -169,6 +170,138 @@ fn old_runs_are_removed_and_waiting_ones_stay() {
         assert_eq!(journal.runs(2).unwrap().len(), 2);
         assert_eq!(journal.history("run_01").unwrap(), None);
     });
+}
+
+#[test]
+fn pages_of_runs_follow_each_other() {
+    on_both(|store| {
+        let journal = store.journal().unwrap();
+        for number in 0..25 {
+            let id = format!("run_{number:02}");
+            write(&*journal, RunEntry::began(&run(&id)));
+            write(&*journal, RunEntry::ended(&id, RunState::Done, "", None));
+        }
+        let all = journal.runs(100).unwrap();
+        let mut paged = journal.runs(10).unwrap();
+        while let Some(last) = paged.last().cloned() {
+            let next = journal.runs_before((last.created, &last.id), 10).unwrap();
+            if next.is_empty() {
+                break;
+            }
+            paged.extend(next);
+        }
+        assert_eq!(paged, all);
+    });
+}
+
+#[test]
+fn timed_values_belong_to_their_owner_and_expire() {
+    on_both(|store| {
+        let values = store.timed_values();
+        for kind in [TimedKind::Session, TimedKind::Parked, TimedKind::Output] {
+            let value = |content: &str, expires| TimedValue {
+                owner: "ada".into(),
+                content: content.into(),
+                expires,
+            };
+            values.put(kind, "k", &value("first", u64::MAX / 4)).unwrap();
+            values.put(kind, "k", &value("{\0}", u64::MAX / 4)).unwrap();
+            values.put(kind, "old", &value("{}", 1)).unwrap();
+            assert_eq!(values.get(kind, "k", "ada").unwrap().as_deref(), Some("{\0}"));
+            assert_eq!(values.get(kind, "k", "bob").unwrap(), None);
+            assert_eq!(values.get(kind, "old", "ada").unwrap(), None);
+            assert!(!values.remove(kind, "k", "bob").unwrap());
+        }
+        // A clone of the store has the same values.
+        let again = store.clone().timed_values();
+        assert!(again.remove(TimedKind::Session, "k", "ada").unwrap());
+        assert!(!values.remove(TimedKind::Session, "k", "ada").unwrap());
+        assert!(values.get(TimedKind::Output, "k", "ada").unwrap().is_some(), "of another kind");
+        let (heard, messages) = std::sync::mpsc::channel();
+        again.on_message(Box::new(move |message| drop(heard.send(message.clone()))));
+        let message = NodeMessage { topic: "t".into(), key: "k".into(), content: "c".into() };
+        values.send(&message).unwrap();
+        assert_eq!(messages.recv_timeout(toolgate_testkit::deadline()).unwrap(), message);
+    });
+}
+
+#[test]
+fn changes_of_approved_definitions_are_all_kept() {
+    on_both(|store| {
+        let folder = tempfile::tempdir().unwrap();
+        let file = PinText::new(folder.path().join("toolgate.lock"), 1_000);
+        let pins = store.pins(file);
+        assert_eq!(pins.read().unwrap(), None);
+        pins.change(&mut |text| text.map(str::to_owned)).unwrap();
+        assert_eq!(pins.read().unwrap(), None, "nothing was approved");
+        let before = pins.stamp();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..5 {
+                        let add =
+                            &mut |text: Option<&str>| Some(format!("{}x", text.unwrap_or("")));
+                        pins.change(add).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(pins.read().unwrap().unwrap(), "x".repeat(20));
+        assert_ne!(pins.stamp(), before);
+    });
+}
+
+fn entry(server: &str, fingerprint: &str) -> DefinitionEntry {
+    let memory = ServerMemory {
+        era: toolgate_mcp::Era::Legacy,
+        protocol_version: "2025-11-25".into(),
+        server_info: json!({ "name": "\0" }),
+        instructions: Some("use it".into()),
+        capabilities: None,
+    };
+    DefinitionEntry { server: server.into(), memory, fingerprint: fingerprint.into() }
+}
+
+#[test]
+fn contents_of_definitions_are_kept_as_long_as_a_server_has_them() {
+    on_both(|store| {
+        let definitions = store.definition_store();
+        let (one, other) = (ServerKey::new("one", "a"), ServerKey::new("other", "b"));
+        let (first, second) = ("1".repeat(64), "2".repeat(64));
+        // Empty lists, as they are written.
+        let content = [0_u8; 4];
+        assert_eq!(definitions.entry(&one), None);
+        definitions.put(&one, &entry("one", &first), &content).unwrap();
+        definitions.put(&other, &entry("other", &first), &content).unwrap();
+        assert_eq!(definitions.entry(&one), Some(entry("one", &first)));
+        assert_eq!(definitions.content(&first).as_deref(), Some(&content[..]));
+        definitions.put(&one, &entry("one", &second), &content).unwrap();
+        assert!(definitions.content(&first).is_some(), "the other one has it");
+        definitions.put(&other, &entry("other", &second), &content).unwrap();
+        assert_eq!(definitions.content(&first), None);
+        assert_eq!(definitions.entry(&other), Some(entry("other", &second)));
+        assert_eq!(definitions.entry(&ServerKey::new("one", "c")), None, "another command");
+    });
+}
+
+#[test]
+fn a_node_reads_what_another_node_has_listed() {
+    let Some(shared) = Shared::start() else { return };
+    let ((_first, first), (folder, second)) = (shared.store(), shared.store());
+    let key = ServerKey::new("kit", "command");
+    let definition = |name: &str| {
+        let tool = json!({ "name": name, "inputSchema": { "type": "object" } });
+        toolgate_catalog::Definition::from_value(&tool).unwrap()
+    };
+    let memory = entry("kit", "").memory;
+    assert!(second.definitions().load(&key).is_none());
+    first.definitions().save(&key, "kit", &memory, &[definition("a")]).unwrap();
+    assert_eq!(second.definitions().memory(&key), Some(memory.clone()));
+    let loaded = second.definitions().load(&key).unwrap();
+    assert_eq!(loaded.definitions.iter().map(|it| &**it.name()).collect::<Vec<_>>(), ["a"]);
+    // From now on it is in the files of the node too.
+    let alone = Store::new(folder.path()).definitions();
+    assert_eq!(alone.load(&key).unwrap().memory, memory);
 }
 
 fn question(id: &str, subject: &str, run: Option<(String, u64)>) -> StoredApproval {

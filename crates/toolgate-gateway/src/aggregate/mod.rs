@@ -368,7 +368,7 @@ fn is_sent_to_servers(method: &str, era: Era) -> bool {
     }
 }
 
-fn progress_params(token: &Value, report: Progress) -> Value {
+pub(crate) fn progress_params(token: &Value, report: Progress) -> Value {
     let mut params = json!({ "progressToken": token, "progress": report.progress });
     if let Some(total) = report.total {
         params["total"] = json!(total);

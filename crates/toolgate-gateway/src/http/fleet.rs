@@ -5,6 +5,7 @@
 //! client said at the handshake. What a parked request has done is not known then, so it is refused.
 
 use std::{
+    collections::HashMap,
     fmt, io,
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -17,6 +18,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::{
@@ -28,12 +30,13 @@ use toolgate_mcp::{JsonRpcNotification, JsonRpcRequest, methods};
 use toolgate_store::{SharedStore, StoreError, TimedKind, TimedValue};
 
 use super::{
-    HttpState, PeerConnection, RequestContext,
+    HttpState, NamespaceRoute, PeerConnection, RequestContext, ServedEndpoint,
     error::HttpError,
     sessions::HttpSession,
     streams::{GeneralSink, SessionStreams},
 };
 use crate::{
+    forwarded::{ForwardedServer, NodeHosts},
     service::Owner,
     session::{LegacySession, SessionOptions},
 };
@@ -46,6 +49,8 @@ pub struct FleetLink {
     pub store: Arc<dyn SharedStore>,
     /// How nodes reach each other, if they can.
     pub peers: Option<FleetPeers>,
+    /// Whose servers the other nodes may use, if they run once in the fleet.
+    pub hosts: Option<Arc<dyn NodeHosts>>,
 }
 
 /// How nodes reach each other.
@@ -65,6 +70,9 @@ pub(crate) struct FleetState {
     connector: Option<Connector>,
     /// Held while a session is opened again, so that two requests do not open it twice.
     reopening: tokio::sync::Mutex<()>,
+    hosts: Option<Arc<dyn NodeHosts>>,
+    /// The servers that other nodes use here, by their paths.
+    servers: Mutex<HashMap<String, Arc<ServedEndpoint>>>,
 }
 
 struct Connector(TlsConnector);
@@ -80,6 +88,8 @@ pub(crate) enum SessionPlace {
 /// Says to the node that gets a request whether a person may decide something through its client. Only nodes are
 /// asked: other connections do not have it.
 const MAY_DECIDE: &str = "toolgate-may-decide";
+/// The path of the servers that run once in a fleet. Their scope follows. Only nodes reach it.
+pub const SERVERS_PATH: &str = "/node/servers/";
 /// How long a connection to another node may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// A session is stored again after this part of the time that it is kept.
@@ -87,7 +97,7 @@ const STORED_EVERY: u32 = 4;
 
 impl FleetState {
     pub(crate) fn new(link: FleetLink) -> (Self, Option<(TcpListener, TlsAcceptor)>) {
-        let FleetLink { store, peers } = link;
+        let FleetLink { store, peers, hosts } = link;
         let (connector, listening) = match peers {
             Some(FleetPeers { client, server, listener }) => (
                 Some(Connector(TlsConnector::from(client))),
@@ -95,7 +105,22 @@ impl FleetState {
             ),
             None => (None, None),
         };
-        (Self { store, connector, reopening: tokio::sync::Mutex::default() }, listening)
+        let (reopening, servers) = (tokio::sync::Mutex::default(), Mutex::default());
+        (Self { store, connector, reopening, hosts, servers }, listening)
+    }
+
+    /// The server that another node asks for: the path has its scope.
+    pub(super) fn server_at(&self, path: &str) -> Option<Arc<ServedEndpoint>> {
+        let scope = path.strip_prefix(SERVERS_PATH)?;
+        let mut servers = self.servers.lock();
+        if let Some(known) = servers.get(path) {
+            return Some(Arc::clone(known));
+        }
+        let factory = Arc::new(ForwardedServer::find(self.hosts.as_ref()?, scope)?);
+        let route = NamespaceRoute { path: path.to_owned(), factory };
+        let endpoint = Arc::new(ServedEndpoint::new(route));
+        servers.insert(path.to_owned(), Arc::clone(&endpoint));
+        Some(endpoint)
     }
 
     /// Waits for the shared store on another thread.
@@ -370,6 +395,8 @@ pub(crate) async fn serve_nodes(
                     let peer = PeerConnection::of_node(peer, own, acceptance);
                     super::serve_stream(&server, stream, peer, router).await;
                 }
+                // A node that looks whether this one is there says nothing.
+                Ok(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {}
                 Ok(Err(error)) => tracing::warn!("{peer} is no node of this fleet: {error}"),
                 Err(_) => {}
             }

@@ -68,10 +68,10 @@ use crate::{
     access::{AccessControl, AccessPass, WELL_KNOWN},
     era::Era,
     modern::ParkedRequests,
-    service::{Owner, ServiceFactory},
+    service::{AuthenticatedClient, Owner, ServiceFactory},
 };
 
-pub use self::fleet::{FleetLink, FleetPeers};
+pub use self::fleet::{FleetLink, FleetPeers, SERVERS_PATH};
 pub use self::peer::BrowserPeer;
 pub use self::settings::{HttpLimits, HttpSettings, NamespaceRoute, RouteTable};
 pub(crate) use self::{error::HttpError, peer::RequestPeer};
@@ -118,6 +118,8 @@ pub(crate) struct RequestContext {
     connection: Arc<PeerConnection>,
 }
 
+/// The caller of requests of other nodes to servers that run here for all nodes. No token has this identity.
+const NODE: &str = "node";
 /// A form has one token.
 const MAX_FORM_BYTES: usize = 32 * 1024;
 /// The interval at which expired sessions and requests are removed.
@@ -342,6 +344,20 @@ async fn handle(
         if let Some(response) = origin::preflight(&parts) {
             return Ok(response);
         }
+        if connection.is_node()
+            && let Some(fleet) = &server.fleet
+            && let Some(endpoint) = fleet.server_at(parts.uri.path())
+        {
+            connection.acceptance.accept();
+            let caller = AuthenticatedClient::named(NODE);
+            let owner = Owner { caller, path: Arc::clone(&endpoint.path) };
+            let pass = AccessPass::Unlimited;
+            let context = RequestContext { server, endpoint, owner, pass, connection };
+            return match parts.method {
+                Method::POST => context.post(&parts, body).await,
+                _ => Ok(method_not_allowed("POST")),
+            };
+        }
         let Some(endpoint) = server.endpoints.get(parts.uri.path()) else {
             let message = "nothing is served at this path; the endpoint is /mcp, or /mcp/NAME for a \
                            namespace";
@@ -425,7 +441,9 @@ impl HttpState {
 impl RequestContext {
     /// Stores that a request waits here, for the nodes that its client may come back to.
     async fn store_parked(&self, waiting: &Result<Value, ErrorObject>) {
-        let (Some(fleet), Ok(waiting)) = (&self.server.fleet, waiting) else { return };
+        // A node comes back to the node that it has asked.
+        let fleet = self.server.fleet.as_ref().filter(|_| self.owner.caller.as_str() != NODE);
+        let (Some(fleet), Ok(waiting)) = (fleet, waiting) else { return };
         let Some(state) = waiting.get("requestState").and_then(Value::as_str) else { return };
         // If this fails, the client has to come back to this node.
         let _ = fleet.parked(state, &self.owner, self.server.limits.input_timeout).await;

@@ -92,6 +92,8 @@ pub(crate) async fn post(
         let info = service.server_info(Era::Modern).await;
         return Ok(json_response(&id, info.map(ServerInfo::into_discover)));
     }
+    // A subscription ends when the gateway stops: nobody waits for a result.
+    let is_subscription = request.method == methods::LISTEN;
     let (parked, owner) = (&context.server.parked, &context.owner);
     let peer = Some(context.peer());
     let mut running = match parked.resume_or_start(owner, service, request, peer) {
@@ -100,7 +102,7 @@ pub(crate) async fn post(
     };
     // A parked request needs its service, which ends with the client's entry.
     running.attach(client);
-    let guards = (permit, context.server.responding.token());
+    let guards = (permit, (!is_subscription).then(|| context.server.responding.token()));
     // When the client disconnects, this future is dropped, and with it the request.
     let event = tokio::select! {
         event = running.next_event() => event,
@@ -139,7 +141,7 @@ struct ResponseStream {
     context: RequestContext,
     id: Value,
     running: ModernRequest,
-    _guards: (OwnedSemaphorePermit, TaskTrackerToken),
+    _guards: (OwnedSemaphorePermit, Option<TaskTrackerToken>),
 }
 
 impl ResponseStream {

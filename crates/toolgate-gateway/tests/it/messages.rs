@@ -55,7 +55,7 @@ async fn log_messages_reach_a_legacy_client_by_its_level() {
         let endpoint = endpoint(&host).await;
         let session = endpoint.session().await;
         // A legacy server sends by itself, a modern one for requests that ask for it.
-        let by_itself = if era == Era::Legacy { 2 } else { 0 };
+        let by_itself = if era == FixtureEra::Legacy { 2 } else { 0 };
         assert_eq!(logged(&session, "kit_log").await.len(), by_itself, "{era:?}");
         let refused = set_level(&session, "loud").await;
         assert_eq!(refused["error"]["code"], -32602, "{refused}");

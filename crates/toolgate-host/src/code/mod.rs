@@ -142,7 +142,7 @@ impl CodeMode {
             pool: Mutex::default(),
             shapes: Arc::new(LearnedShapes::new(store.map(Store::shapes))),
             components: store.map(Store::components),
-            outputs: OutputStore::shared_in(store.and_then(Store::timed_values)),
+            outputs: OutputStore::shared_in(store.and_then(Store::shared_values)),
             extracted: Arc::default(),
             journal,
         }

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
+use toolgate_http::OwnTls;
 
 use super::{http::TokenProvider, in_process::InProcessServer, redact::Redactor};
 use crate::HttpDialect;
@@ -42,6 +43,8 @@ pub struct HttpEndpoint {
     pub dialect: HttpDialect,
     /// Provides the tokens of logins. An `Authorization` among the headers overrides it.
     pub authorizer: Option<Arc<dyn TokenProvider>>,
+    /// The keys of both ends, where they are not those of the world.
+    pub tls: Option<OwnTls>,
 }
 
 /// Limits of time and size.
@@ -104,6 +107,7 @@ impl HttpEndpoint {
             headers: BTreeMap::new(),
             dialect: HttpDialect::default(),
             authorizer: None,
+            tls: None,
         }
     }
 

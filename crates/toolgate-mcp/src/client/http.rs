@@ -23,6 +23,10 @@ pub(super) const EVENT_STREAM: &str = "text/event-stream";
 /// The media type of JSON.
 pub(super) const JSON: &str = "application/json";
 
+/// How many tokens one request may try: the one in memory, the stored one, and a renewed one. One more is for a token that
+/// was withdrawn between its renewal and its first use.
+const MOST_TOKENS: usize = 4;
+
 /// Provides the tokens of one server.
 pub trait TokenProvider: fmt::Debug + Send + Sync {
     /// The token to send; `None` without a login.
@@ -40,7 +44,7 @@ pub trait TokenProvider: fmt::Debug + Send + Sync {
     /// Notes that the server accepted a token.
     fn accepted(&self, token: &str);
 
-    /// The error for a server that refused two tokens in turn.
+    /// The error for a server that refused every token.
     fn login_needed(&self) -> AuthorizationError;
 
     /// Hides the tokens, now and later.
@@ -50,8 +54,7 @@ pub trait TokenProvider: fmt::Debug + Send + Sync {
 /// What to do after a server refused a token.
 #[derive(Debug)]
 pub enum TokenVerdict {
-    /// Send the request once more with this token. The first one was refused, so nothing is
-    /// repeated.
+    /// Send the request again with this token. It was refused, so nothing is repeated.
     Retry(String),
     /// Give up.
     Failed(AuthorizationError),
@@ -79,7 +82,11 @@ impl HttpClient {
             ConnectFailure::new(reason, "correct `url` of the server")
         })?;
         let headers = read_headers(endpoint)?;
-        let mut builder = toolgate_http::client_builder()
+        let builder = match &endpoint.tls {
+            Some(tls) => toolgate_http::client_builder_with(tls),
+            None => toolgate_http::client_builder(),
+        };
+        let mut builder = builder
             // A redirect could carry credentials to another host.
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")));
@@ -134,28 +141,23 @@ impl HttpClient {
         send_with(request, token.as_deref()).await
     }
 
-    /// Sends a request with the token. If the server refuses the token, sends it once more with
-    /// another token. The server did not process the first one.
+    /// Sends a request with the token. If the server refuses the token, sends it again with another one: what another
+    /// process has stored may be refused as well, and is renewed then. The server processed none of the refused ones.
     pub(super) async fn send(&self, request: RequestBuilder) -> Result<Response, HttpError> {
         let Some(authorizer) = &self.authorizer else { return Ok(request.send().await?) };
-        let token = Arc::clone(authorizer).token().await?;
-        let again = request.try_clone();
-        let response = send_with(request, token.as_deref()).await?;
-        let verdict = judge(authorizer, &response, token).await;
-        let (token, request) = match (verdict, again) {
-            (Some(TokenVerdict::Retry(token)), Some(again)) => (token, again),
-            (Some(TokenVerdict::Failed(error)), _) => return Err(error.into()),
-            _ => return Ok(response),
-        };
-        let response = send_with(request, Some(&token)).await?;
-        if response.status() == StatusCode::UNAUTHORIZED {
-            return Err(authorizer.login_needed().into());
+        let mut token = Arc::clone(authorizer).token().await?;
+        let mut request = request;
+        for _ in 0..MOST_TOKENS {
+            let again = request.try_clone();
+            let response = send_with(request, token.as_deref()).await?;
+            let verdict = judge(authorizer, &response, token).await;
+            (token, request) = match (verdict, again) {
+                (Some(TokenVerdict::Retry(token)), Some(again)) => (Some(token), again),
+                (Some(TokenVerdict::Failed(error)), _) => return Err(error.into()),
+                _ => return Ok(response),
+            };
         }
-        match judge(authorizer, &response, Some(token)).await {
-            Some(TokenVerdict::Failed(error)) => Err(error.into()),
-            Some(TokenVerdict::Retry(_)) => Err(authorizer.login_needed().into()),
-            Some(TokenVerdict::Unrelated) | None => Ok(response),
-        }
+        Err(authorizer.login_needed().into())
     }
 }
 

@@ -18,6 +18,7 @@ use std::{
     fmt, io,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use parking_lot::Mutex;
@@ -171,6 +172,8 @@ pub struct AuditLimits {
     pub file_bytes: u64,
     /// How many of those put aside stay.
     pub files: usize,
+    /// After how many days lines are removed; 0 for never.
+    pub days: u32,
 }
 
 impl AuditLimits {
@@ -178,6 +181,11 @@ impl AuditLimits {
     pub fn bytes(self) -> u64 {
         let files = u64::try_from(self.files).unwrap_or(u64::MAX);
         self.file_bytes.saturating_mul(files.saturating_add(1))
+    }
+
+    /// How old a line may be.
+    pub fn age(self) -> Option<Duration> {
+        (self.days > 0).then(|| Duration::from_hours(24) * self.days)
     }
 }
 
@@ -382,6 +390,6 @@ fn is_zero(number: &u64) -> bool {
 
 impl Default for AuditLimits {
     fn default() -> Self {
-        Self { file_bytes: 64 * 1024 * 1024, files: 15 }
+        Self { file_bytes: 64 * 1024 * 1024, files: 15, days: 0 }
     }
 }

@@ -111,7 +111,7 @@ fn many_writers_make_one_chain() {
 
 /// Each line is longer than a file may be, so every line except the first begins a new file.
 fn tiny(log: &AuditFile, files: usize) -> AuditFile {
-    AuditFile::new(log.path().to_owned()).with_limits(AuditLimits { file_bytes: 1, files })
+    AuditFile::new(log.path().to_owned()).with_limits(AuditLimits { file_bytes: 1, files, days: 0 })
 }
 
 fn aside(log: &AuditFile) -> Vec<std::path::PathBuf> {
@@ -157,6 +157,25 @@ fn removed_old_files_are_no_gap() {
 }
 
 #[test]
+fn old_files_are_removed_by_their_age() {
+    let (_folder, log) = log_of(&[]);
+    let limits = AuditLimits { file_bytes: 1, files: 100, days: 2 };
+    let aging = AuditFile::new(log.path().to_owned()).with_limits(limits);
+    for number in 0..4 {
+        aging.append(&record(&number.to_string())).unwrap();
+    }
+    let days_ago = |days: u32| {
+        std::time::SystemTime::now().checked_sub(Duration::from_hours(24) * days).unwrap()
+    };
+    for (path, days) in aside(&log).iter().zip([9, 3, 1]) {
+        fs::File::options().append(true).open(path).unwrap().set_modified(days_ago(days)).unwrap();
+    }
+    aging.append(&record("4")).unwrap();
+    let (tools, problems) = seen(&log);
+    assert_eq!((tools.concat().as_str(), problems), ("234", Vec::new()));
+}
+
+#[test]
 fn a_missing_file_is_reported_after_further_writes() {
     let (_folder, log) = log_of(&["a", "b"]);
     fs::remove_file(log.path()).unwrap();
@@ -170,7 +189,7 @@ fn rotation_with_many_writers_loses_nothing() {
     let path = log.path().to_owned();
     let writers: Vec<_> = (0..4)
         .map(|_| {
-            let limits = AuditLimits { file_bytes: 2_000, files: 400 };
+            let limits = AuditLimits { file_bytes: 2_000, files: 400, days: 0 };
             let log = AuditFile::new(path.clone()).with_limits(limits);
             let batch = [record("t"), record("u")];
             std::thread::spawn(move || (0..40).for_each(|_| log.append_all(&batch).unwrap()))

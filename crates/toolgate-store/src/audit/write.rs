@@ -4,6 +4,7 @@ use std::{
     fs::{self, File, TryLockError},
     io::{self, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
+    time::{Duration, SystemTime},
 };
 
 use super::{
@@ -30,6 +31,8 @@ pub(super) struct OpenAuditLog {
     marked: bool,
 }
 
+/// Where lines are removed by their age, a file has the lines of about so long.
+const A_DAY: Duration = Duration::from_hours(24);
 /// The head is one short line.
 const LONGEST_HEAD: usize = 4_096;
 
@@ -168,7 +171,7 @@ impl OpenAuditLog {
             files::private_options().append(true).create(true).open(began)?;
             self.marked = true;
         }
-        if end >= limits.file_bytes {
+        if end >= limits.file_bytes || end > 0 && self.is_old(limits) {
             self.roll(limits)?;
             end = 0;
         }
@@ -218,12 +221,22 @@ impl OpenAuditLog {
         self.head_file.write_all(self.known.text().as_bytes())
     }
 
+    /// Whether the file was begun a day ago or earlier, and lines are removed by their age. Then the next file is begun,
+    /// so that a file has lines of about one age.
+    fn is_old(&self, limits: AuditLimits) -> bool {
+        let begun = || fs::metadata(&self.path).and_then(|about| about.created());
+        let is_old = |at: SystemTime| at.elapsed().is_ok_and(|age| age >= A_DAY);
+        limits.age().is_some() && begun().is_ok_and(is_old)
+    }
+
     /// Renames the file, removes old files, and begins a new file.
     fn roll(&mut self, limits: AuditLimits) -> io::Result<()> {
         fs::rename(&self.path, aside_path(&self.path, self.known.number))?;
         self.known.rolled = self.known.rolled.wrapping_add(1);
         let aside = put_aside(&self.path)?;
-        let too_many = aside.len().saturating_sub(limits.files);
+        let is_old = |path: &Path| limits.age().is_some_and(|age| is_older(path, age));
+        let old = aside.iter().take_while(|(_, path)| is_old(path)).count();
+        let too_many = aside.len().saturating_sub(limits.files).max(old);
         if let Some((last, _)) = too_many.checked_sub(1).and_then(|at| aside.get(at)) {
             self.known.from = last.saturating_add(1);
         }
@@ -285,4 +298,10 @@ impl OpenAuditLog {
 
 fn open(path: &Path) -> io::Result<File> {
     files::private_options().read(true).append(true).create(true).open(path)
+}
+
+/// Whether nothing was written to a file for so long.
+fn is_older(path: &Path, age: Duration) -> bool {
+    let written = fs::metadata(path).and_then(|about| about.modified());
+    written.is_ok_and(|at| at.elapsed().is_ok_and(|elapsed| elapsed > age))
 }

@@ -74,15 +74,7 @@ pub trait Runs: fmt::Debug + Send + Sync {
 
     /// Runs before the one that was made at this time with this id, newest first, as [`Runs::runs`] lists them. It
     /// takes as long however many runs there are before.
-    fn runs_before(
-        &self,
-        (created, id): (u64, &str),
-        most: u32,
-    ) -> Result<Vec<RunSummary>, JournalError> {
-        let is_before = |run: &RunSummary| (run.created, id) < (created, run.id.as_str());
-        let all = self.runs(u32::MAX)?;
-        Ok(all.into_iter().filter(is_before).take(most as usize).collect())
-    }
+    fn runs_before(&self, before: (u64, &str), most: u32) -> Result<Vec<RunSummary>, JournalError>;
 
     /// A run, by its id or by the beginning of it if only one run has that.
     fn run(&self, id: &str) -> Result<Option<RunDetail>, JournalError>;

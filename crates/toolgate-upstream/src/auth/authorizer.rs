@@ -55,13 +55,23 @@ pub struct Authorizer {
     cached: AsyncMutex<CachedCredentials>,
     /// When the store was read last.
     read_at: Mutex<Option<Instant>>,
-    /// A renewed token that the server has not accepted yet. If it refuses that one too, renewing
-    /// once more would not help.
-    unproven: Mutex<Option<String>>,
+    /// A renewed token that the server has not accepted yet.
+    unproven: Mutex<Option<UnprovenToken>>,
     /// Whether the last refusal can be settled by a login alone.
     needs_login: AtomicBool,
     pub(super) events: OnceLock<LoginEvents>,
 }
+
+/// A renewed token that the server has not accepted yet.
+struct UnprovenToken {
+    token: String,
+    /// How many renewed tokens in a row the server has not accepted, this one included.
+    in_row: u32,
+}
+
+/// If a server refuses so many renewed tokens in a row, renewing once more would not help. One alone may have been
+/// withdrawn before it was used.
+const MOST_UNPROVEN: u32 = 2;
 
 /// Gets what happens to a login, for the audit log.
 pub(super) type LoginEvents = Arc<dyn Fn(LoginEvent) + Send + Sync>;
@@ -253,11 +263,18 @@ impl Authorizer {
             // Another request was refused before, and has renewed the token.
             return Ok(credentials.access_token.clone());
         }
-        if used.is_some() && self.unproven.lock().as_deref() == used {
+        if self.unproven_in_row(used) >= MOST_UNPROVEN {
             // A person may have logged in meanwhile, in another process.
             return self.stored_token(&mut cached, used).await?.ok_or_else(|| self.login_needed());
         }
         self.renew(&mut cached, used).await
+    }
+
+    /// How many renewed tokens in a row the server has not accepted, if `used` is the last of them.
+    fn unproven_in_row(&self, used: Option<&str>) -> u32 {
+        let unproven = self.unproven.lock();
+        let last = unproven.as_ref().filter(|last| Some(last.token.as_str()) == used);
+        last.map_or(0, |last| last.in_row)
     }
 
     /// Returns a token with more rights, if another login has stored one.
@@ -326,7 +343,8 @@ impl Authorizer {
                     }
                 }
                 let token = renewed.access_token.clone();
-                *self.unproven.lock() = Some(token.clone());
+                let in_row = self.unproven_in_row(used) + 1;
+                *self.unproven.lock() = Some(UnprovenToken { token: token.clone(), in_row });
                 *cached = CachedCredentials::Read(Some(Box::new(renewed)));
                 Ok(token)
             }
@@ -491,7 +509,7 @@ impl TokenProvider for Authorizer {
 
     fn accepted(&self, token: &str) {
         let mut unproven = self.unproven.lock();
-        if unproven.as_deref() == Some(token) {
+        if unproven.as_ref().is_some_and(|unproven| unproven.token == token) {
             *unproven = None;
         }
     }

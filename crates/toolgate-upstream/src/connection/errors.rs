@@ -7,6 +7,7 @@ use toolgate_mcp::client::{ConnectFailure, RequestError, START_OR_CORRECT, Trans
 use super::{CallFailure, Connection};
 use crate::{
     error::CallError,
+    forwarding,
     input_required::{self, UnansweredInput},
 };
 
@@ -17,6 +18,9 @@ impl Connection {
     pub(super) fn failed(&self, about: &str, error: RequestError) -> CallFailure {
         let (server, tool) = (self.about.name.clone(), about.to_owned());
         let (cause, message) = match error {
+            RequestError::Refused(error) if self.state.is_node => {
+                return CallFailure::Failed(forwarding::read(server, tool, error));
+            }
             RequestError::Refused(error) => {
                 return CallFailure::Failed(CallError::Refused { server, tool, error });
             }
@@ -44,6 +48,7 @@ impl Connection {
                 let failure = ConnectFailure::new(message, START_OR_CORRECT);
                 CallFailure::Failed(CallError::NotConnected { server, failure })
             }
+            TransportFailure::Other if self.state.is_node => self.lost(about),
             TransportFailure::Other => {
                 self.doubt();
                 let unknown = "whether the call took effect is unknown, and it was not repeated";
@@ -54,7 +59,10 @@ impl Connection {
 
     /// The connection ended during the call.
     pub(super) fn lost(&self, about: &str) -> CallFailure {
-        if self.raw.is_child() {
+        if self.state.is_node {
+            self.doubt();
+        }
+        if self.raw.is_child() || self.state.is_node {
             let (server, tool) = (self.about.name.clone(), about.to_owned());
             return CallFailure::Failed(CallError::Stopped { server, tool });
         }

@@ -1,6 +1,7 @@
 //! The supervisor of one server: connects, lists, watches, restarts.
 
 use std::{
+    borrow::Cow,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -19,6 +20,7 @@ use crate::{
     calls::ConnectionState,
     connection::{AboutServer, Connection, client},
     listing::{self, Listing},
+    placement::PlacedServer,
     spec::StartMode,
 };
 
@@ -66,12 +68,12 @@ impl Server {
             self.demand.answered();
             let after_connection = outcome.is_ok();
             let failure = match outcome {
-                Ok((connection, listing)) => {
+                Ok((connection, listing, placed)) => {
                     era = Some(connection.handshake.era);
                     backoff.connected(Instant::now());
                     let connection = Arc::new(connection);
-                    self.connected(&connection, listing);
-                    let end = self.attend(&connection).await;
+                    self.connected(&connection, listing, placed.as_ref());
+                    let end = self.attend(&connection, placed).await;
                     if self.stop.is_cancelled() {
                         connection.raw.close().await;
                         break;
@@ -87,6 +89,7 @@ impl Server {
                             connection.raw.close().await;
                             failure
                         }
+
                         ConnectionEnd::Closed => {
                             let reason = connection.raw.end_reason().await;
                             // A process that only closed its pipes would stay.
@@ -168,27 +171,38 @@ impl Server {
     async fn connect_in_time(
         &self,
         era: Option<Era>,
-    ) -> Result<(Connection, Listing), ConnectFailure> {
-        let endpoint = self.spec.complete_endpoint().await?;
+    ) -> Result<(Connection, Listing, Option<PlacedServer>), ConnectFailure> {
+        let placed = match &self.spec.placement {
+            Some(placement) => Some(Arc::clone(placement).place().await?),
+            None => None,
+        };
+        let endpoint = match placed.as_ref().and_then(|placed| placed.elsewhere.as_ref()) {
+            Some(node) => Cow::Owned(Endpoint::Http(node.clone())),
+            None => self.spec.complete_endpoint().await?,
+        };
         let (began, limit) = (tokio::time::Instant::now(), self.spec.limits.connect);
-        let connection = self.connect(&endpoint, era).await?;
+        let is_node = placed.as_ref().is_some_and(|placed| placed.elsewhere.is_some());
+        // Nodes speak the modern era, whatever the server speaks: changes and questions of many calls find their way.
+        let era = if is_node { Some(Era::Modern) } else { era };
+        let connection = self.connect(&endpoint, era, is_node).await?;
         let listed = tokio::time::timeout_at(began + limit, self.list(&connection)).await;
         let listing = listed.unwrap_or_else(|_| {
             let reason = format!("no answer to tools/list within {} s", limit.as_secs_f64());
             let raise = "raise `connectTimeoutSeconds` of the server, or see `toolgate logs";
             Err(ConnectFailure::new(reason, format!("{raise} {}`", self.spec.name)))
         })?;
-        Ok((connection, listing))
+        Ok((connection, listing, placed))
     }
 
     async fn connect(
         &self,
         endpoint: &Endpoint,
         era: Option<Era>,
+        is_node: bool,
     ) -> Result<Connection, ConnectFailure> {
         let (observer, asking) = (Arc::clone(&self.observer), Arc::clone(&self.asking));
         let mut state = ConnectionState::new(self.spec.name.clone(), observer, asking);
-        state.is_shared = self.is_first;
+        (state.is_shared, state.is_node) = (self.is_first, is_node);
         let state = Arc::new(state);
         let see_logs = self.see_logs();
         let settings = ConnectionSettings { endpoint, era, ..self.spec.settings(&see_logs) };
@@ -227,7 +241,12 @@ impl Server {
         ConnectFailure::new(self.redactor.line(reason), self.see_logs())
     }
 
-    fn connected(&self, connection: &Arc<Connection>, listing: Listing) {
+    fn connected(
+        &self,
+        connection: &Arc<Connection>,
+        listing: Listing,
+        placed: Option<&PlacedServer>,
+    ) {
         let handshake = connection.handshake.clone();
         self.note(&format!(
             "connected with protocol version {}; {} tools",
@@ -241,13 +260,14 @@ impl Server {
             current.state.failure = None;
             current.state.handshake = Some(handshake);
             current.state.problems = problems;
+            current.state.node = placed.map(|placed| placed.node.clone());
             current.connection = Some(Arc::clone(connection));
         });
     }
 
     /// Lists the tools again after changes. Returns when the connection ends, when toolgate stops,
-    /// when no call needs the connection, or with a failure when the server is gone.
-    async fn attend(&self, connection: &Connection) -> ConnectionEnd {
+    /// when no call needs the connection, or with a failure when the server is gone or at another node.
+    async fn attend(&self, connection: &Connection, placed: Option<PlacedServer>) -> ConnectionEnd {
         let over = async {
             tokio::select! {
                 () = self.stop.cancelled() => {}
@@ -290,10 +310,20 @@ impl Server {
                 tokio::time::sleep(SHORTEST_RELIST).await;
             }
         };
+        let moved = async {
+            match self.spec.placement.as_ref().zip(placed) {
+                Some((placement, placed)) => Arc::clone(placement).moved(placed).await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             () = over => ConnectionEnd::Closed,
             failure = listing => ConnectionEnd::Gone(failure),
             () = self.unneeded() => ConnectionEnd::Unneeded,
+            () = moved => {
+                let reason = "the node that ran it has it no longer";
+                ConnectionEnd::Gone(ConnectFailure::new(reason, "try again"))
+            }
         }
     }
 

@@ -204,6 +204,8 @@ fn report(told: &Told, kills: usize, time: Duration, unknown: usize) {
         let index = ((times.len() as f64 - 1.0) * part) as usize;
         times.get(index).copied().unwrap_or_default()
     };
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    println!("load of the machine: {}", load.trim());
     println!(
         "{} effects once, {unknown} unknown, {kills} nodes killed, {} s; a call takes {:.1} ms at the median, {:.1} ms at 99 %",
         times.len(),

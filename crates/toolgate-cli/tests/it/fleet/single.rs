@@ -1,0 +1,166 @@
+//! A server that runs once in a fleet.
+
+use serde_json::{Value, json};
+use toolgate_testkit::{Builtin, Fixture, until};
+
+use super::{FleetNode, FleetPlace, effects};
+use crate::{
+    fixtures::tool,
+    support::{Workplace, entry_with, text},
+};
+
+/// Long enough that a busy machine renews it in time.
+const LEASE_SECONDS: u64 = 4;
+
+impl FleetPlace {
+    /// A node of a fleet whose server runs once.
+    async fn node_with_single(&self) -> FleetNode {
+        let write =
+            tool("write", "Write a line.", &json!({ "id": { "type": "integer" } }), &["id"]);
+        let fixture = Fixture::new("kit")
+            .with_builtins([
+                Builtin::Counter,
+                Builtin::Sleep,
+                Builtin::Progress,
+                Builtin::AskForm,
+                Builtin::ChangeTools,
+                Builtin::Crash,
+            ])
+            .with_tool(write)
+            .with_answer("write", json!({ "content": [{ "type": "text", "text": "written" }] }))
+            .with_call_log(self.log());
+        let file = |name: &str| format!("${{file:{}}}", self.folder.path().join(name).display());
+        let place = Workplace::new(&json!({
+            "mcpServers": { "kit": entry_with(&fixture, json!({ "fleet": "single" })) },
+            "policy": "off",
+            "fleet": {
+                "database": file("database"),
+                "secret": file("secret"),
+                "advertise": "https://127.0.0.1:0",
+                "leaseSeconds": LEASE_SECONDS,
+            },
+        }));
+        let gateway = place.serve_http(&["--mode", "direct"]).await;
+        FleetNode { gateway, place }
+    }
+}
+
+/// What the counter of the process says at a node.
+async fn counted(node: &FleetNode) -> Value {
+    let result = node.client().call("kit_counter", json!({})).await;
+    result["structuredContent"].clone()
+}
+
+/// The nodes that have servers, as a command sees them.
+async fn holders(node: &FleetNode) -> Vec<Value> {
+    let status = node.place.run(&["fleet", "status", "--json"]).await.json();
+    status["servers"].as_array().unwrap_or_else(|| panic!("{status}")).clone()
+}
+
+#[tokio::test]
+async fn one_process_serves_all_nodes_and_another_node_takes_it_over() {
+    let Some(place) = FleetPlace::start(json!("off")).await else { return };
+    let first = place.node_with_single().await;
+    let begun = counted(&first).await;
+    let second = place.node_with_single().await;
+    // The state is that of the one process, wherever the call arrives.
+    let number = |counted: &Value| counted.as_object().unwrap().values().next().unwrap().as_u64();
+    assert_eq!(number(&begun), Some(1), "{begun}");
+    for (node, expected) in [(&second, 2), (&first, 3), (&second, 4)] {
+        assert_eq!(number(&counted(node).await), Some(expected));
+    }
+    let held = holders(&second).await;
+    assert_eq!((held.len(), &held[0]["server"], &held[0]["epoch"]), (1, &json!("kit"), &json!(1)));
+
+    // What the server asks during a call reaches the client of the other node, and its answer comes back.
+    let client = second.client().with_capabilities(json!({ "elicitation": {} }));
+    let waiting = client.call("kit_ask_form", json!({})).await;
+    assert_eq!(waiting["resultType"], "input_required", "{waiting}");
+    let (key, asked) = waiting["inputRequests"].as_object().unwrap().iter().next().unwrap();
+    let message = asked["params"]["message"].as_str().unwrap();
+    assert_eq!(message.matches("Server \"kit\" asks:").count(), 1, "{message}");
+    let answer = json!({
+        "name": "kit_ask_form", "arguments": {}, "requestState": waiting["requestState"],
+        "inputResponses": { key: { "action": "accept", "content": {} } },
+    });
+    let done = client.request("tools/call", answer).await;
+    assert_eq!(done["structuredContent"]["answers"][0]["form"]["action"], "accept", "{done}");
+
+    // A new tool is known at both.
+    second.client().call("kit_change_tools", json!({ "add": "later" })).await;
+    for node in [&first, &second] {
+        until("the new tool", async || {
+            let listed = node.client().list().await;
+            listed.iter().any(|tool| tool["name"] == "kit_later").then_some(())
+        })
+        .await;
+    }
+
+    // The node with the process dies during a call of the other one.
+    let client = second.client();
+    let open =
+        tokio::spawn(async move { client.call("kit_sleep", json!({ "ms": 600_000 })).await });
+    let log = place.log();
+    let slept = || std::fs::read_to_string(&log).unwrap_or_default().contains("600000");
+    until("the call", async || slept().then_some(())).await;
+    first.gateway.stop_by_kill().await;
+    let lost = open.await.unwrap();
+    assert!(text(&lost).contains("unknown whether"), "{lost}");
+    let again = async || {
+        let result = second.client().call("kit_counter", json!({})).await;
+        (result["isError"] != true).then(|| result["structuredContent"].clone())
+    };
+    let counted = until("another node takes it over", again).await;
+    assert_eq!(number(&counted), Some(1), "a new process");
+    let held = holders(&second).await;
+    assert_eq!((held.len(), &held[0]["epoch"]), (1, &json!(2)), "{held:?}");
+    let calls = std::fs::read_to_string(&log).unwrap();
+    assert_eq!(calls.matches("600000").count(), 1, "nothing was repeated: {calls}");
+}
+
+#[tokio::test]
+async fn a_crash_of_the_process_is_of_unknown_outcome_at_the_other_node() {
+    let Some(place) = FleetPlace::start(json!("off")).await else { return };
+    let first = place.node_with_single().await;
+    counted(&first).await;
+    let second = place.node_with_single().await;
+    let crashed = second.client().call("kit_crash", json!({})).await;
+    assert!(text(&crashed).contains("unknown whether `crash` took effect"), "{crashed}");
+    let audit = second.place.run(&["audit", "--json"]).await.stdout;
+    assert!(audit.contains("\"unknown\""), "{audit}");
+    let written = async || {
+        let result = second.client().call("kit_write", json!({ "id": 7 })).await;
+        (result["isError"] != true).then_some(())
+    };
+    until("the new process", written).await;
+    assert_eq!(effects(&place.log()).get(&7), Some(&1));
+    let held = holders(&second).await;
+    assert_eq!(held[0]["epoch"], 1, "the node has it still: {held:?}");
+}
+
+#[tokio::test]
+async fn a_node_that_stops_hands_the_server_over_at_once() {
+    let Some(place) = FleetPlace::start(json!("off")).await else { return };
+    let first = place.node_with_single().await;
+    counted(&first).await;
+    let second = place.node_with_single().await;
+    counted(&second).await;
+    first.gateway.stop().await;
+    let again = async || {
+        let result = second.client().call("kit_counter", json!({})).await;
+        (result["isError"] != true).then_some(())
+    };
+    until("the other node", again).await;
+    // A command is no node. It uses the process of the node.
+    let called = second.place.run(&["call", "kit_counter"]).await;
+    assert!(called.stdout.contains('2'), "{called:?}");
+    // Nobody has the address of the nodes but nodes.
+    let stranger = toolgate_http::client_builder()
+        .no_proxy()
+        .tls_danger_accept_invalid_certs(true)
+        .build()
+        .unwrap();
+    let status = second.place.run(&["fleet", "status", "--json"]).await.json();
+    let url = status["nodes"][0]["url"].as_str().unwrap();
+    assert!(stranger.get(format!("{url}node/servers/x")).send().await.is_err());
+}

@@ -1,0 +1,215 @@
+//! A server that runs once in a fleet, for the other nodes.
+//!
+//! The node that sends a request has judged it, and records it. So nothing is judged here: what arrives goes to the
+//! server, and its progress, log messages and input requests go back. Only nodes get here.
+
+use std::{fmt, sync::Arc};
+
+use futures::future::BoxFuture;
+use serde_json::{Map, Value, json};
+use tokio::sync::{broadcast::error::RecvError, mpsc};
+use toolgate_broker::BrokerError;
+use toolgate_catalog::ServerName;
+use toolgate_host::{HostEvent, ToolHost};
+use toolgate_mcp::{ErrorObject, JsonObject, LogLevel, extensions, meta, methods};
+use toolgate_upstream::{
+    CallError, CallOptions, ConnectFailure, InputHandler, LogSink, ServerPlacement, StateKind,
+    forwarded_error,
+};
+
+use crate::{
+    aggregate::progress_params,
+    era::{self, Era, ServerInfo},
+    service::{ClientInfo, IncomingRequest, McpService, ServiceFactory},
+};
+
+/// The hosts of this process.
+pub trait NodeHosts: fmt::Debug + Send + Sync {
+    /// All hosts, those of namespaces too.
+    fn hosts(&self) -> Vec<ToolHost>;
+}
+
+/// Answers the requests of other nodes to the server of one scope.
+#[derive(Debug, Clone)]
+pub(crate) struct ForwardedServer {
+    hosts: Arc<dyn NodeHosts>,
+    scope: Arc<str>,
+}
+
+/// Reports and messages that wait for a slow node. Further ones are lost; the result never is.
+const MAX_QUEUED: usize = 256;
+
+impl ForwardedServer {
+    /// The server of a scope; `None` if no host of this process has it.
+    pub(crate) fn find(hosts: &Arc<dyn NodeHosts>, scope: &str) -> Option<Self> {
+        let server = Self { hosts: Arc::clone(hosts), scope: scope.into() };
+        server.known().map(|_| server)
+    }
+
+    fn known(&self) -> Option<(ToolHost, ServerName, Arc<dyn ServerPlacement>)> {
+        self.hosts.hosts().into_iter().find_map(|host| {
+            let (name, placement) = host.servers().placed(&self.scope)?;
+            Some((host, name, placement))
+        })
+    }
+
+    /// The server, if this node runs it. If it does not, nothing is sent.
+    async fn server(&self) -> Result<(ToolHost, ServerName), ErrorObject> {
+        let Some((host, name, placement)) = self.known() else {
+            let unknown = CallError::UnknownServer("of another node".into());
+            return Err(forwarded_error(&unknown));
+        };
+        if placement.is_here() {
+            return Ok((host, name));
+        }
+        let refused =
+            |failure| forwarded_error(&CallError::NotConnected { server: name.clone(), failure });
+        match placement.place().await {
+            Ok(placed) if placed.elsewhere.is_none() => Ok((host, name)),
+            Ok(_) => Err(refused(ConnectFailure::new("another node runs it now", "try again"))),
+            Err(failure) => Err(refused(failure)),
+        }
+    }
+
+    /// Passes a request on to the server.
+    async fn send(
+        &self,
+        mut params: JsonObject,
+        request: IncomingRequest,
+    ) -> Result<Value, ErrorObject> {
+        let (host, server) = self.server().await?;
+        let IncomingRequest { method, channel, cancel, .. } = request;
+        let meta = match params.shift_remove("_meta") {
+            Some(Value::Object(meta)) if !meta.is_empty() => Some(meta),
+            _ => None,
+        };
+        let field = |key: &str| meta.as_ref().and_then(|meta| meta.get(key)).cloned();
+        let token = field(meta::PROGRESS_TOKEN);
+        let level = field(meta::LOG_LEVEL).and_then(|level| LogLevel::named(level.as_str()?));
+        let (progress, mut reports) = mpsc::channel(MAX_QUEUED);
+        let (messages, mut logged) = mpsc::channel(MAX_QUEUED);
+        let options = CallOptions {
+            meta,
+            progress: token.is_some().then_some(progress),
+            cancel,
+            input_handler: Some(Arc::new(channel.clone()) as Arc<dyn InputHandler>),
+            log: level.map(|level| LogSink { level, messages }),
+            ..CallOptions::default()
+        };
+        let sending = async {
+            let sent = host.broker().forward(&server, &method, params, options).await;
+            sent.map_err(|error| match error {
+                BrokerError::Call(error) => forwarded_error(&error),
+                error => ErrorObject::internal_error(error.to_string(), None),
+            })
+        };
+        let reporting = async {
+            while let Some(report) = reports.recv().await {
+                if let Some(token) = &token {
+                    channel.notify(methods::PROGRESS, Some(progress_params(token, report)));
+                }
+            }
+        };
+        let logging = async {
+            while let Some(message) = logged.recv().await {
+                channel.notify(methods::LOG_MESSAGE, Some(message));
+            }
+        };
+        // The call drops its senders when it ends, so nothing comes after the result.
+        let (outcome, (), ()) = tokio::join!(sending, reporting, logging);
+        outcome
+    }
+
+    /// Says when the list of tools has changed, until the other node no longer listens.
+    async fn listen(&self, request: IncomingRequest) -> Result<Value, ErrorObject> {
+        let (host, server) = self.server().await?;
+        let mut events = host.events().subscribe();
+        let subscription = json!({ meta::SUBSCRIPTION_ID: request.id });
+        let accepted =
+            json!({ "_meta": subscription, "notifications": { "toolsListChanged": true } });
+        request.channel.notify(methods::LISTEN_ACKNOWLEDGED, Some(accepted));
+        let listening = async {
+            loop {
+                match events.recv().await {
+                    Ok(HostEvent::ToolsListed { server: listed }) if listed == server => {}
+                    // It may have been among those that were lost.
+                    Err(RecvError::Lagged(_)) => {}
+                    Err(RecvError::Closed) => return,
+                    Ok(_) => continue,
+                }
+                let params = json!({ "_meta": subscription });
+                request.channel.notify(methods::TOOLS_CHANGED, Some(params));
+            }
+        };
+        tokio::select! {
+            () = listening => {}
+            () = request.cancel.cancelled() => {}
+        }
+        Ok(json!({ "_meta": subscription }))
+    }
+
+    /// What the server says of itself, without what is not passed on.
+    async fn described(&self) -> Result<ServerInfo, ErrorObject> {
+        let (host, server) = self.server().await?;
+        host.servers().retry(server.as_str());
+        host.servers().settled(server.as_str()).await;
+        let state = host.servers().state(server.as_str()).unwrap_or_default();
+        let (StateKind::Ready, Some(handshake)) = (state.kind, state.handshake) else {
+            let unknown = || ConnectFailure::new("it does not start", "try again");
+            let failure = state.failure.unwrap_or_else(unknown);
+            return Err(forwarded_error(&CallError::NotConnected { server, failure }));
+        };
+        let mut capabilities = handshake.capabilities;
+        // This node waits for tasks itself.
+        capabilities.shift_remove("tasks");
+        if let Some(Value::Object(declared)) = capabilities.get_mut(extensions::CAPABILITY) {
+            declared.shift_remove(extensions::TASKS);
+        }
+        for list in ["prompts", "resources"] {
+            if let Some(Value::Object(capability)) = capabilities.get_mut(list) {
+                capability.shift_remove("listChanged");
+                capability.shift_remove("subscribe");
+            }
+        }
+        let mut fields = Map::new();
+        fields.insert("capabilities".to_owned(), Value::Object(capabilities));
+        fields.insert("serverInfo".to_owned(), handshake.server_info);
+        fields.extend(handshake.instructions.map(|text| ("instructions".to_owned(), text.into())));
+        Ok(ServerInfo { era: Era::Legacy, fields })
+    }
+}
+
+impl McpService for ForwardedServer {
+    fn server_info(&self, _era: Era) -> BoxFuture<'_, Result<ServerInfo, ErrorObject>> {
+        Box::pin(self.described())
+    }
+
+    fn request(&self, mut request: IncomingRequest) -> BoxFuture<'_, Result<Value, ErrorObject>> {
+        Box::pin(async move {
+            let (era, method) = (request.era, request.method.clone());
+            let params = match request.params.take() {
+                Some(Value::Object(params)) => params,
+                _ => Map::new(),
+            };
+            let outcome = match method.as_str() {
+                methods::LISTEN => return self.listen(request).await,
+                _ => self.send(params, request).await,
+            };
+            era::adapt_outcome(era, &method, outcome)
+        })
+    }
+
+    fn notification(&self, _method: String, _params: Option<Value>) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    fn header_schema<'a>(&'a self, _tool: &'a str) -> BoxFuture<'a, Option<Value>> {
+        Box::pin(std::future::ready(None))
+    }
+}
+
+impl ServiceFactory for ForwardedServer {
+    fn open(&self, _client: ClientInfo) -> BoxFuture<'_, Result<Arc<dyn McpService>, ErrorObject>> {
+        Box::pin(std::future::ready(Ok(Arc::new(self.clone()) as Arc<dyn McpService>)))
+    }
+}
