@@ -31,7 +31,8 @@ pub(crate) fn bars(values: &[(u64, u64)], parts: &Parts<'_>) -> Markup {
         let height = u128::from(value) * space as u128 / u128::from(most);
         usize::try_from(height).unwrap_or(space).max(usize::from(value > 0))
     };
-    let step = ((WIDTH - LEFT) / values.len().max(1)).max(3);
+    let count = values.len().max(1);
+    let at = |index: usize| LEFT + (WIDTH - LEFT) * index / count;
     let base = HEIGHT - BOTTOM;
     let words = format!(
         "{title}: {} {first}, {} {second}, at most {} at once",
@@ -45,9 +46,10 @@ pub(crate) fn bars(values: &[(u64, u64)], parts: &Parts<'_>) -> Markup {
             text.faint x=(LEFT - 6) y=(base) text-anchor="end" { "0" }
             line.axis x1=(LEFT) y1=(base) x2=(WIDTH) y2=(base) {}
             @for (index, (lower, upper)) in values.iter().enumerate() {
-                @let (x, below, above) = (LEFT + index * step, height(*lower), height(*upper));
-                @if *lower > 0 { rect.bar x=(x) y=(base - below) width=(step - 2) height=(below) {} }
-                @if *upper > 0 { rect.bar.second x=(x) y=(base.saturating_sub(below + above)) width=(step - 2) height=(above) {} }
+                @let (x, below, above) = (at(index), height(*lower), height(*upper));
+                @let width = (at(index + 1) - x).saturating_sub(2).max(1);
+                @if *lower > 0 { rect.bar x=(x) y=(base - below) width=(width) height=(below) {} }
+                @if *upper > 0 { rect.bar.second x=(x) y=(base.saturating_sub(below + above)) width=(width) height=(above) {} }
             }
             text.faint x=(LEFT) y=(HEIGHT - 4) { (values.len()) " " (unit) }
             text.faint x=(WIDTH) y=(HEIGHT - 4) text-anchor="end" { "now" }

@@ -6,12 +6,13 @@ use std::{
     net::{Ipv4Addr, SocketAddr},
     process::ExitCode,
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use futures::{FutureExt as _, future::BoxFuture};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
-use toolgate_config::{LoginGrant, Presence, Transport};
+use toolgate_config::{LoginGrant, Presence, ServerConfig, Transport};
 use toolgate_gateway::HttpSettings;
 use toolgate_host::ToolHost;
 use toolgate_policy::PolicySettings;
@@ -34,6 +35,8 @@ use crate::{
     print,
 };
 
+/// How long what was read of the configuration is used for every row of a table.
+const READ_EVERY: Duration = Duration::from_secs(10);
 /// How long a person who has begun a login at the page may take.
 const LOGIN_TIME: Duration = Duration::from_mins(10);
 
@@ -146,6 +149,8 @@ struct Shown {
     presence: Presence,
     configuration: String,
     choices: Option<Arc<dyn ChoiceStore>>,
+    /// The servers at which a person can log in, and when that was read.
+    with_login: Mutex<Option<(Instant, BTreeSet<String>)>>,
     /// Whether other machines can reach the page. The files of this user's clients are not shown there.
     is_public: bool,
 }
@@ -168,9 +173,24 @@ impl Shown {
             presence: loaded.configuration.approvals.presence,
             configuration: folders::shown(&loaded.path),
             choices: loaded.choices(loaded.namespace.as_deref()),
+            with_login: Mutex::default(),
             is_public: false,
         }
     }
+}
+
+/// The servers at which a person can log in.
+fn with_login(globals: &Globals) -> BTreeSet<String> {
+    let Ok(loaded) = load::load_quietly(globals) else { return BTreeSet::new() };
+    let has_login = |server: &&ServerConfig| match &server.transport {
+        Ok(Transport::Http { headers, .. }) => {
+            server.settings.oauth.grant == LoginGrant::Person
+                && !headers.keys().any(|header| header.eq_ignore_ascii_case("authorization"))
+        }
+        _ => false,
+    };
+    let found = loaded.configuration.servers.iter().filter(has_login);
+    found.map(|server| server.name.clone()).collect()
 }
 
 /// A failure as a part of a sentence.
@@ -253,15 +273,12 @@ impl PageSource for Shown {
     }
 
     fn has_login(&self, server: &str) -> bool {
-        let Ok(loaded) = load::load_quietly(&self.globals) else { return false };
-        let found = loaded.configuration.servers.iter().find(|it| it.name == server);
-        found.is_some_and(|server| match &server.transport {
-            Ok(Transport::Http { headers, .. }) => {
-                server.settings.oauth.grant == LoginGrant::Person
-                    && !headers.keys().any(|header| header.eq_ignore_ascii_case("authorization"))
-            }
-            _ => false,
-        })
+        let mut known = self.with_login.lock();
+        let is_new = known.as_ref().is_some_and(|(at, _)| at.elapsed() < READ_EVERY);
+        if !is_new {
+            *known = Some((Instant::now(), with_login(&self.globals)));
+        }
+        known.as_ref().is_some_and(|(_, names)| names.contains(server))
     }
 
     fn login<'s>(&'s self, server: &'s str) -> BoxFuture<'s, Result<String, String>> {

@@ -8,12 +8,15 @@ use axum::{
 use maud::{Markup, html};
 use serde_json::Value;
 use toolgate_host::ServerOverview;
-use toolgate_policy::definitions::shown;
 
-use super::{Asked, Shared, in_background, runs, servers::state};
+use super::{
+    Asked, Shared, in_background, runs,
+    servers::{buttons, state},
+};
 use crate::{
     PageState,
     form::path_part,
+    guard::PageRequest,
     lately::{self, HOURS},
     layout::{self, Screen},
     live,
@@ -24,7 +27,8 @@ use crate::{
 const LAST_RUNS: u32 = 5;
 
 pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Response {
-    let part = in_background(&page, part).await.unwrap_or_default();
+    let asked = request.clone();
+    let part = in_background(&page, move |page| part(page, &asked)).await.unwrap_or_default();
     let content = html! {
         p.lead { "The configuration is " code { (line(&page.source.configuration(), 200)) } "." }
         (layout::live(&request, "overview", "/ui/overview/live", &part))
@@ -32,21 +36,17 @@ pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Resp
     layout::page(&page, &request, Screen::Overview, "Overview", &content).into_response()
 }
 
-pub(crate) async fn live(State(page): Shared, Extension(_): Asked) -> Response {
-    live::stream(&page, part)
+pub(crate) async fn live(State(page): Shared, Extension(request): Asked) -> Response {
+    live::stream(&page, move |page| part(page, &request))
 }
 
-fn part(page: &PageState) -> Markup {
+fn part(page: &PageState, request: &PageRequest) -> Markup {
     let host = page.source.host();
     let exposure = host.exposure();
     let servers = host.overview(&exposure);
     let troubled: Vec<&ServerOverview> =
         servers.iter().filter(|server| server.reason.is_some()).collect();
     let ready = servers.iter().filter(|server| server.state == "ready").count();
-    let action = |server: &ServerOverview| {
-        let name = server.server.as_str();
-        html! { a.button href=(format!("/ui/servers/{}", path_part(name))) { "Open " span.skip { (shown(name, 80)) } } }
-    };
     let tokens: u64 = servers.iter().map(|server| server.tokens).sum();
     let tools: usize = servers.iter().map(|server| server.tools).sum();
     let sessions = sessions(page);
@@ -82,7 +82,7 @@ fn part(page: &PageState) -> Markup {
                                     (line(&page.clean(server.reason.as_deref().unwrap_or_default()), 300))
                                     @if let Some(action) = &server.action { br; span.quiet { (line(&page.clean(action), 300)) } }
                                 }
-                                td { (action(server)) }
+                                td { (buttons(page, request, server)) }
                             }
                         }
                     }

@@ -287,7 +287,11 @@ fn detail(page: &PageState, request: &PageRequest, server: &str) -> Option<(Mark
     Some((top, rest))
 }
 
-fn buttons(page: &PageState, request: &PageRequest, overview: &ServerOverview) -> Markup {
+pub(crate) fn buttons(
+    page: &PageState,
+    request: &PageRequest,
+    overview: &ServerOverview,
+) -> Markup {
     let server = overview.server.as_str();
     let action = format!("/ui/servers/{}", path_part(server));
     let of = || html! { span.skip { " " (shown(server, 80)) } };

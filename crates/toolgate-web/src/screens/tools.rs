@@ -134,7 +134,7 @@ fn parts(why: &ExplainedTool, is_loaded: bool) -> Markup {
                 rect.bar x="0" y="0" width=(words) height="8" {}
                 rect.bar.soft x=(words) y="0" width=(meaning.min(WIDTH - words)) height="8" {}
             }
-            span.small { "words " (number(Some(parts.words))) ", meaning " (number(Some(parts.meaning))) @if parts.named > 0.0 { ", named " (number(Some(parts.named))) } }
+            span.small.parts { "words " (number(Some(parts.words))) ", meaning " (number(Some(parts.meaning))) @if parts.named > 0.0 { ", named " (number(Some(parts.named))) } }
         }
         @if why.is_remembered {
             br; span.small { "raised by past use" @if let Some(before) = why.without_past_use { " from " (before) } }
