@@ -96,7 +96,7 @@ pub(crate) fn serve_logins(loaded: &Loaded, address: SocketAddr) -> Result<(), F
 }
 
 /// The URL of the gateway's pages.
-fn pages(gateway: &GatewayConfig, address: SocketAddr) -> Option<Url> {
+pub(crate) fn pages(gateway: &GatewayConfig, address: SocketAddr) -> Option<Url> {
     let own = (!address.ip().is_unspecified()).then(|| format!("http://{address}"));
     let resource = gateway.oauth.as_ref().map(|oauth| {
         // Namespaces are below `/mcp`.

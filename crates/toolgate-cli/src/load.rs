@@ -78,6 +78,11 @@ pub(crate) fn load_to_check(globals: &Globals) -> Result<Loaded, Failure> {
     load_as(globals, Purpose::Check)
 }
 
+/// [`load`] in a process that runs already. Nothing is printed.
+pub(crate) fn load_quietly(globals: &Globals) -> Result<Loaded, Failure> {
+    load_as(globals, Purpose::Reload)
+}
+
 /// [`load`] for a gateway that runs already, with the configuration `before`.
 pub(crate) fn load_again(globals: &Globals, before: &Loaded) -> Result<Loaded, Failure> {
     let loaded = load_as(globals, Purpose::Reload)?;
@@ -227,6 +232,48 @@ fn held(mut configuration: Configuration, own: &Configuration) -> Configuration 
     configuration.chat =
         configuration.chat.zip(own.chat.as_ref()).map(|(chat, own)| chat.under(own));
     configuration
+}
+
+/// The policy that would hold if the file of a configuration had another `policy`. Nothing is written.
+pub(crate) fn policy_if(
+    loaded: &Loaded,
+    policy: &serde_json::Value,
+) -> Result<PolicySettings, Failure> {
+    let format = Format::of_file(&loaded.path);
+    let before = read(&loaded.path)?;
+    let shown = folders::shown(&loaded.path);
+    let text = toolgate_config::replace_policy(&before, format, policy).map_err(|error| {
+        Failure::usage(format!("the policy of {shown} cannot be replaced: {error}"))
+    })?;
+    let environment = environment();
+    let source = match &loaded.folder_file {
+        Some(file) => Source::Folder { file, is_trusted: true },
+        None if folders::own_configuration().as_ref() == Some(&loaded.path) => Source::Own,
+        None => Source::Given,
+    };
+    let place = loaded.folder_file.as_ref().map(FolderFile::place);
+    let place = place.as_deref().unwrap_or(&loaded.path);
+    let read = parse(&loaded.path, place, &text, &environment, &source)?;
+    let known = parse(&loaded.path, place, &before, &environment, &source)
+        .map(|known| known.problems.iter().map(|it| it.message.clone()).collect::<Vec<_>>())
+        .unwrap_or_default();
+    if let Some(problem) = read.problems.iter().find(|it| !known.contains(&it.message)) {
+        return Err(Failure::usage(format!("the policy is not understood: {}", problem.message)));
+    }
+    let read = if loaded.is_folders {
+        held(read, &own(&environment)?.map(|(_, own)| own).unwrap_or_default())
+    } else {
+        read
+    };
+    let config = HostConfig::new(read, Some(loaded.path.clone()), environment)?;
+    Ok(config.policy(loaded.namespace.as_deref()).clone())
+}
+
+/// The `policy` of the file of a configuration, as JSON; that of a file without one in words.
+pub(crate) fn policy_text(loaded: &Loaded) -> serde_json::Value {
+    let text = read(&loaded.path).unwrap_or_default();
+    let found = toolgate_config::policy_in(&text, Format::of_file(&loaded.path));
+    found.unwrap_or_else(|| serde_json::json!({ "default": loaded.policy().mode, "rules": [] }))
 }
 
 /// An empty configuration.

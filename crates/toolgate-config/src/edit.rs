@@ -81,6 +81,70 @@ fn add_to_json(text: &str, addition: &PolicyAddition) -> Result<String, PolicyEd
     Ok(root.to_string())
 }
 
+/// The policy of a text as JSON; `None` if it has none, or cannot be read.
+pub fn policy_in(text: &str, format: Format) -> Option<Value> {
+    match format {
+        Format::Jsonc => {
+            let root = CstRootNode::parse(text, &ParseOptions::default()).ok()?;
+            root.object_value()?.get("policy")?.to_serde_value()
+        }
+        Format::Toml => {
+            let document: toml_edit::DocumentMut = text.parse().ok()?;
+            json_of(document.get("policy")?)
+        }
+        Format::Yaml => None,
+    }
+}
+
+/// The text with another policy. What else it says stays.
+pub fn replace_policy(
+    text: &str,
+    format: Format,
+    policy: &Value,
+) -> Result<String, PolicyEditError> {
+    match format {
+        Format::Jsonc => {
+            let root = CstRootNode::parse(text, &ParseOptions::default())
+                .map_err(|_| PolicyEditError::NotAnObject)?;
+            let object = root.object_value().ok_or(PolicyEditError::NotAnObject)?;
+            match object.get("policy") {
+                Some(member) => member.set_value(input(policy)),
+                None => drop(object.append("policy", input(policy))),
+            }
+            Ok(root.to_string())
+        }
+        Format::Toml => {
+            let mut document: DocumentMut =
+                text.parse().map_err(|_| PolicyEditError::NotAnObject)?;
+            document.insert("policy", Item::Value(toml_value(policy)));
+            Ok(document.to_string())
+        }
+        Format::Yaml => Err(PolicyEditError::Yaml),
+    }
+}
+
+/// An item of TOML as JSON; `None` for what JSON does not have.
+fn json_of(item: &Item) -> Option<Value> {
+    fn of(value: &toml_edit::Value) -> Option<Value> {
+        Some(match value {
+            toml_edit::Value::String(text) => Value::from(text.value().as_str()),
+            toml_edit::Value::Integer(number) => Value::from(*number.value()),
+            toml_edit::Value::Float(number) => Value::from(*number.value()),
+            toml_edit::Value::Boolean(value) => Value::from(*value.value()),
+            toml_edit::Value::Datetime(_) => return None,
+            toml_edit::Value::Array(items) => items.iter().map(of).collect::<Option<_>>()?,
+            toml_edit::Value::InlineTable(fields) => Value::Object(
+                fields
+                    .iter()
+                    .map(|(key, field)| Some((key.to_owned(), of(field)?)))
+                    .collect::<Option<_>>()?,
+            ),
+        })
+    }
+    let inline = item.clone().into_value().ok()?;
+    of(&inline)
+}
+
 /// The default of a file without a policy.
 const WITHOUT: &str = "ask-destructive";
 

@@ -69,6 +69,9 @@ section! {
         "jwksUrl" => jwks_url: Option<String> = None, custom(text_schema, guarded_url);
         /// Scopes that a token must have, all of them.
         "requiredScopes" => required_scopes: Vec<String> = Vec::new(), custom(strings_schema, scopes);
+        /// The scope of administrators, who may open the page of the gateway at `/ui`. Give it to people and to no
+        /// client: who has it decides. Without it there is no page on an address that other machines can reach.
+        "adminScope" => admin_scope: Option<String> = None, text();
     }
 }
 

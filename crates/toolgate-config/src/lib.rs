@@ -65,7 +65,9 @@ pub use approvals::ApprovalsConfig;
 pub use chat::{ChatConfig, ChatPrices};
 pub use code_mode::{CodeModeConfig, ExtractConfig, JournalConfig};
 pub use configuration::{Configuration, json_schema};
-pub use edit::{PolicyAddition, PolicyEditError, add_to_policy, toml_value};
+pub use edit::{
+    PolicyAddition, PolicyEditError, add_to_policy, policy_in, replace_policy, toml_value,
+};
 pub use env_file::{
     EnvFileError, EnvFileSyntaxError, EnvFiles, MAX_ENV_FILE_BYTES, env_file_names,
 };

@@ -8,6 +8,7 @@
 use std::{
     collections::HashSet,
     io,
+    ops::ControlFlow,
     path::PathBuf,
     sync::{
         Arc, Weak,
@@ -23,6 +24,7 @@ use sha2::{Digest as _, Sha256};
 use tokio_postgres::types::ToSql;
 use toolgate_store::{
     AuditError, AuditExtent, AuditLimits, AuditLog, AuditPosition, AuditProblem, AuditRecord,
+    NumberedRecord,
 };
 
 use crate::{
@@ -363,6 +365,37 @@ impl AuditLog for SharedAudit {
             (None, Some(_)) => Some(AuditProblem::HeadMissing),
             (Some(head), None) if head > 0 => Some(AuditProblem::Gone),
             _ => None,
+        }
+    }
+
+    fn read_back(
+        &self,
+        before: Option<u64>,
+        seen: &mut dyn FnMut(NumberedRecord) -> ControlFlow<()>,
+    ) -> Result<(), AuditError> {
+        let mut end = before.map_or(i64::MAX, |number| i64::try_from(number).unwrap_or(i64::MAX));
+        loop {
+            let rows = self.node.database.with(|connection| async move {
+                let page = "SELECT number, line FROM audit WHERE number < $1 ORDER BY number DESC LIMIT $2";
+                Ok(connection.query(page, &[&end, &PAGE]).await?)
+            });
+            let rows = rows.map_err(failed)?;
+            if rows.is_empty() {
+                return Ok(());
+            }
+            for row in rows {
+                let (found, line): (i64, Vec<u8>) = (row.get(0), row.get(1));
+                end = found;
+                let Ok(Line { time, record, .. }) =
+                    serde_json::from_slice::<Line<AuditRecord>>(&line)
+                else {
+                    continue;
+                };
+                let number = found.cast_unsigned();
+                if seen(NumberedRecord { number, time, record }).is_break() {
+                    return Ok(());
+                }
+            }
         }
     }
 

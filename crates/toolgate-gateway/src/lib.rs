@@ -18,7 +18,9 @@ mod service;
 mod session;
 mod stdio;
 
-pub use access::{AccessControl, CredentialRequirement, IssuerError, IssuerSettings};
+pub use access::{
+    AccessControl, Administrator, CredentialRequirement, IssuerError, IssuerSettings,
+};
 pub use aggregate::{AggregateFactory, instructions_in};
 pub use channel::ClientChannel;
 pub use era::{Era, ServerInfo};

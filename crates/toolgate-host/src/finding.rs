@@ -81,6 +81,16 @@ pub struct FoundTool {
     pub is_loaded: bool,
     /// Whether it ranks higher because it was useful for similar queries.
     pub is_remembered: bool,
+    /// Its score; `None` if it was not ranked.
+    pub score: Option<f32>,
+    /// How well it fits the query, from 0 to 1, as far as that is known.
+    pub fit: Option<f32>,
+}
+
+impl FoundTool {
+    fn unranked(tool: Tool, is_loaded: bool) -> Self {
+        Self { tool, is_loaded, is_remembered: false, score: None, fit: None }
+    }
 }
 
 const MAX_LIMIT: usize = 50;
@@ -114,7 +124,7 @@ impl ToolSession {
         let offered = |tool: &&Tool| self.offers(tool);
         if let Some(tool) = catalog.resolve(name).filter(offered) {
             let is_loaded = self.is_loaded(tool, &catalog);
-            return Ok(FoundTool { tool: tool.clone(), is_loaded, is_remembered: false });
+            return Ok(FoundTool::unranked(tool.clone(), is_loaded));
         }
         let known = catalog.tools().filter(offered).map(|tool| tool.name.as_str());
         let nearest = nearest(name, known, SUGGESTIONS);
@@ -259,6 +269,8 @@ impl ToolSession {
                 tool: tool.clone(),
                 is_loaded: self.is_loaded(tool, &catalog),
                 is_remembered: hit.is_remembered,
+                score: Some(hit.score),
+                fit: hit.fit,
             })
             .collect();
         let place_of =
@@ -283,11 +295,7 @@ impl ToolSession {
             catalog.tools_of(server).iter().filter(|tool| is_on && self.offers(tool)).collect();
         let shown = all.iter().skip(query.offset).take(limit);
         let tools: Vec<FoundTool> = shown
-            .map(|tool| FoundTool {
-                tool: (*tool).clone(),
-                is_loaded: self.is_loaded(tool, &catalog),
-                is_remembered: false,
-            })
+            .map(|tool| FoundTool::unranked((*tool).clone(), self.is_loaded(tool, &catalog)))
             .collect();
         let total = Some(all.len());
         drop(catalog);

@@ -25,6 +25,7 @@
 //! # }
 //! ```
 
+mod activity;
 mod code;
 mod deprecated;
 mod directory;
@@ -33,6 +34,7 @@ mod enabling;
 mod encoding;
 mod entry_filter;
 mod events;
+mod explaining;
 mod extensions;
 mod finding;
 mod groups;
@@ -57,16 +59,19 @@ mod spans;
 mod tool_filter;
 mod tool_text;
 mod usage;
+mod what_if;
 
+pub use activity::{CallActivity, ServerCalls};
 pub use code::{
-    CodeMode, CodeRun, CodeSettings, ExtractModel, ExtractSettings, GraphCall, GraphEdge, Resume,
-    ResumeError, RunGraph, SandboxUnavailable, UnknownCall, UnknownCalls, WaitingCall,
-    built_in_language,
+    CheckedScript, CodeCompletion, CodeCompletions, CodeMode, CodeRun, CodeSettings, ExtractModel,
+    ExtractSettings, GraphCall, GraphEdge, Resume, ResumeError, RunGraph, SandboxUnavailable,
+    UnknownCall, UnknownCalls, WaitingCall, built_in_language,
 };
 pub use directory::ServerDirectory;
 pub use encoding::{EncodeTools, EncoderSetup, VectorProgress};
 pub use entry_filter::HeldReason;
 pub use events::{CallFacts, CallOutcome, HostEvent, HostEvents};
+pub use explaining::{ExplainedSearch, ExplainedTool, StrategyPlace};
 pub use extensions::ExtensionNotifications;
 pub use finding::{FoundStep, FoundTool, FoundTools, ResultBudget, ToolQuery};
 pub use host::{ToolHost, UnsearchedServer};
@@ -82,3 +87,4 @@ pub use session::{CallFailure, ToolSession};
 pub use settings::{AuditSettings, Connect, HostSettings, ServerSetup, SubagentSettings};
 pub use tool_filter::{HiddenReason, HiddenTool, PinWriter, WritePins};
 pub use toolgate_broker::CallLimiter;
+pub use what_if::{ChangedDecision, JudgedCall, PolicyWhatIf, WHAT_IF_CALLS};

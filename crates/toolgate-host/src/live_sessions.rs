@@ -42,6 +42,9 @@ pub struct LiveSession {
     pub all_tools: usize,
     /// The tokens of a list of all of them.
     pub all_tokens: u64,
+    /// The tokens of results that its model did not have to read: they were cut, or a script has read them. They are
+    /// estimated, at four bytes a token.
+    pub saved_results: u64,
 }
 
 impl LiveSession {
@@ -60,6 +63,7 @@ impl LiveSession {
             listed_tokens: 0,
             all_tools: 0,
             all_tokens: 0,
+            saved_results: 0,
         }
     }
 
@@ -85,6 +89,8 @@ pub(crate) struct LiveRecord {
 
 /// How many names are kept.
 const MAX_NAMES: usize = 200;
+/// A token of ordinary text has about so many bytes.
+const BYTES_A_TOKEN: u64 = 4;
 
 impl LiveSessions {
     /// Adds a session. `list_changes` tells its client to read the list again.
@@ -109,6 +115,11 @@ impl LiveSessions {
 impl LiveRecord {
     pub(crate) fn note(&self, change: impl FnOnce(&mut LiveSession)) {
         change(&mut self.state.lock());
+    }
+
+    /// Notes bytes of results that the model did not have to read.
+    pub(crate) fn saved(&self, bytes: u64) {
+        self.state.lock().saved_results += bytes / BYTES_A_TOKEN;
     }
 
     /// Notes what a search found.

@@ -35,6 +35,9 @@ pub struct ServerOverview {
     /// The node that runs it for all nodes, if it runs once in a fleet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+    /// How often it was connected again in this process.
+    #[serde(skip_serializing_if = "is_none")]
+    pub restarts: u32,
     /// How many tools are known.
     pub tools: usize,
     /// The tokens that their definitions cost.
@@ -76,6 +79,7 @@ impl ToolHost {
                         .map(|handshake| handshake.protocol_version.clone()),
                     era: state.handshake.as_ref().map(|handshake| handshake.era),
                     node: state.node.clone(),
+                    restarts: state.attempts.saturating_sub(1),
                     tools: tools.len(),
                     tokens: tools.iter().map(|tool| u64::from(tool.definition.tokens())).sum(),
                     loaded: names(loaded),
@@ -84,6 +88,11 @@ impl ToolHost {
             })
             .collect()
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_none(count: &u32) -> bool {
+    *count == 0
 }
 
 /// The state as it is shown. A server that failed and is tried again is one that failed.

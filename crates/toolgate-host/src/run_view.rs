@@ -1,8 +1,24 @@
 //! What people are shown of a run that the journal has: its state, and which result went into which argument.
 
 use serde::Serialize;
+use serde_json::Value;
+use toolgate_flow::{DataOrigin, FlowLimits, Memory};
 use toolgate_policy::{Contact, Evidence, LabelSet, ScriptWay};
-use toolgate_store::{Journal, JournalError, RunCall, RunState, RunSummary};
+use toolgate_store::{Journal, JournalError, RunCall, RunDetail, RunState, RunSummary};
+
+use crate::code::RunGraph;
+
+/// How much of the journal of a run is compared to find flows. What is beyond it is not looked at.
+const COMPARED_CALLS: usize = 500;
+const COMPARED_BYTES: usize = 4 * 1024 * 1024;
+/// A shorter value says nothing of where it comes from, and a longer one is found by its content.
+const SHORTEST_VALUE: usize = 3;
+const LONGEST_VALUE: usize = 200;
+/// How many values of a call are looked for, and in how many bytes of results.
+const MOST_ARGUMENTS: usize = 100;
+const KEPT_BYTES: usize = 256 * 1024;
+/// How deep a result is read.
+const DEEPEST: usize = 32;
 
 /// The state of a run, as it is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +89,88 @@ pub struct RunFlowEnd {
 }
 
 impl RunFlow {
+    /// All data flows of a run: those that decided on calls, and those that a comparison of results and arguments
+    /// finds. Where nothing has labels, only the comparison knows of flows.
+    pub fn observed(detail: &RunDetail) -> Vec<Self> {
+        let mut flows = Self::all(&detail.calls);
+        let ends = |flow: &Self| (flow.from.call, flow.to.call);
+        for found in Self::compared(detail) {
+            let is_known = flows
+                .iter()
+                .any(|flow| ends(flow) == ends(&found) && flow.contact == Contact::Carried);
+            if !is_known {
+                flows.push(found);
+            }
+        }
+        flows.sort_by_key(|flow| (flow.to.call, flow.from.call));
+        flows
+    }
+
+    /// The flows that a comparison of results and arguments finds: long pieces by their content; short values where the
+    /// text of the script says that the result can reach the argument.
+    fn compared(detail: &RunDetail) -> Vec<Self> {
+        let graph =
+            detail.graph.as_deref().and_then(|it| serde_json::from_str::<RunGraph>(it).ok());
+        let mut memory = Memory::with_limits(FlowLimits::default());
+        memory.knows(&detail.code);
+        let mut seen: Vec<(u64, String)> = Vec::new();
+        let (mut flows, mut bytes, mut kept) = (Vec::new(), 0, 0);
+        for call in detail.calls.iter().take(COMPARED_CALLS) {
+            bytes += call.arguments.len();
+            let Ok(arguments) = serde_json::from_str::<Value>(&call.arguments) else { continue };
+            let mut found: Vec<(u64, String)> = memory
+                .trace(&call.name, &arguments)
+                .matches
+                .into_iter()
+                .map(|part| (part.origin.call, part.field))
+                .collect();
+            let mut looked_at = 0;
+            each_value(&arguments, "", 0, &mut |pointer, value| {
+                looked_at += 1;
+                if looked_at > MOST_ARGUMENTS || value.len() > LONGEST_VALUE {
+                    return;
+                }
+                for (from, _) in seen.iter().filter(|(_, text)| text.contains(value)) {
+                    let earlier = detail.calls.iter().find(|call| call.number == *from);
+                    let may_reach = earlier.is_some_and(|earlier| {
+                        reaches(graph.as_ref(), &earlier.name, &call.name, pointer)
+                    });
+                    if may_reach && found.iter().all(|(known, _)| known != from) {
+                        found.push((*from, pointer.to_owned()));
+                    }
+                }
+            });
+            for (from, argument) in found {
+                let tool = detail.calls.iter().find(|call| call.number == from);
+                flows.push(Self {
+                    from: RunFlowEnd {
+                        call: Some(from),
+                        tool: tool.map(|call| call.name.clone()).unwrap_or_default(),
+                    },
+                    to: RunFlowEnd { call: Some(call.number), tool: call.name.clone() },
+                    argument: Some(argument),
+                    labels: LabelSet::EMPTY,
+                    contact: Contact::Carried,
+                    way: None,
+                });
+            }
+            let Some(Ok(result)) = &call.outcome else { continue };
+            bytes += result.len();
+            if bytes > COMPARED_BYTES {
+                break;
+            }
+            let Ok(result) = serde_json::from_str::<Value>(result) else { continue };
+            memory.learn(DataOrigin::new(call.number, call.name.clone()), &result);
+            each_value(&result, "", 0, &mut |_, value| {
+                kept += value.len();
+                if kept <= KEPT_BYTES {
+                    seen.push((call.number, value.to_owned()));
+                }
+            });
+        }
+        flows
+    }
+
     /// All data flows of a run, ordered by the receiving call. Unreadable entries are left out.
     pub fn all(calls: &[RunCall]) -> Vec<Self> {
         let mut flows = Vec::new();
@@ -97,6 +195,47 @@ impl RunFlow {
             }
         }
         flows
+    }
+}
+
+/// Whether the text of a script says that a result of a tool can reach an argument of another.
+fn reaches(graph: Option<&RunGraph>, from: &str, to: &str, pointer: &str) -> bool {
+    let first = pointer.split('/').nth(1).unwrap_or_default();
+    graph.is_some_and(|graph| {
+        graph.flows.iter().any(|edge| {
+            edge.from.tool.as_deref().is_none_or(|tool| tool == from)
+                && edge.to.tool.as_deref().is_none_or(|tool| tool == to)
+                && edge.argument.as_deref().is_none_or(|argument| argument == first)
+                && !edge.is_choice
+        })
+    })
+}
+
+/// Calls `seen` with the texts and numbers in a value, and where they are.
+fn each_value(value: &Value, pointer: &str, depth: usize, seen: &mut dyn FnMut(&str, &str)) {
+    if depth > DEEPEST {
+        return;
+    }
+    match value {
+        Value::String(text) if text.chars().count() >= SHORTEST_VALUE => seen(pointer, text),
+        Value::Number(number) => {
+            let text = number.to_string();
+            if text.len() >= SHORTEST_VALUE {
+                seen(pointer, &text);
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                each_value(item, &format!("{pointer}/{index}"), depth + 1, seen);
+            }
+        }
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                let name = name.replace('~', "~0").replace('/', "~1");
+                each_value(field, &format!("{pointer}/{name}"), depth + 1, seen);
+            }
+        }
+        _ => {}
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{
     dense::{Span, Vectors},
     encoder::ServerVectors,
     prepared::{PreparedTools, PreparedVectors},
-    query::{Hit, Query},
+    query::{Hit, Query, ScoreParts},
     search_error::SearchError,
     strategy::Strategy,
     text::{ServerText, ToolKey, ToolText},
@@ -56,8 +56,8 @@ const NAMED: f32 = 10.0;
 const LEAST: f32 = 1e-6;
 
 /// The word scores and the vectors of one server's tools.
-struct Joined<'n> {
-    span: &'n Span<'n>,
+struct Joined<'n, 'i> {
+    span: &'n Span<'i>,
     places: Range<usize>,
     /// The word score of the server.
     base: f32,
@@ -138,6 +138,57 @@ impl Strategy for HybridIndex {
     }
 
     fn search(&self, query: &Query<'_>) -> Result<Vec<Hit>, SearchError> {
+        let mut top = Top::new(query.limit);
+        self.each(query, |tool| {
+            if top.may_enter(tool.score) && tool.is_found {
+                let Scored { score, key, server, .. } = tool;
+                top.offer(Candidate { score, key, server, fit: Some(tool.fit()) });
+            }
+        });
+        Ok(top.into_hits())
+    }
+
+    fn parts(&self, query: &Query<'_>, keys: &[ToolKey]) -> Vec<Option<ScoreParts>> {
+        let mut parts = vec![None; keys.len()];
+        self.each(query, |tool| {
+            if let Some(place) = keys.iter().position(|key| key == tool.key) {
+                parts[place] = Some(tool.parts);
+            }
+        });
+        parts
+    }
+
+    fn corrected(&self, text: &str) -> Option<String> {
+        self.words.corrected(text)
+    }
+
+    fn called_by_name(&self, query: &Query<'_>) -> Vec<&ToolKey> {
+        self.words.called_by_name(query)
+    }
+}
+
+/// A tool with its score for a query.
+struct Scored<'i> {
+    key: &'i ToolKey,
+    server: &'i str,
+    score: f32,
+    parts: ScoreParts,
+    /// Whether the query has anything to do with it.
+    is_found: bool,
+    /// The share of the query's words that it has.
+    covered: f32,
+    nearness: f32,
+}
+
+impl Scored<'_> {
+    fn fit(&self) -> f32 {
+        if self.parts.named > 0.0 { 1.0 } else { fit(self.covered, self.nearness) }
+    }
+}
+
+impl HybridIndex {
+    /// Scores all tools.
+    fn each<'i>(&'i self, query: &Query<'_>, mut seen: impl FnMut(Scored<'i>)) {
         let said = self.words.word_scores(query);
         let near = self.vectors.nearness(query);
         let mut tiers = vec![0_u8; said.scores.len()];
@@ -146,7 +197,7 @@ impl Strategy for HybridIndex {
         });
 
         // Both indexes have the same tools, and each server's tools in the same order.
-        let joined: Vec<Joined<'_>> = near
+        let joined: Vec<Joined<'_, 'i>> = near
             .spans
             .iter()
             .filter_map(|span| {
@@ -168,7 +219,6 @@ impl Strategy for HybridIndex {
         let meaning_factor = if spread > 0.0 { meaning / spread } else { 0.0 };
 
         let wanted = said.wanted.max(f32::MIN_POSITIVE) * TYPICAL_IMPACT;
-        let mut top = Top::new(query.limit);
         for Joined { span, places, base, lift } in joined {
             let tools = said.scores[places.clone()]
                 .iter()
@@ -177,25 +227,21 @@ impl Strategy for HybridIndex {
                 .zip(span.keys);
             for (((own, tier), nearness), key) in tools {
                 let words = own + base;
-                let score = (words + lift) * words_factor
-                    + ((nearness - near.mean) * meaning_factor).max(-1.0)
-                    + f32::from(*tier) * NAMED;
-                let score = score.max(LEAST);
-                let found = words > 0.0 || *tier > 0 || *nearness >= span.least;
-                if top.may_enter(score) && found {
-                    let fit = Some(if *tier > 0 { 1.0 } else { fit(words / wanted, *nearness) });
-                    top.offer(Candidate { score, key, server: span.server, fit });
-                }
+                let parts = ScoreParts {
+                    words: (words + lift) * words_factor,
+                    meaning: ((nearness - near.mean) * meaning_factor).max(-1.0),
+                    named: f32::from(*tier) * NAMED,
+                };
+                seen(Scored {
+                    key,
+                    server: span.server,
+                    score: (parts.words + parts.meaning + parts.named).max(LEAST),
+                    parts,
+                    is_found: words > 0.0 || *tier > 0 || *nearness >= span.least,
+                    covered: words / wanted,
+                    nearness: *nearness,
+                });
             }
         }
-        Ok(top.into_hits())
-    }
-
-    fn corrected(&self, text: &str) -> Option<String> {
-        self.words.corrected(text)
-    }
-
-    fn called_by_name(&self, query: &Query<'_>) -> Vec<&ToolKey> {
-        self.words.called_by_name(query)
     }
 }

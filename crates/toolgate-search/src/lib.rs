@@ -48,7 +48,7 @@ pub use hybrid::{HybridIndex, HybridParameters};
 pub use keyword::KeywordIndex;
 pub use pattern::RegexIndex;
 pub use prepared::PreparedTools;
-pub use query::{Hit, Query, is_weak};
+pub use query::{Hit, Query, ScoreParts, is_weak};
 pub use search_error::{PatternFault, SearchError};
 pub use search_index::{MAX_QUERIES, SearchIndex};
 pub use steps::steps;

@@ -58,6 +58,17 @@ pub struct Hit {
     pub is_remembered: bool,
 }
 
+/// What the score of a tool is made of, where a strategy has parts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct ScoreParts {
+    /// For common words.
+    pub words: f32,
+    /// For similar meaning; below zero if it is further from the query than most tools.
+    pub meaning: f32,
+    /// For being named in the query.
+    pub named: f32,
+}
+
 impl Hit {
     /// A tool with its score.
     pub fn new(key: ToolKey, score: f32) -> Self {

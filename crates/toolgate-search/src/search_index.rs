@@ -4,7 +4,7 @@ use crate::{
     asides::{SplitRequest, join},
     encoder::ServerVectors,
     prepared::PreparedTools,
-    query::{Hit, Query},
+    query::{Hit, Query, ScoreParts},
     search_error::SearchError,
     strategy::{Strategy, StrategyName},
     text::{ServerText, ToolKey, ToolText},
@@ -121,6 +121,16 @@ impl SearchIndex {
         } else {
             self.strategy.search(query)
         }
+    }
+
+    /// What the scores of these tools are made of, in their order, before past use changes the ranking; `None` where the
+    /// strategy has no parts.
+    pub fn parts(&self, query: &Query<'_>, keys: &[ToolKey]) -> Vec<Option<ScoreParts>> {
+        let corrected = self.corrected(query.text);
+        let text = corrected.as_deref().unwrap_or(query.text);
+        let request = if self.name.reads_requests() { SplitRequest::read(text) } else { None };
+        let text = request.as_ref().map_or(text, |request| &request.matter);
+        self.strategy.parts(&Query { text, ..*query }, keys)
     }
 
     /// The best hits, best first. Tools that were useful for similar queries move up. Tools that

@@ -13,7 +13,7 @@ use crate::{
     keyword::KeywordIndex,
     pattern::RegexIndex,
     prepared::PreparedTools,
-    query::{Hit, Query},
+    query::{Hit, Query, ScoreParts},
     search_error::SearchError,
     text::{ServerText, ToolKey, ToolText},
 };
@@ -70,6 +70,12 @@ pub trait Strategy: fmt::Debug + Send + Sync {
     ///
     /// The list is empty if nothing was found. An error means that the query is invalid.
     fn search(&self, query: &Query<'_>) -> Result<Vec<Hit>, SearchError>;
+
+    /// What the scores of these tools are made of, in their order; `None` where there are no parts.
+    fn parts(&self, query: &Query<'_>, keys: &[ToolKey]) -> Vec<Option<ScoreParts>> {
+        let _ = query;
+        vec![None; keys.len()]
+    }
 
     /// The text of a query with its unknown words corrected; `None` if it stays as it is.
     fn corrected(&self, _text: &str) -> Option<String> {

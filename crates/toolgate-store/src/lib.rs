@@ -40,6 +40,7 @@ mod logs;
 mod pins;
 mod prepared;
 mod quotas;
+mod savings;
 mod sealed;
 mod shapes;
 mod shared;
@@ -62,7 +63,7 @@ use logins::NodeLogins;
 
 pub use audit::{
     AuditError, AuditExtent, AuditFile, AuditFilter, AuditLimits, AuditLog, AuditPosition,
-    AuditProblem, AuditRecord,
+    AuditProblem, AuditRecord, NumberedRecord,
 };
 pub use chats::{ChatLock, ChatStore, MAX_CHAT_BYTES, MAX_CHATS, StoredChat};
 pub use choices::{
@@ -78,8 +79,8 @@ pub use journal::{
     AnsweredEntry, ApprovalState, Approvals, CallDecision, CallEnd, CalledEntry, EndedEntry,
     GrantRow, Journal, JournalError, JournalFile, LostCall, MOST_OPEN, NewCall, NewRun,
     PastCallRow, PastEvent, QuestionReference, Retention, RunCall, RunDetail, RunEntries, RunEntry,
-    RunEntryKind, RunHistory, RunRetention, RunState, RunSummary, Runs, StoredApproval, TaskRow,
-    Tasks, WRITABLE,
+    RunEntryKind, RunFilter, RunHistory, RunRetention, RunState, RunSummary, Runs, StoredApproval,
+    TaskRow, Tasks, WRITABLE,
 };
 pub use live::{LiveFile, LiveFolder};
 pub use logins::{
@@ -90,6 +91,7 @@ pub use logs::{LogSource, MAX_LOG_BYTES, ServerLog, utc};
 pub use pins::PinText;
 pub use prepared::{MAX_PREPARED_FILES, PreparedCache};
 pub use quotas::{QuotaCount, QuotaError, QuotaFile, QuotaOutcome, QuotaRequest, Quotas};
+pub use savings::{SavedTokens, SavingsFile};
 pub use sealed::Sealed;
 pub use shapes::{MAX_SHAPES_BYTES, ShapeFolder, ShapeStore};
 pub use shared::{
@@ -280,6 +282,11 @@ impl Store {
     /// The same, if there are other nodes that may need it.
     pub fn shared_values(&self) -> Option<Arc<dyn TimedValues>> {
         self.shared.as_ref().map(|shared| shared.timed_values())
+    }
+
+    /// The tokens that sessions did not have to read.
+    pub fn savings(&self) -> SavingsFile {
+        SavingsFile::new(self.root.join("savings.jsonl"))
     }
 
     /// What running gateways say of themselves.

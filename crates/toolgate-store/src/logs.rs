@@ -65,6 +65,12 @@ impl ServerLog {
         Ok(all[all.len().saturating_sub(lines)..].iter().map(ToString::to_string).collect())
     }
 
+    /// Changes when the log does: how many bytes there are, and of which file.
+    pub fn stamp(&self) -> (u64, u64) {
+        let length = |path: &PathBuf| fs::metadata(path).map(|file| file.len()).unwrap_or_default();
+        (length(&self.path), length(&self.older()))
+    }
+
     fn write(&self, line: &str) -> io::Result<()> {
         if let Some(folder) = self.path.parent()
             && !folder.exists()

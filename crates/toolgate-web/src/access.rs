@@ -23,7 +23,10 @@ pub(crate) struct PageAccess {
 pub(crate) struct Visit {
     /// What each form of its pages sends along.
     pub(crate) form_token: Arc<str>,
+    /// Who it is; `None` for the person at the terminal that showed the link.
+    pub(crate) person: Option<Arc<str>>,
     seen: Instant,
+    ends: Option<Instant>,
 }
 
 type SecretHash = [u8; 32];
@@ -34,6 +37,8 @@ const MAX_LINKS: usize = 8;
 const MAX_VISITS: usize = 32;
 /// A browser that has asked for nothing in this time opens a new link.
 const IDLE: Duration = Duration::from_hours(12);
+/// A cookie of an administrator ends after this time at the latest, and with the token that it was made of.
+const LONGEST: Duration = Duration::from_hours(12);
 
 impl PageAccess {
     /// The token of a new link.
@@ -53,6 +58,11 @@ impl PageAccess {
         let place = links.iter().position(|link| *link == used)?;
         links.remove(place);
         drop(links);
+        Some(self.admit(None, None))
+    }
+
+    /// Lets a browser in. Returns its cookie.
+    pub(crate) fn admit(&self, person: Option<Arc<str>>, lasts: Option<Duration>) -> String {
         let cookie = secret();
         let mut visits = self.visits.lock();
         let now = Instant::now();
@@ -62,8 +72,10 @@ impl PageAccess {
             let Some(oldest) = oldest else { break };
             visits.remove(&oldest);
         }
-        visits.insert(hash(&cookie), Visit { form_token: secret().into(), seen: now });
-        Some(cookie)
+        let ends = lasts.map(|lasts| now + lasts.min(LONGEST));
+        let visit = Visit { form_token: secret().into(), person, seen: now, ends };
+        visits.insert(hash(&cookie), visit);
+        cookie
     }
 
     /// The browser with this cookie.
@@ -72,7 +84,7 @@ impl PageAccess {
         let key = hash(cookie);
         let visit = visits.get_mut(&key)?;
         let now = Instant::now();
-        if now.duration_since(visit.seen) >= IDLE {
+        if now.duration_since(visit.seen) >= IDLE || visit.ends.is_some_and(|end| now >= end) {
             visits.remove(&key);
             return None;
         }

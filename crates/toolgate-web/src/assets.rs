@@ -39,6 +39,14 @@ pub(crate) const HX_SSE: Asset = Asset {
     integrity: "sha384-VZD0TLKqhJ26ayBUgQg3ud6DsOLMJvtcz0ANpNc9WSbgIuQTnlXI2IfsF5jhBjT6",
 };
 
+/// The editor of the playground, which is toolgate's own.
+pub(crate) const EDITOR: Asset = Asset {
+    name: "editor-1.js",
+    kind: "text/javascript",
+    content: include_str!("../assets/editor.js"),
+    integrity: "sha384-Gb1B2HBafUSZ8zBfVIbbr3au0bagzK2uyA3xNaXQ+GMrmA0ajTL7QBUueVLXnQ67",
+};
+
 /// The style of all screens.
 pub(crate) const STYLE: Asset = Asset {
     name: "page.css",
@@ -57,7 +65,7 @@ pub(crate) const ICON: Asset = Asset {
 
 /// Answers with a file. Everybody may have it.
 pub(crate) fn serve(name: &str) -> Response {
-    let all = [&HTMX, &HX_CSP, &HX_SSE, &STYLE, &ICON];
+    let all = [&HTMX, &HX_CSP, &HX_SSE, &EDITOR, &STYLE, &ICON];
     let Some(asset) = all.into_iter().find(|asset| asset.name == name) else {
         return (StatusCode::NOT_FOUND, "there is no such file").into_response();
     };
@@ -77,7 +85,7 @@ mod tests {
 
     #[test]
     fn the_scripts_are_those_whose_hashes_the_pages_name() {
-        for asset in [HTMX, HX_CSP, HX_SSE] {
+        for asset in [HTMX, HX_CSP, HX_SSE, EDITOR] {
             let hash = STANDARD.encode(Sha384::digest(asset.content));
             assert_eq!(asset.integrity, format!("sha384-{hash}"), "{}", asset.name);
         }

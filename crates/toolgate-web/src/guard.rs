@@ -5,13 +5,16 @@
 //! | request | must have |
 //! |---|---|
 //! | all | a `Host` of this page, and no origin but that of the page |
-//! | screens and streams | besides, the cookie |
+//! | screens and streams | besides, the cookie, which a link of the terminal became, or the token of an administrator |
 //! | those that change something | besides, an `Origin`, the token of the form, and a sender that no server has started |
 //!
 //! The gateway checks `Host` and `Origin` too. Here the check is stricter: a page of another port of this machine is
 //! another origin, though its site is the same and its requests carry the cookie.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use axum::{
     body::{Body, to_bytes},
@@ -20,10 +23,10 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use toolgate_gateway::BrowserPeer;
+use toolgate_gateway::{Administrator, BrowserPeer};
 
 use crate::{
-    PAGE_PATH, PageState,
+    PAGE_PATH, PagePlace, PageState, PublicPlace,
     access::{Visit, secret},
     assets,
     form::Fields,
@@ -37,6 +40,8 @@ pub(crate) struct PageRequest {
     pub(crate) nonce: Arc<str>,
     /// What its forms send along.
     pub(crate) form_token: Arc<str>,
+    /// Who it is; `None` for the person at the terminal.
+    pub(crate) person: Option<Arc<str>>,
     /// The fields of the query.
     pub(crate) query: Fields,
     /// The fields of the form; none in a request that only reads.
@@ -92,17 +97,25 @@ async fn check(
         Method::POST => true,
         _ => return Err(PageRefusal::Method),
     };
-    check_origin(parts, page.address, is_change)?;
+    check_origin(parts, &page.place, is_change)?;
     let path = parts.uri.path();
     if let Some(name) = path.strip_prefix("/assets/").filter(|_| !is_change) {
         return Ok(Checked::Answer(assets::serve(name)));
     }
     let peer = parts.extensions.get::<BrowserPeer>().cloned();
     let query = Fields::of_query(parts.uri.query());
-    let visit = cookie(&parts.headers, &cookie_name(page.address))
+    let visit = cookie(&parts.headers, &cookie_name(&page.place))
         .and_then(|cookie| page.access.visit(&cookie));
-    if path == "/open" && !is_change {
-        return open(page, peer, visit.is_some(), query.get("token")).await;
+    if path == "/open" {
+        return match &page.place {
+            PagePlace::Loopback(_) if !is_change => {
+                open(page, peer, visit.is_some(), query.get("token")).await
+            }
+            PagePlace::Public(place) => {
+                open_public(page, place, peer, body, is_change, nonce).await
+            }
+            PagePlace::Loopback(_) => Err(PageRefusal::Method),
+        };
     }
     let Some(visit) = visit else { return Err(PageRefusal::NoCookie) };
     if let Some(peer) = &peer {
@@ -119,8 +132,9 @@ async fn check(
     } else {
         (Fields::default(), body)
     };
-    let Visit { form_token, .. } = visit;
-    parts.extensions.insert(PageRequest { nonce: Arc::clone(nonce), form_token, query, form });
+    let Visit { form_token, person, .. } = visit;
+    let nonce = Arc::clone(nonce);
+    parts.extensions.insert(PageRequest { nonce, form_token, person, query, form });
     Ok(Checked::Pass(body))
 }
 
@@ -138,10 +152,48 @@ async fn open(
     }
     refuse_servers(peer).await?;
     let cookie = page.access.open(token).ok_or(PageRefusal::UsedLink)?;
-    let name = cookie_name(page.address);
-    let cookie = format!("{name}={cookie}; Path={PAGE_PATH}; HttpOnly; SameSite=Strict");
+    Ok(with_cookie(page, &cookie))
+}
+
+/// Turns the token of an administrator into a cookie, or shows the form for one.
+async fn open_public(
+    page: &PageState,
+    place: &PublicPlace,
+    peer: Option<BrowserPeer>,
+    body: Body,
+    is_sent: bool,
+    nonce: &str,
+) -> Result<Checked, PageRefusal> {
+    let form = |why: Option<&str>| {
+        let status = if why.is_some() { StatusCode::FORBIDDEN } else { StatusCode::OK };
+        Checked::Answer((status, layout::token_form(nonce, &place.scope, why)).into_response())
+    };
+    if !is_sent {
+        return Ok(form(None));
+    }
+    refuse_servers(peer.clone()).await?;
+    let body = to_bytes(body, MAX_FORM_BYTES).await.map_err(|_| PageRefusal::TooLarge)?;
+    let fields = Fields::read(&body);
+    let address = peer.map(|peer| peer.address().ip()).ok_or(PageRefusal::Server)?;
+    let verified = place.access.administrator(fields.get("token").trim(), &place.scope, address);
+    match verified.await {
+        Err(why) => Ok(form(Some(&why))),
+        Ok(Administrator { name, expires }) => {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+            let lasts = Duration::from_secs(expires.saturating_sub(now));
+            Ok(with_cookie(page, &page.access.admit(Some(name.into()), Some(lasts))))
+        }
+    }
+}
+
+/// Leads to the page with a new cookie.
+fn with_cookie(page: &PageState, cookie: &str) -> Checked {
+    let name = cookie_name(&page.place);
+    let secure = if matches!(page.place, PagePlace::Public(_)) { "; Secure" } else { "" };
+    let cookie = format!("{name}={cookie}; Path={PAGE_PATH}; HttpOnly; SameSite=Strict{secure}");
+    let to_page = [(header::LOCATION, PAGE_PATH.to_owned())];
     let response = (StatusCode::SEE_OTHER, to_page, [(header::SET_COOKIE, cookie)]);
-    Ok(Checked::Answer(response.into_response()))
+    Checked::Answer(response.into_response())
 }
 
 /// Refuses a request that a server of toolgate has sent, or a program that it has started.
@@ -152,7 +204,7 @@ async fn refuse_servers(peer: Option<BrowserPeer>) -> Result<(), PageRefusal> {
     }
 }
 
-fn check_origin(parts: &Parts, address: SocketAddr, is_change: bool) -> Result<(), PageRefusal> {
+fn check_origin(parts: &Parts, place: &PagePlace, is_change: bool) -> Result<(), PageRefusal> {
     let one = |name: header::HeaderName| -> Result<Option<&str>, PageRefusal> {
         let mut values = parts.headers.get_all(&name).iter();
         match (values.next(), values.next()) {
@@ -161,13 +213,15 @@ fn check_origin(parts: &Parts, address: SocketAddr, is_change: bool) -> Result<(
             _ => Err(PageRefusal::Origin),
         }
     };
-    let port = address.port();
-    let hosts = [address.to_string(), format!("localhost:{port}")];
     let host = one(header::HOST)?.ok_or(PageRefusal::Host)?;
-    if !hosts.iter().any(|own| own == host) {
-        return Err(PageRefusal::Host);
-    }
-    let own = format!("http://{host}");
+    let own = match place {
+        PagePlace::Loopback(address) => {
+            let hosts = [address.to_string(), format!("localhost:{}", address.port())];
+            hosts.iter().any(|own| own == host).then(|| format!("http://{host}"))
+        }
+        PagePlace::Public(place) => (place.host == host).then(|| place.origin.clone()),
+    };
+    let own = own.ok_or(PageRefusal::Host)?;
     let origin = one(header::ORIGIN)?;
     if origin.is_some_and(|origin| origin != own) || is_change && origin.is_none() {
         return Err(PageRefusal::Origin);
@@ -189,8 +243,11 @@ fn is_navigation(headers: &HeaderMap) -> bool {
 }
 
 /// Cookies do not tell ports apart, so the name does.
-fn cookie_name(address: SocketAddr) -> String {
-    format!("toolgate_page_{}", address.port())
+fn cookie_name(place: &PagePlace) -> String {
+    match place {
+        PagePlace::Loopback(address) => format!("toolgate_page_{}", address.port()),
+        PagePlace::Public(_) => "toolgate_page".to_owned(),
+    }
 }
 
 fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
@@ -202,6 +259,10 @@ fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
 
 impl PageRefusal {
     fn response(self, page: &PageState, nonce: &str) -> Response {
+        if let (Self::NoCookie, PagePlace::Public(place)) = (self, &page.place) {
+            let form = layout::token_form(nonce, &place.scope, None);
+            return (StatusCode::UNAUTHORIZED, form).into_response();
+        }
         let (status, title, text) = match self {
             Self::Method => (
                 StatusCode::METHOD_NOT_ALLOWED,
@@ -245,7 +306,7 @@ impl PageRefusal {
                 "A form has at most 1 MB. Nothing was changed.",
             ),
         };
-        tracing::debug!(refusal = ?self, address = %page.address, "a request of the page was refused");
+        tracing::debug!(refusal = ?self, "a request of the page was refused");
         (status, layout::notice(nonce, title, text)).into_response()
     }
 }

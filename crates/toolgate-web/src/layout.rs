@@ -17,18 +17,20 @@ pub(crate) enum Screen {
     Servers,
     Runs,
     Tools,
+    Playground,
     Policy,
     Audit,
     Access,
 }
 
 impl Screen {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Overview,
         Self::Approvals,
         Self::Servers,
         Self::Runs,
         Self::Tools,
+        Self::Playground,
         Self::Policy,
         Self::Audit,
         Self::Access,
@@ -41,6 +43,7 @@ impl Screen {
             Self::Servers => "Servers",
             Self::Runs => "Runs",
             Self::Tools => "Tools",
+            Self::Playground => "Playground",
             Self::Policy => "Policy",
             Self::Audit => "Audit log",
             Self::Access => "Access",
@@ -54,6 +57,7 @@ impl Screen {
             Self::Servers => "/ui/servers",
             Self::Runs => "/ui/runs",
             Self::Tools => "/ui/tools",
+            Self::Playground => "/ui/playground",
             Self::Policy => "/ui/policy",
             Self::Audit => "/ui/audit",
             Self::Access => "/ui/access",
@@ -71,6 +75,18 @@ pub(crate) fn page(
     screen: Screen,
     title: &str,
     content: &Markup,
+) -> Html<String> {
+    page_with(page, request, screen, title, content, &[])
+}
+
+/// A screen with further scripts.
+pub(crate) fn page_with(
+    page: &PageState,
+    request: &PageRequest,
+    screen: Screen,
+    title: &str,
+    content: &Markup,
+    scripts: &[&Asset],
 ) -> Html<String> {
     let waiting = page.waiting().len();
     let notice = page.access.take_notice(&request.form_token);
@@ -103,7 +119,7 @@ pub(crate) fn page(
             }
         }
     };
-    document(&request.nonce, title, true, &body)
+    document(&request.nonce, title, &[&[&HTMX, &HX_CSP, &HX_SSE], scripts].concat(), &body)
 }
 
 /// A page that says one thing, for a browser that has no cookie.
@@ -111,10 +127,26 @@ pub(crate) fn notice(nonce: &str, title: &str, text: &str) -> Html<String> {
     let body = html! {
         main id="content" { h1 { (title) } p { (text) } }
     };
-    document(nonce, title, false, &body)
+    document(nonce, title, &[], &body)
 }
 
-fn document(nonce: &str, title: &str, is_live: bool, body: &Markup) -> Html<String> {
+/// The form for the token of an administrator.
+pub(crate) fn token_form(nonce: &str, scope: &str, why: Option<&str>) -> Html<String> {
+    let body = html! {
+        main id="content" {
+            h1 { "Open the page" }
+            @if let Some(why) = why { p.notice.bad role="alert" { (why) } }
+            p { "Show an access token of your authorization server with the scope " code { (scope) } ". The page ends with the token." }
+            form.panel method="post" action="/ui/open" {
+                p { label { "Access token" input type="password" name="token" required autocomplete="off"; } }
+                button.main { "Open" }
+            }
+        }
+    };
+    document(nonce, "Open the page", &[], &body)
+}
+
+fn document(nonce: &str, title: &str, scripts: &[&Asset], body: &Markup) -> Html<String> {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -125,9 +157,9 @@ fn document(nonce: &str, title: &str, is_live: bool, body: &Markup) -> Html<Stri
                 title { (title) " · toolgate" }
                 link rel="stylesheet" href=(path(&STYLE));
                 link rel="icon" href=(path(&ICON));
-                @if is_live {
+                @if !scripts.is_empty() {
                     meta name="htmx-config" content=(CONFIG);
-                    @for script in [&HTMX, &HX_CSP, &HX_SSE] {
+                    @for script in scripts {
                         script src=(path(script)) integrity=(script.integrity) nonce=(nonce) defer {}
                     }
                 }

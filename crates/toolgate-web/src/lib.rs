@@ -12,11 +12,14 @@
 
 mod access;
 mod assets;
+mod flow_graph;
 mod form;
 mod guard;
+mod lately;
 mod layout;
 mod live;
 mod plot;
+mod running;
 mod screens;
 mod text;
 mod timeline;
@@ -24,14 +27,19 @@ mod timeline;
 use std::{fmt, net::SocketAddr, sync::Arc};
 
 use axum::Router;
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use toolgate_broker::QueuedCall;
+use toolgate_gateway::AccessControl;
 use toolgate_host::{HostSettings, ToolHost};
-use toolgate_policy::Presence;
+use toolgate_policy::{PolicySettings, Presence};
 use toolgate_store::{ChoiceStore, Journal, Store};
 use toolgate_upstream::Redactor;
+use url::Url;
 
-use self::{access::PageAccess, live::Streams, screens::Activity};
+use self::{
+    access::PageAccess, guard::PageRequest, lately::Lately, live::Streams, running::PageRuns,
+};
 
 /// What the page shows, and how decisions are written down.
 pub trait PageSource: fmt::Debug + Send + Sync {
@@ -53,8 +61,87 @@ pub trait PageSource: fmt::Debug + Send + Sync {
     /// Which servers are disabled; `None` if nothing can be stored.
     fn choices(&self) -> Option<Arc<dyn ChoiceStore>>;
 
+    /// The `policy` of the configuration, as JSON.
+    fn policy_text(&self) -> String;
+
+    /// The policy that would hold if `policy` of the configuration were this JSON, or why it cannot be. Nothing is
+    /// written.
+    fn changed_policy(&self, text: &str) -> Result<PolicySettings, String>;
+
+    /// Whether a person can log in at a server.
+    fn has_login(&self, server: &str) -> bool;
+
+    /// Begins a login at a server, as `toolgate login` does. Returns the address where a person logs in; the login ends
+    /// in the background.
+    fn login<'s>(&'s self, server: &'s str) -> BoxFuture<'s, Result<String, String>>;
+
+    /// What a server of the registry would run or contact.
+    fn registry_plan<'s>(&'s self, name: &'s str) -> BoxFuture<'s, Result<ShownPlan, String>>;
+
+    /// Writes a server to the configuration, and connects it. A person has agreed. Returns what was done.
+    fn add_server(&self, server: NewServer) -> BoxFuture<'_, Result<String, String>>;
+
+    /// The clients of this user, and what `toolgate setup` would change; none where the page is not for this user.
+    fn clients(&self) -> Option<ShownClients>;
+
+    /// Writes what `setup` would change, if it is what `preview` shows. Returns what was done.
+    fn set_up(&self, preview: &str) -> Result<String, String>;
+
+    /// Restores the files that the last setup has changed. Returns what became of each.
+    fn undo_setup(&self) -> Result<String, String>;
+
     /// The logins of callers at servers.
     fn logins(&self) -> Vec<ShownLogin>;
+}
+
+/// A server that a person adds.
+#[derive(Debug, Clone)]
+pub enum NewServer {
+    /// A program, with its arguments and its variables (`NAME=VALUE`).
+    Program {
+        /// The name of the server.
+        name: String,
+        /// The program and its arguments.
+        words: Vec<String>,
+        /// Its variables.
+        env: Vec<String>,
+    },
+    /// A URL, with headers (`NAME: VALUE`).
+    Url {
+        /// The name of the server.
+        name: String,
+        /// The URL.
+        url: String,
+        /// The headers.
+        headers: Vec<String>,
+    },
+    /// A server of the registry, as the person has seen it.
+    FromRegistry {
+        /// Its name there.
+        name: String,
+        /// The fingerprint of what it runs or contacts.
+        fingerprint: String,
+    },
+}
+
+/// What a server of the registry would run or contact.
+#[derive(Debug, Clone)]
+pub struct ShownPlan {
+    /// In words.
+    pub text: String,
+    /// Changes when anything of it does.
+    pub fingerprint: String,
+}
+
+/// The clients of this user.
+#[derive(Debug, Clone)]
+pub struct ShownClients {
+    /// Their names, files and states.
+    pub clients: Vec<(String, String, String)>,
+    /// What `setup` would change, without secrets; empty if nothing. Or why it cannot be said.
+    pub preview: Result<String, String>,
+    /// The files that an undo would restore.
+    pub undoable: Vec<String>,
 }
 
 /// A login of a caller at a server, without its secrets.
@@ -78,10 +165,31 @@ pub(crate) struct PageState {
     source: Arc<dyn PageSource>,
     access: PageAccess,
     streams: Streams,
-    address: SocketAddr,
-    /// What was last counted in the audit log.
-    activity: Mutex<Option<Arc<Activity>>>,
+    place: PagePlace,
+    lately: Lately,
+    runs: PageRuns,
     cleaner: Mutex<Cleaner>,
+}
+
+/// Where the page is, and so who may open it.
+#[derive(Debug)]
+pub(crate) enum PagePlace {
+    /// On this machine, for the person who has the link.
+    Loopback(SocketAddr),
+    /// At the public address of a gateway, for administrators.
+    Public(PublicPlace),
+}
+
+/// The public address of a gateway.
+#[derive(Debug)]
+pub(crate) struct PublicPlace {
+    /// As in the header `Host`.
+    host: String,
+    /// As in the header `Origin`.
+    origin: String,
+    access: Arc<AccessControl>,
+    /// The scope of administrators.
+    scope: String,
 }
 
 /// What removes the secrets of these settings.
@@ -103,15 +211,35 @@ impl Page {
         if !address.ip().is_loopback() {
             return None;
         }
-        let (access, streams) = (PageAccess::default(), Streams::default());
-        Some(Self(Arc::new(PageState {
+        Some(Self::at(source, PagePlace::Loopback(address)))
+    }
+
+    /// A page for administrators at the public address of a gateway, who show a token with this scope. The address has no
+    /// path; `None` if it is not protected by TLS.
+    pub fn for_administrators(
+        source: Arc<dyn PageSource>,
+        address: &Url,
+        access: Arc<AccessControl>,
+        scope: &str,
+    ) -> Option<Self> {
+        let is_fit = address.scheme() == "https" && address.path() == "/";
+        let host = address.host_str().filter(|_| is_fit)?;
+        let host = address.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
+        let origin = address.origin().ascii_serialization();
+        let place = PublicPlace { host, origin, access, scope: scope.to_owned() };
+        Some(Self::at(source, PagePlace::Public(place)))
+    }
+
+    fn at(source: Arc<dyn PageSource>, place: PagePlace) -> Self {
+        Self(Arc::new(PageState {
             source,
-            access,
-            streams,
-            address,
-            activity: Mutex::default(),
+            access: PageAccess::default(),
+            streams: Streams::default(),
+            place,
+            lately: Lately::default(),
+            runs: PageRuns::default(),
             cleaner: Mutex::default(),
-        })))
+        }))
     }
 
     /// Ends the streams of the page, so that the gateway can stop.
@@ -119,9 +247,14 @@ impl Page {
         self.0.streams.0.cancel();
     }
 
-    /// A link that opens the page, once. Only a person may see it.
+    /// A link that opens the page, once. Only a person may see it. Administrators need none.
     pub fn link(&self) -> String {
-        format!("http://{}{PAGE_PATH}/open?token={}", self.0.address, self.0.access.new_link())
+        match &self.0.place {
+            PagePlace::Loopback(address) => {
+                format!("http://{address}{PAGE_PATH}/open?token={}", self.0.access.new_link())
+            }
+            PagePlace::Public(place) => format!("{}{PAGE_PATH}", place.origin),
+        }
     }
 
     /// The routes of the page.
@@ -155,6 +288,12 @@ impl PageState {
         }
         let redactors = cleaner.0.iter().flat_map(|(_, redactors)| redactors);
         redactors.fold(text.to_owned(), |text, redactor| redactor.clean(&text))
+    }
+
+    /// Who decides, for the audit log and for grants.
+    fn person(&self, request: &PageRequest) -> String {
+        let own = || self.source.person();
+        request.person.as_ref().map_or_else(own, |person| format!("page:{person}"))
     }
 
     /// The calls that wait, oldest first; none if they cannot be read.

@@ -24,10 +24,11 @@ const TOGETHER: Duration = Duration::from_millis(50);
 pub(crate) struct Streams(pub(crate) CancellationToken);
 
 /// What may have changed.
-type Stamp = (Option<(u64, u64)>, u64);
+type Stamp = (Option<(u64, u64)>, u64, (u64, u64));
 
-struct Watched<R> {
+struct Watched<S, R> {
     page: Arc<PageState>,
+    extra: Arc<S>,
     render: Arc<R>,
     events: Receiver<HostEvent>,
     looks: tokio::time::Interval,
@@ -41,10 +42,20 @@ pub(crate) fn stream<R>(page: &Arc<PageState>, render: R) -> Response
 where
     R: Fn(&PageState) -> Markup + Send + Sync + 'static,
 {
+    stream_of(page, |_| (0, 0), render)
+}
+
+/// A stream of this part of a screen, which also changes when `stamp` does.
+pub(crate) fn stream_of<S, R>(page: &Arc<PageState>, stamp: S, render: R) -> Response
+where
+    S: Fn(&PageState) -> (u64, u64) + Send + Sync + 'static,
+    R: Fn(&PageState) -> Markup + Send + Sync + 'static,
+{
     let mut looks = tokio::time::interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let watched = Watched {
         page: Arc::clone(page),
+        extra: Arc::new(stamp),
         render: Arc::new(render),
         events: page.source.host().events().subscribe(),
         looks,
@@ -62,8 +73,9 @@ where
     Sse::new(parts).keep_alive(KeepAlive::new().interval(Duration::from_secs(15))).into_response()
 }
 
-impl<R> Watched<R>
+impl<S, R> Watched<S, R>
 where
+    S: Fn(&PageState) -> (u64, u64) + Send + Sync + 'static,
     R: Fn(&PageState) -> Markup + Send + Sync + 'static,
 {
     /// The part as it is now, once it has changed; `None` if the page ends.
@@ -80,8 +92,10 @@ where
             }
             let page = Arc::clone(&self.page);
             let (render, known) = (Arc::clone(&self.render), self.stamp.filter(|_| !is_event));
+            let extra = Arc::clone(&self.extra);
             let looked = tokio::task::spawn_blocking(move || {
-                let stamp = stamp(&page);
+                let (journal, changes) = stamp(&page);
+                let stamp: Stamp = (journal, changes, extra(&page));
                 let part = (known != Some(stamp)).then(|| render(&page).into_string());
                 (stamp, part)
             });
@@ -97,7 +111,7 @@ where
     }
 }
 
-fn stamp(page: &PageState) -> Stamp {
+fn stamp(page: &PageState) -> (Option<(u64, u64)>, u64) {
     let journal = page.journal().and_then(|journal| journal.version().ok());
     (journal, *page.source.host().changes().borrow())
 }

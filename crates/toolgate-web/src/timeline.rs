@@ -26,7 +26,7 @@ struct Row<'d> {
 }
 
 /// Draws the calls of a run.
-pub(crate) fn draw(detail: &RunDetail, standing: RunStanding) -> Markup {
+pub(crate) fn draw(detail: &RunDetail, flows: &[RunFlow], standing: RunStanding) -> Markup {
     let start = detail.summary.created;
     let last = detail.calls.iter().map(|call| call.ended.unwrap_or(call.made)).max();
     let end = detail.summary.ended.into_iter().chain(last).max().unwrap_or(start);
@@ -48,7 +48,6 @@ pub(crate) fn draw(detail: &RunDetail, standing: RunStanding) -> Markup {
     let height = TOP + ROW * rows.len() as u64 + 6;
     let words = format!("{} calls in {}", detail.calls.len(), took(length));
     let x = |time: u64| LEFT + (WIDTH - LEFT - 8) * time.min(length) / length;
-    let flows = RunFlow::all(&detail.calls);
     let place = |number: u64| rows.iter().position(|row| row.call.number == number);
     html! {
         div.scroll tabindex="0" role="region" aria-label="Timeline" {
@@ -63,7 +62,7 @@ pub(crate) fn draw(detail: &RunDetail, standing: RunStanding) -> Markup {
                         title { (shown(&row.call.name, 80)) ": " (row.state) ", " (took(row.to.saturating_sub(row.from))) }
                     }
                 }
-                @for flow in &flows {
+                @for flow in flows {
                     @if let (Some(from), Some(to)) = (flow.from.call.and_then(place), flow.to.call.and_then(place)) {
                         (arrow((x(rows[from].to), from as u64), (x(rows[to].from), to as u64)))
                     }

@@ -1,6 +1,6 @@
 //! The arguments of the commands about policy, approvals and the audit log.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Subcommand, ValueEnum};
 
@@ -64,6 +64,14 @@ pub(crate) enum PolicyCommand {
         /// old file beside it
         #[arg(long, conflicts_with = "json")]
         write: bool,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Show which of the last 1,000 calls another policy would decide differently; nothing changes
+    WhatIf {
+        /// The other policy: a file with the value of `policy` as JSON, or a configuration; `-` reads it from stdin
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
         #[command(flatten)]
         output: Output,
     },

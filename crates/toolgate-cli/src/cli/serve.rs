@@ -74,6 +74,7 @@ fn mode() -> impl TypedValueParser<Value = ExposureMode> {
     })
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
 pub(crate) struct Status {
     #[command(flatten)]
@@ -87,6 +88,9 @@ pub(crate) struct Status {
     /// Show what a session lists in this mode of `toolgate serve`
     #[arg(long, value_name = "MODE", value_parser = mode())]
     pub(crate) mode: Option<ExposureMode>,
+    /// Show the calls of the last hour by server: how many, how many failed, how long they took
+    #[arg(long, conflicts_with_all = ["tools", "mode", "watch", "live"])]
+    pub(crate) calls: bool,
     /// Show the sessions of running gateways: mode, found and loaded tools, saved tokens
     #[arg(long, conflicts_with_all = ["tools", "mode"])]
     pub(crate) live: bool,
@@ -104,6 +108,9 @@ pub(crate) struct Tokens {
     /// Count in this unit
     #[arg(long, value_name = "UNIT", default_value = "tokens")]
     pub(crate) unit: Unit,
+    /// Show the tokens that sessions did not have to read, by hour: of definitions and of results
+    #[arg(long, conflicts_with_all = ["unit", "text", "mode"])]
+    pub(crate) saved: bool,
     /// Count a text instead: a file, or `-` for stdin
     #[arg(long, value_name = "FILE")]
     pub(crate) text: Option<PathBuf>,

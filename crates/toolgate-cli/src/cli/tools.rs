@@ -29,6 +29,9 @@ pub(crate) struct Search {
     /// Show this much of each tool
     #[arg(long, value_name = "DETAIL", default_value = "description")]
     pub(crate) detail: Detail,
+    /// Show what each score is made of, and the place of each tool by every strategy
+    #[arg(long)]
+    pub(crate) explain: bool,
     #[command(flatten)]
     pub(crate) output: Output,
 }
@@ -77,6 +80,9 @@ pub(crate) struct Run {
     /// that of the file name, else typescript
     #[arg(long, short, value_name = "LANGUAGE", conflicts_with = "resume")]
     pub(crate) language: Option<String>,
+    /// Check the script as `run_code` does, and do not run it; the exit code is 1 if it would not run
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) check: bool,
     /// Resume this run without repeating completed calls; FILE, if given, replaces its code
     #[arg(long, value_name = "ID")]
     pub(crate) resume: Option<String>,
@@ -97,6 +103,18 @@ pub(crate) struct Runs {
     /// Show at most N runs, the newest first
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) limit: u32,
+    /// Show runs in this state: running (or interrupted), waiting, done or failed
+    #[arg(long, value_name = "STATE")]
+    pub(crate) state: Option<String>,
+    /// Show runs in this language
+    #[arg(long, value_name = "LANGUAGE")]
+    pub(crate) language: Option<String>,
+    /// Show runs of callers whose names contain this text
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) caller: Option<String>,
+    /// Show runs with a call of this tool
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) tool: Option<String>,
     #[command(flatten)]
     pub(crate) output: Output,
 }

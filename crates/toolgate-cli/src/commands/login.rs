@@ -4,12 +4,13 @@ use std::{
     env,
     io::{BufRead as _, Read as _},
     process::{ExitCode, Stdio},
+    sync::Arc,
     time::Duration,
 };
 
 use tokio::{process::Command, sync::mpsc};
 use toolgate_config::{LoginGrant, Transport};
-use toolgate_upstream::{CallbackListener, Login as Pending, LoginError};
+use toolgate_upstream::{Authorizer, CallbackListener, Login as Pending, LoginError};
 use url::Url;
 
 use super::INTERRUPTED;
@@ -17,7 +18,7 @@ use crate::{
     cli::{Globals, Login},
     decisions,
     failure::{CommandResult, Failure},
-    load,
+    load::{self, Loaded},
     logins::{LoginOverview, own_caller},
     print,
 };
@@ -27,29 +28,11 @@ const LONGEST_PASTE: u64 = 64 * 1024;
 
 pub(crate) async fn run(globals: &Globals, arguments: &Login) -> CommandResult {
     let loaded = load::load(globals)?;
-    let server = loaded.server(&arguments.name)?;
-    let name = &server.name;
-    let (url, headers) = match &server.transport {
-        Ok(Transport::Http { url, headers, .. }) => (url, headers),
-        Ok(_) => return Err(Failure::usage(format!("`{name}` is a command, which has no login"))),
-        Err(problem) => return Err(problem.into()),
-    };
-    if headers.keys().any(|header| header.eq_ignore_ascii_case("authorization")) {
-        return Err(Failure::usage(format!("`{name}` has an `Authorization` header already"))
-            .hint("remove it from `headers` to log in instead"));
-    }
-    if server.settings.oauth.grant != LoginGrant::Person {
-        return Err(Failure::usage(format!("toolgate logs in at `{name}` by itself"))
-            .hint("remove `grant` from its `oauth` to log in instead"));
-    }
-    let headers = loaded.headers(server, headers).await;
-    let headers = headers.map_err(|it| Failure::new(it.reason).hint(it.action))?;
-    let authorizer = loaded.authorizer(server, url, own_caller(server))?;
-    let listener = CallbackListener::bind(server.settings.oauth.redirect_port).await?;
     let bar = print::progress(1, "asking where to log in");
-    let started = authorizer.begin(&listener.redirect_uri(), &arguments.scope, &headers).await;
+    let begun = BegunLogin::new(&loaded, &arguments.name, &arguments.scope).await;
     bar.finish_and_clear();
-    let pending = started?;
+    let begun = begun?;
+    let (name, pending) = (&begun.name, &begun.pending);
     // Listens from before the URL is printed, so that Ctrl-C ends the command in one way.
     let mut interrupted = std::pin::pin!(tokio::signal::ctrl_c());
     if futures::poll!(&mut interrupted).is_ready() {
@@ -64,18 +47,76 @@ pub(crate) async fn run(globals: &Globals, arguments: &Login) -> CommandResult {
     }
     let limit = Duration::from_secs(arguments.timeout);
     let answer = tokio::select! {
-        answer = listener.answer(&pending) => answer?,
-        answer = pasted(&pending), if arguments.no_browser => answer,
+        answer = begun.listener.answer(pending) => answer?,
+        answer = pasted(pending), if arguments.no_browser => answer,
         () = tokio::time::sleep(limit) => return Err(LoginError::TimedOut.into()),
         _ = interrupted => return Ok(ExitCode::from(INTERRUPTED)),
     };
-    pending.finish(&answer).await?;
-    let state = authorizer.state().await?;
-    let overview = state.map(|state| LoginOverview::new(name, state));
-    let overview = overview.ok_or_else(|| Failure::new("the login was not kept"))?;
-    decisions::about_server("login", name, true, "logged in")?;
-    print::line(format!("`{name}`: {overview}"));
+    print::line(begun.finish(&answer).await?);
     Ok(ExitCode::SUCCESS)
+}
+
+/// A login that a person has not ended yet.
+pub(super) struct BegunLogin {
+    name: String,
+    authorizer: Arc<Authorizer>,
+    listener: CallbackListener,
+    pending: Pending,
+}
+
+impl BegunLogin {
+    /// Asks a server where a person logs in.
+    pub(super) async fn new(
+        loaded: &Loaded,
+        name: &str,
+        scopes: &[String],
+    ) -> Result<Self, Failure> {
+        let server = loaded.server(name)?;
+        let name = &server.name;
+        let (url, headers) = match &server.transport {
+            Ok(Transport::Http { url, headers, .. }) => (url, headers),
+            Ok(_) => {
+                return Err(Failure::usage(format!("`{name}` is a command, which has no login")));
+            }
+            Err(problem) => return Err(problem.into()),
+        };
+        if headers.keys().any(|header| header.eq_ignore_ascii_case("authorization")) {
+            return Err(Failure::usage(format!("`{name}` has an `Authorization` header already"))
+                .hint("remove it from `headers` to log in instead"));
+        }
+        if server.settings.oauth.grant != LoginGrant::Person {
+            return Err(Failure::usage(format!("toolgate logs in at `{name}` by itself"))
+                .hint("remove `grant` from its `oauth` to log in instead"));
+        }
+        let headers = loaded.headers(server, headers).await;
+        let headers = headers.map_err(|it| Failure::new(it.reason).hint(it.action))?;
+        let authorizer = loaded.authorizer(server, url, own_caller(server))?;
+        let listener = CallbackListener::bind(server.settings.oauth.redirect_port).await?;
+        let pending = authorizer.begin(&listener.redirect_uri(), scopes, &headers).await?;
+        Ok(Self { name: name.clone(), authorizer, listener, pending })
+    }
+
+    /// Where the person logs in.
+    pub(super) fn url(&self) -> &Url {
+        self.pending.url()
+    }
+
+    /// Waits for the person, and ends the login.
+    pub(super) async fn wait(self, limit: Duration) -> Result<String, Failure> {
+        let answer = tokio::time::timeout(limit, self.listener.answer(&self.pending)).await;
+        let answer = answer.map_err(|_| LoginError::TimedOut)??;
+        self.finish(&answer).await
+    }
+
+    /// Ends the login with the URL that the person was sent to. Returns what is known of it.
+    async fn finish(self, answer: &Url) -> Result<String, Failure> {
+        self.pending.finish(answer).await?;
+        let state = self.authorizer.state().await?;
+        let overview = state.map(|state| LoginOverview::new(&self.name, state));
+        let overview = overview.ok_or_else(|| Failure::new("the login was not kept"))?;
+        decisions::about_server("login", &self.name, true, "logged in")?;
+        Ok(format!("`{}`: {overview}", self.name))
+    }
 }
 
 /// Waits for a URL on stdin that belongs to the login. Without a usable stdin it waits for ever.

@@ -2,6 +2,7 @@
 
 mod show;
 mod suggest;
+mod what_if;
 
 use std::process::ExitCode;
 
@@ -21,6 +22,9 @@ pub(crate) async fn run(globals: &Globals, arguments: &Policy) -> CommandResult 
         None => show::show(globals, arguments.output.json).await,
         Some(PolicyCommand::Suggest { server, write, output }) => {
             suggest::run(globals, server.as_deref(), *write, output.json).await
+        }
+        Some(PolicyCommand::WhatIf { file, output }) => {
+            what_if::run(globals, file, output.json).await
         }
         Some(PolicyCommand::Check { name, arguments, output }) => {
             check(globals, name, arguments.as_deref(), output.json).await

@@ -3,7 +3,9 @@
 use std::{path::Path, process::ExitCode};
 
 use serde_json::json;
-use toolgate_host::{CodeRun, Resume, UnknownCalls};
+use tokio_util::sync::CancellationToken;
+use toolgate_broker::{Caller, SessionContext};
+use toolgate_host::{CodeRun, Resume, ToolHost, UnknownCalls};
 use toolgate_sandbox::{Language, ScriptLanguage};
 
 use super::runs;
@@ -26,6 +28,9 @@ pub(crate) async fn run(globals: &Globals, arguments: &Run) -> CommandResult {
         None => ScriptLanguage::BuiltIn(language),
         Some(name) => host.code().language(name).ok_or_else(|| unknown(name))?,
     };
+    if arguments.check {
+        return check(&host, &code.unwrap_or_default(), language, arguments.output.json).await;
+    }
     let bar = print::progress(0, "running");
     let options = super::interruptible(&bar, |report| {
         format!("running: {}", report.message.unwrap_or_default())
@@ -45,10 +50,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Run) -> CommandResult {
     };
     bar.finish_and_clear();
     host.shutdown().await;
-    let run = run.ok_or_else(|| {
-        Failure::usage("scripts are switched off: codeMode.enabled is false")
-            .hint("set it to true, or leave it out")
-    })?;
+    let run = run.ok_or_else(switched_off)?;
     let run = run.map_err(|error| Failure::new(error.to_string()))?;
     show(&run, arguments.output.json)?;
     Ok(match run.is_error {
@@ -56,6 +58,38 @@ pub(crate) async fn run(globals: &Globals, arguments: &Run) -> CommandResult {
         true if cancel.is_cancelled() => ExitCode::from(super::INTERRUPTED),
         true => ExitCode::FAILURE,
     })
+}
+
+/// Shows what the check says of a script. Nothing is run.
+async fn check(
+    host: &ToolHost,
+    code: &str,
+    language: ScriptLanguage,
+    as_json: bool,
+) -> CommandResult {
+    let session = host.session_of(SessionContext::new(Caller::person()));
+    let checked = session.check_code(code, language, CancellationToken::new()).await;
+    drop(session);
+    host.shutdown().await;
+    let checked = checked.ok_or_else(switched_off)?;
+    if as_json {
+        print::json(&checked)?;
+    } else {
+        for finding in &checked.findings {
+            print::line(finding);
+        }
+        if let Some(problem) = &checked.problem {
+            print::note(format!("error: {problem}"));
+        } else if checked.findings.is_empty() {
+            print::note("the check found nothing wrong");
+        }
+    }
+    Ok(if checked.can_run() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn switched_off() -> Failure {
+    Failure::usage("scripts are switched off: codeMode.enabled is false")
+        .hint("set it to true, or leave it out")
 }
 
 fn show(run: &CodeRun, as_json: bool) -> Result<(), Failure> {

@@ -7,7 +7,7 @@ use std::{fmt::Write as _, process::ExitCode};
 
 use serde_json::{Value, json};
 use toolgate_host::{RunFlow, RunStanding, error_message, one_line};
-use toolgate_store::{AuditRecord, Journal, RunCall, RunDetail, RunState, RunSummary};
+use toolgate_store::{AuditRecord, Journal, RunCall, RunDetail, RunFilter, RunState, RunSummary};
 use toolgate_upstream::Redactor;
 
 use crate::{
@@ -101,7 +101,12 @@ fn detail(journal: &dyn Journal, id: &str) -> Result<RunDetail, Failure> {
 }
 
 fn list(journal: &dyn Journal, arguments: &Runs) -> Result<(), Failure> {
-    let runs = journal.runs(arguments.limit)?;
+    let filter = filter(arguments)?;
+    let runs = if filter == RunFilter::default() {
+        journal.runs(arguments.limit)?
+    } else {
+        journal.runs_like(&filter, None, arguments.limit)?
+    };
     let mut rows = Vec::new();
     for run in runs {
         rows.push((RunStanding::of(journal, &run)?, run));
@@ -109,6 +114,22 @@ fn list(journal: &dyn Journal, arguments: &Runs) -> Result<(), Failure> {
     let data: Vec<Value> = rows.iter().map(|(state, run)| summary(run, *state)).collect();
     let empty = "no script has been run yet, or all runs are forgotten";
     print::list(arguments.output.json, &data, empty, || overview(rows))
+}
+
+fn filter(arguments: &Runs) -> Result<RunFilter, Failure> {
+    let state = arguments.state.as_deref().map(|name| {
+        RunState::LISTED.into_iter().find(|state| state.name() == name).ok_or_else(|| {
+            let all: Vec<&str> = RunState::LISTED.into_iter().map(RunState::name).collect();
+            Failure::usage(format!("no run has the state `{}`", one_line(name, 64)))
+                .hint(format!("it is one of {}", all.join(", ")))
+        })
+    });
+    Ok(RunFilter {
+        state: state.transpose()?,
+        language: arguments.language.clone(),
+        caller: arguments.caller.clone(),
+        tool: arguments.tool.clone(),
+    })
 }
 
 fn overview(runs: Vec<(RunStanding, RunSummary)>) -> String {
@@ -199,7 +220,7 @@ fn data(detail: &RunDetail, state: RunStanding, cleaner: &Cleaner) -> Value {
     data["output"] = json!(cleaner.clean(&detail.output));
     data["error"] = json!(detail.error.as_deref().map(|error| cleaner.clean(error)));
     data["timeline"] = json!(calls);
-    data["flow"] = json!(RunFlow::all(&detail.calls));
+    data["flow"] = json!(RunFlow::observed(detail));
     data["graph"] = json!(graph::read(detail.graph.as_deref()));
     data
 }
@@ -226,7 +247,7 @@ fn show(detail: &RunDetail, state: RunStanding, cleaner: &Cleaner) {
     if let Some(graph) = graph::read(detail.graph.as_deref()) {
         print::line(format!("\nwhat can reach what:\n{}", graph::draw(&graph)));
     }
-    let flow = RunFlow::all(&detail.calls);
+    let flow = RunFlow::observed(detail);
     if !flow.is_empty() {
         print::line(format!("\nflow:\n{}", flow::draw(&flow)));
     }

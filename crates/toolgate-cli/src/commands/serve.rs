@@ -106,7 +106,11 @@ pub(crate) async fn run(globals: &Globals, arguments: &Serve) -> CommandResult {
         }
         print::note(format!("toolgate listens on http://{address}/mcp"));
         if passthrough.is_none() {
-            page = web::beside_gateway(&loaded, &hosts.all(), address);
+            page = if address.ip().is_loopback() {
+                web::beside_gateway(globals, &loaded, &hosts.all(), address)
+            } else {
+                web::for_administrators(globals, &loaded, &hosts.all(), address)?
+            };
             settings.pages = page.as_ref().map(Page::router);
         }
         // With `--namespace` nothing else is served.

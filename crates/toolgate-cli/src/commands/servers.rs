@@ -15,7 +15,8 @@ use crate::{
     cli::{Add, Globals, Output},
     decisions,
     failure::{CommandResult, Failure},
-    folders, lineage, load,
+    folders, lineage,
+    load::{self, Loaded},
     person::{self, ALLOW},
     print,
     table::table,
@@ -133,18 +134,49 @@ impl ServerFile {
 pub(crate) async fn add(globals: &Globals, arguments: &Add) -> CommandResult {
     // What is added is started later.
     lineage::refuse_servers()?;
-    let (name, mut entry) = if arguments.from_registry {
-        from_registry(globals, &arguments.name).await?
+    let (name, entry) = if arguments.from_registry {
+        let (loaded, plan) = planned(globals, &arguments.name).await?;
+        let missing = plan.missing(load::is_set);
+        if !missing.is_empty() {
+            print::note(format!("warning: not set where you are: {}", missing.join(", ")));
+        }
+        person::agrees(loaded.presence()?, plan.shown().trim_end(), ALLOW)?;
+        consented(&plan)?
     } else {
         given(arguments)?
     };
+    let added = write(globals, &name, entry, arguments.replace)?;
+    print::line(format!("Added {name} to {}.", added.file));
+    for stored in &added.secrets {
+        print::line(format!("Its secret is in the vault: ${{keychain:{stored}}}."));
+    }
+    added.server_file.tell_trust();
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A server that was written to the configuration.
+pub(super) struct AddedServer {
+    /// The file, as it is shown.
+    pub(super) file: String,
+    /// The names of the secrets that went into the vault.
+    secrets: Vec<String>,
+    server_file: ServerFile,
+}
+
+/// Writes a server to the configuration. Its secrets go into the vault.
+pub(super) fn write(
+    globals: &Globals,
+    name: &str,
+    mut entry: Map<String, Value>,
+    replaces: bool,
+) -> Result<AddedServer, Failure> {
     let is_plain = |name: &str| {
         !name.trim().is_empty() && name.len() <= 128 && !name.contains(char::is_control)
     };
-    if !is_plain(&name) {
+    if !is_plain(name) {
         return Err(Failure::usage("a server needs a name of 1 to 128 characters"));
     }
-    if is_toolgate(&entry, &name, &own_program(env::current_exe().unwrap_or_default())) {
+    if is_toolgate(&entry, name, &own_program(env::current_exe().unwrap_or_default())) {
         return Err(Failure::usage(
             "this is toolgate itself, which would start itself without end",
         )
@@ -152,11 +184,11 @@ pub(crate) async fn add(globals: &Globals, arguments: &Add) -> CommandResult {
     }
     let file = ServerFile::read(globals)?;
     let shown = folders::shown(&file.path);
-    if file.servers.contains_key(&name) && !arguments.replace {
+    if file.servers.contains_key(name) && !replaces {
         return Err(Failure::usage(format!("{shown} has a server `{name}` already"))
             .hint("choose another name, or add --replace"));
     }
-    let secrets = keep_secrets(&name, &mut entry);
+    let secrets = keep_secrets(name, &mut entry);
     if !secrets.is_empty() {
         let vault = load::required_store()?.vault(load::vault_key());
         for (stored, value) in &secrets {
@@ -165,18 +197,14 @@ pub(crate) async fn add(globals: &Globals, arguments: &Add) -> CommandResult {
                 .map_err(|error| Failure::new(format!("the secret cannot be stored: {error}")))?;
         }
     }
-    let (container, entry) = (file.container.clone(), file.shaped(&name, entry));
-    file.change(Edit::Set { container, name: name.clone(), entry })?;
-    print::line(format!("Added {name} to {shown}."));
-    for (stored, _) in &secrets {
-        print::line(format!("Its secret is in the vault: ${{keychain:{stored}}}."));
-    }
-    file.tell_trust();
-    Ok(ExitCode::SUCCESS)
+    let (container, entry) = (file.container.clone(), file.shaped(name, entry));
+    file.change(Edit::Set { container, name: name.to_owned(), entry })?;
+    let secrets = secrets.into_iter().map(|(stored, _)| stored).collect();
+    Ok(AddedServer { file: shown, secrets, server_file: file })
 }
 
 /// The server of the arguments.
-fn given(arguments: &Add) -> Result<(String, Map<String, Value>), Failure> {
+pub(super) fn given(arguments: &Add) -> Result<(String, Map<String, Value>), Failure> {
     let is_url = |text: &str| text.starts_with("http://") || text.starts_with("https://");
     let mut entry = Map::new();
     let split = |text: &str, mark: char, what: &str| {
@@ -240,12 +268,9 @@ fn host_name(url: &Url) -> String {
     if is_number { "server".to_owned() } else { name.map_or(host, |name| name).to_owned() }
 }
 
-/// The server of a registry, after the person has seen what it runs or contacts.
-async fn from_registry(
-    globals: &Globals,
-    wanted: &str,
-) -> Result<(String, Map<String, Value>), Failure> {
-    let loaded = load::load(globals)?;
+/// What a server of the registry would run or contact.
+pub(super) async fn planned(globals: &Globals, wanted: &str) -> Result<(Loaded, Plan), Failure> {
+    let loaded = load::load_quietly(globals)?;
     let (name, version) = match wanted.split_once('@') {
         Some((name, version)) => (name, Some(version)),
         None => (wanted, None),
@@ -259,11 +284,11 @@ async fn from_registry(
         entry.ok_or_else(|| Failure::usage(format!("no registry has a server `{wanted}`")))?;
     let plan = Plan::of(&entry)
         .map_err(|reason| Failure::new(format!("{name} cannot be added: {reason}")))?;
-    let missing = plan.missing(load::is_set);
-    if !missing.is_empty() {
-        print::note(format!("warning: not set where you are: {}", missing.join(", ")));
-    }
-    person::agrees(loaded.presence()?, plan.shown().trim_end(), ALLOW)?;
+    Ok((loaded, plan))
+}
+
+/// The entry of a server of the registry, after a person has agreed to what it runs or contacts.
+pub(super) fn consented(plan: &Plan) -> Result<(String, Map<String, Value>), Failure> {
     let mut server = Map::new();
     match &plan.target {
         PlanTarget::Run { command, args, env, variables, .. } => {

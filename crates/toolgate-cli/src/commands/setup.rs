@@ -29,7 +29,7 @@ use self::{
 };
 use super::service;
 use crate::{
-    cli::{ClientTransport, Globals, Setup},
+    cli::{ClientTransport, Globals, Output, Setup},
     failure::{CommandResult, Failure},
     folders, lineage, load,
     person::OpenTerminal,
@@ -146,6 +146,69 @@ pub(crate) async fn run(globals: &Globals, arguments: &Setup) -> CommandResult {
         && probe.failed().next().is_none()
         && plan.sources.iter().all(|source| source.problem.is_none());
     Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What a setup would write for the page, and what it would write it with.
+pub(super) struct PlannedSetup {
+    plan: Plan,
+    connection: Connection,
+}
+
+impl PlannedSetup {
+    /// Plans the setup of this user's clients. Nothing is started and nothing is written. Where two servers differ, the
+    /// first one wins.
+    pub(super) fn new(globals: &Globals) -> Result<Self, Failure> {
+        let arguments = Setup {
+            clients: Vec::new(),
+            project: false,
+            yes: true,
+            all: true,
+            dry_run: true,
+            no_probe: true,
+            transport: ClientTransport::Stdio,
+            undo: false,
+            output: Output { json: false },
+        };
+        let target = target(globals, &arguments)?;
+        let connection = Connection::new(&arguments, &target)?;
+        let variable = |name: &str| env::var(name).ok();
+        let places = places(&variable)?;
+        let found = sources(&arguments, &places);
+        let mut plan = Plan::new(&target, found, &connection, &mut |_| Ok(String::new()))?;
+        probe::leave_unusable(&mut plan, false, &connection)?;
+        Ok(Self { plan, connection })
+    }
+
+    /// The changes of all files, without secrets; empty if there are none.
+    pub(super) fn preview(&self) -> String {
+        let secrets = self.plan.secret_values();
+        let changes = self.plan.changes().map(|(path, before, after)| {
+            let shown = folders::shown(path);
+            let before = before.unwrap_or_default();
+            let shown = difference(before, after, Format::of_file(path), &shown);
+            toolgate_clients::hidden(&shown, &secrets)
+        });
+        changes.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Writes the files. Returns how many, or why one was not written.
+    pub(super) fn write(&self) -> Result<usize, Failure> {
+        let count = self.plan.changes().count();
+        match write(&self.plan, &self.connection)?.first() {
+            None => Ok(count),
+            Some(failed) => Err(Failure::new(failed.why.clone())),
+        }
+    }
+}
+
+/// Restores the files that the last setup has changed. Returns what became of each.
+pub(super) fn undo_last() -> Result<Vec<String>, Failure> {
+    undo::restore(false).map(|(lines, _)| lines)
+}
+
+/// The files that an undo would restore; empty if there is no setup to undo.
+pub(super) fn undoable() -> Vec<String> {
+    undo::restore(true).map(|(lines, _)| lines).unwrap_or_default()
 }
 
 /// Whether a person has trusted the folder's file, and it has all servers already.

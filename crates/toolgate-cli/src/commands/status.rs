@@ -1,5 +1,6 @@
 //! `toolgate status`
 
+mod calls;
 mod limits;
 mod live;
 
@@ -35,6 +36,9 @@ const WATCH: Duration = Duration::from_secs(2);
 pub(crate) async fn run(globals: &Globals, arguments: &Status) -> CommandResult {
     if arguments.live || arguments.reset.is_some() {
         return live::run(arguments).await;
+    }
+    if arguments.calls {
+        return calls::run(arguments.output.json);
     }
     let loaded = load::load(globals)?;
     // A server that cannot be used has a row, which says why.

@@ -1,12 +1,13 @@
 //! `toolgate tokens`
 
-use std::process::ExitCode;
+use std::{collections::BTreeMap, process::ExitCode};
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolgate_catalog::{CHARACTERS_A_TOKEN, ExposureKind, Reason, TokenCounter};
 use toolgate_gateway::instructions_in;
 use toolgate_host::{ToolHost, ToolSession};
+use toolgate_store::utc;
 
 use crate::{
     cli::{Globals, Tokens, Unit},
@@ -14,6 +15,33 @@ use crate::{
     load, print,
     table::{grouped, table},
 };
+
+/// Shows what sessions did not have to read, by hour.
+fn saved(as_json: bool) -> CommandResult {
+    let all = load::required_store()?.savings().read();
+    let mut hours: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+    for each in &all {
+        let hour = hours.entry(each.time / HOUR).or_default();
+        (hour.0, hour.1) = (hour.0 + each.definitions, hour.1 + each.results);
+    }
+    if as_json {
+        let rows = hours.iter().map(|(hour, (definitions, results))| {
+            json!({ "hour": utc(hour * HOUR / 1_000), "definitions": definitions, "results": results })
+        });
+        print::json(&rows.collect::<Vec<_>>())?;
+    } else if hours.is_empty() {
+        print::line("No gateway has noted saved tokens yet.");
+    } else {
+        let rows = hours.iter().map(|(hour, (definitions, results))| {
+            vec![utc(hour * HOUR / 1_000), grouped(*definitions), grouped(*results)]
+        });
+        print::line(table(&["hour from", ">of definitions", ">of results (about)"], rows));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// In milliseconds.
+const HOUR: u64 = 3_600_000;
 
 /// The cost of all definitions, and of a session in each mode.
 #[derive(Debug, Serialize)]
@@ -89,6 +117,9 @@ struct TextLength {
 }
 
 pub(crate) async fn run(globals: &Globals, arguments: &Tokens) -> CommandResult {
+    if arguments.saved {
+        return saved(arguments.output.json);
+    }
     if let Some(file) = &arguments.text {
         let text = super::read_text(file, "name a text, or `-` to read it from stdin")?;
         let length = TextLength { unit: arguments.unit, count: amount(&text, arguments.unit) };

@@ -1,29 +1,44 @@
 //! `toolgate web`, and the page of `toolgate serve --http`
 
 use std::{
+    collections::BTreeSet,
     io::{BufRead as _, Write as _},
     net::{Ipv4Addr, SocketAddr},
     process::ExitCode,
     sync::Arc,
+    time::{Duration, Instant},
 };
 
+use futures::{FutureExt as _, future::BoxFuture};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
-use toolgate_config::Presence;
+use toolgate_config::{LoginGrant, Presence, ServerConfig, Transport};
 use toolgate_gateway::HttpSettings;
 use toolgate_host::ToolHost;
+use toolgate_policy::PolicySettings;
 use toolgate_store::{ChoiceStore, Store};
-use toolgate_web::{Page, PageSource, ShownLogin};
+use toolgate_web::{NewServer, Page, PageSource, ShownClients, ShownLogin, ShownPlan};
 
-use super::{login, serve};
+use super::{
+    login, serve, servers,
+    setup::{self, ClientState, PlannedSetup},
+};
 use crate::{
-    cli::{Globals, Web},
+    access,
+    cli::{Add, Globals, Web},
     decisions,
     failure::{CommandResult, Failure},
     folders, lineage,
     load::{self, Loaded},
     logins,
     person::OpenTerminal,
+    print,
 };
+
+/// How long what was read of the configuration is used for every row of a table.
+const READ_EVERY: Duration = Duration::from_secs(10);
+/// How long a person who has begun a login at the page may take.
+const LOGIN_TIME: Duration = Duration::from_mins(10);
 
 pub(crate) async fn run(globals: &Globals, arguments: &Web) -> CommandResult {
     // Who has the link decides, so only a person may see it.
@@ -40,7 +55,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Web) -> CommandResult {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, arguments.port));
     let (listener, address) = serve::listen(address).await?;
     let host = ToolHost::start(loaded.settings(None));
-    let source = Shown::new(&loaded, store, host.clone());
+    let source = Shown::new(globals, &loaded, store, host.clone());
     let page = Page::on_loopback(Arc::new(source), address)
         .ok_or_else(|| Failure::new("the page is for this machine alone"))?;
     let stop = CancellationToken::new();
@@ -81,6 +96,7 @@ fn offer(mut terminal: OpenTerminal, page: &Page, first: &str) {
 
 /// The page of a gateway for clients on this machine, if there is a person at its terminal who can see the link.
 pub(super) fn beside_gateway(
+    globals: &Globals,
     loaded: &Loaded,
     hosts: &[(Option<String>, ToolHost)],
     address: SocketAddr,
@@ -90,21 +106,53 @@ pub(super) fn beside_gateway(
     }
     let (_, host) = hosts.first()?;
     let mut terminal = OpenTerminal::open().ok()?;
-    let source = Shown::new(loaded, load::store()?, host.clone());
+    let source = Shown::new(globals, loaded, load::store()?, host.clone());
     let page = Page::on_loopback(Arc::new(source), address)?;
     writeln!(terminal.screen, "  the page, for you alone (the link works once): {}", page.link())
         .ok()?;
     Some(page)
 }
 
+/// The page for administrators of a gateway that other machines can reach, if the configuration names their scope.
+pub(super) fn for_administrators(
+    globals: &Globals,
+    loaded: &Loaded,
+    hosts: &[(Option<String>, ToolHost)],
+    address: SocketAddr,
+) -> Result<Option<Page>, Failure> {
+    let gateway = &loaded.configuration.gateway;
+    let scope = gateway.oauth.as_ref().and_then(|oauth| oauth.admin_scope.as_deref());
+    let (Some(scope), Some((_, host)), Some(store)) = (scope, hosts.first(), load::store()) else {
+        return Ok(None);
+    };
+    let at = access::pages(gateway, address);
+    let shown = Shown::new(globals, loaded, store, host.clone());
+    let source = Arc::new(Shown { is_public: true, ..shown });
+    let control = Arc::new(access::control(gateway, address)?);
+    let page = at.and_then(|at| Page::for_administrators(source, &at, control, scope));
+    if let Some(page) = &page {
+        print::note(format!("  the page for administrators: {}", page.link()));
+    } else {
+        print::note(
+            "warning: there is no page for administrators: `gateway.publicUrl` is not an https URL without a path",
+        );
+    }
+    Ok(page)
+}
+
 /// What the page shows of this process.
 #[derive(Debug)]
 struct Shown {
+    globals: Globals,
     host: ShownHost,
     store: Store,
     presence: Presence,
     configuration: String,
     choices: Option<Arc<dyn ChoiceStore>>,
+    /// The servers at which a person can log in, and when that was read.
+    with_login: Mutex<Option<(Instant, BTreeSet<String>)>>,
+    /// Whether other machines can reach the page. The files of this user's clients are not shown there.
+    is_public: bool,
 }
 
 /// A host, which has nothing to say of itself.
@@ -117,15 +165,71 @@ impl std::fmt::Debug for ShownHost {
 }
 
 impl Shown {
-    fn new(loaded: &Loaded, store: Store, host: ToolHost) -> Self {
+    fn new(globals: &Globals, loaded: &Loaded, store: Store, host: ToolHost) -> Self {
         Self {
+            globals: globals.clone(),
             host: ShownHost(host),
             store,
             presence: loaded.configuration.approvals.presence,
             configuration: folders::shown(&loaded.path),
             choices: loaded.choices(loaded.namespace.as_deref()),
+            with_login: Mutex::default(),
+            is_public: false,
         }
     }
+}
+
+/// The servers at which a person can log in.
+fn with_login(globals: &Globals) -> BTreeSet<String> {
+    let Ok(loaded) = load::load_quietly(globals) else { return BTreeSet::new() };
+    let has_login = |server: &&ServerConfig| match &server.transport {
+        Ok(Transport::Http { headers, .. }) => {
+            server.settings.oauth.grant == LoginGrant::Person
+                && !headers.keys().any(|header| header.eq_ignore_ascii_case("authorization"))
+        }
+        _ => false,
+    };
+    let found = loaded.configuration.servers.iter().filter(has_login);
+    found.map(|server| server.name.clone()).collect()
+}
+
+/// A failure as a part of a sentence.
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
+fn in_words(failure: Failure) -> String {
+    failure.to_string().trim_start_matches("error: ").to_owned()
+}
+
+impl Shown {
+    /// Writes a server to the configuration, as `toolgate add` does.
+    async fn add(&self, server: NewServer) -> Result<String, Failure> {
+        let (name, entry) = match server {
+            NewServer::FromRegistry { name, fingerprint } => {
+                let (_, plan) = servers::planned(&self.globals, &name).await?;
+                if plan.fingerprint() != fingerprint {
+                    return Err(Failure::new("the registry says something else now; look again"));
+                }
+                servers::consented(&plan)?
+            }
+            NewServer::Program { name, words, env } => {
+                servers::given(&add_arguments(name, None, words, env, Vec::new()))?
+            }
+            NewServer::Url { name, url, headers } => {
+                servers::given(&add_arguments(name, Some(url), Vec::new(), Vec::new(), headers))?
+            }
+        };
+        let added = servers::write(&self.globals, &name, entry, false)?;
+        Ok(format!("{name} is in {}.", added.file))
+    }
+}
+
+fn add_arguments(
+    name: String,
+    url: Option<String>,
+    command: Vec<String>,
+    env: Vec<String>,
+    header: Vec<String>,
+) -> Add {
+    Add { name, url, command, env, header, from_registry: false, replace: false }
 }
 
 impl PageSource for Shown {
@@ -152,6 +256,100 @@ impl PageSource for Shown {
 
     fn choices(&self) -> Option<Arc<dyn ChoiceStore>> {
         self.choices.clone()
+    }
+
+    fn policy_text(&self) -> String {
+        let loaded = load::load_quietly(&self.globals);
+        let policy = loaded.map(|loaded| load::policy_text(&loaded)).unwrap_or_default();
+        serde_json::to_string_pretty(&policy).unwrap_or_default()
+    }
+
+    fn changed_policy(&self, text: &str) -> Result<PolicySettings, String> {
+        let policy = serde_json::from_str(text)
+            .map_err(|error| format!("the policy is not JSON: {error}"))?;
+        let changed =
+            load::load_quietly(&self.globals).and_then(|loaded| load::policy_if(&loaded, &policy));
+        changed.map_err(in_words)
+    }
+
+    fn has_login(&self, server: &str) -> bool {
+        let mut known = self.with_login.lock();
+        let is_new = known.as_ref().is_some_and(|(at, _)| at.elapsed() < READ_EVERY);
+        if !is_new {
+            *known = Some((Instant::now(), with_login(&self.globals)));
+        }
+        known.as_ref().is_some_and(|(_, names)| names.contains(server))
+    }
+
+    fn login<'s>(&'s self, server: &'s str) -> BoxFuture<'s, Result<String, String>> {
+        async move {
+            let loaded = load::load_quietly(&self.globals).map_err(in_words)?;
+            let begun = login::BegunLogin::new(&loaded, server, &[]).await.map_err(in_words)?;
+            let address = begun.url().to_string();
+            let (host, server) = (self.host(), server.to_owned());
+            tokio::spawn(async move {
+                match begun.wait(LOGIN_TIME).await {
+                    Ok(_) => host.servers().retry(&server),
+                    Err(failure) => tracing::info!(%server, "{failure}"),
+                }
+            });
+            Ok(address)
+        }
+        .boxed()
+    }
+
+    fn registry_plan<'s>(&'s self, name: &'s str) -> BoxFuture<'s, Result<ShownPlan, String>> {
+        async move {
+            let (_, plan) = servers::planned(&self.globals, name).await.map_err(in_words)?;
+            Ok(ShownPlan { text: plan.shown(), fingerprint: plan.fingerprint() })
+        }
+        .boxed()
+    }
+
+    fn add_server(&self, server: NewServer) -> BoxFuture<'_, Result<String, String>> {
+        async move {
+            let added = self.add(server).await.map_err(in_words)?;
+            let loaded = load::load_quietly(&self.globals).map_err(in_words)?;
+            self.host().reload(loaded.settings(None), &BTreeSet::new()).await;
+            Ok(added)
+        }
+        .boxed()
+    }
+
+    fn clients(&self) -> Option<ShownClients> {
+        if self.is_public {
+            return None;
+        }
+        let state = |client: &ClientState| match (&client.problem, client.uses_toolgate) {
+            (Some(problem), _) => problem.clone(),
+            (None, true) => format!("uses toolgate; {} other servers", client.others),
+            (None, false) => format!("does not use toolgate; {} servers", client.others),
+        };
+        let row = |client: ClientState| {
+            (client.label.clone(), folders::shown(&client.path), state(&client))
+        };
+        let planned = PlannedSetup::new(&self.globals);
+        Some(ShownClients {
+            clients: setup::clients().into_iter().map(row).collect(),
+            preview: planned.map(|planned| planned.preview()).map_err(in_words),
+            undoable: setup::undoable(),
+        })
+    }
+
+    fn set_up(&self, preview: &str) -> Result<String, String> {
+        let planned = PlannedSetup::new(&self.globals).map_err(in_words)?;
+        if self.is_public || planned.preview().trim() != preview.trim() {
+            return Err("the files have changed since; look at the changes again".to_owned());
+        }
+        let count = planned.write().map_err(in_words)?;
+        Ok(format!("{count} files were written. Undo restores them."))
+    }
+
+    fn undo_setup(&self) -> Result<String, String> {
+        if self.is_public {
+            return Err("the files of clients are not here".to_owned());
+        }
+        setup::undo_last().map(|lines| lines.join(" ")).map_err(in_words)
     }
 
     fn logins(&self) -> Vec<ShownLogin> {

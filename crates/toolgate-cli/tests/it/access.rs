@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// A running `toolgate serve --http`.
-struct Served {
+pub(crate) struct Served {
     child: Child,
     url: String,
     client: reqwest::Client,
@@ -28,7 +28,12 @@ struct Served {
 }
 
 impl Served {
-    async fn start(workplace: &Workplace, address: &str) -> Self {
+    /// `http://127.0.0.1:PORT`.
+    pub(crate) fn origin(&self) -> String {
+        self.url.trim_end_matches("/mcp").replace("0.0.0.0", "127.0.0.1")
+    }
+
+    pub(crate) async fn start(workplace: &Workplace, address: &str) -> Self {
         let place = |name: &str| workplace.path().join(name);
         let mut child = Command::new(program())
             .args(["serve", "-vvv", "--http", address, "--config"])

@@ -53,6 +53,7 @@ const COMMANDS: &[&[&str]] = &[
     &["skills"],
     &["skills", "show"],
     &["policy"],
+    &["policy", "what-if"],
     &["policy", "check"],
     &["policy", "suggest"],
     &["grants"],

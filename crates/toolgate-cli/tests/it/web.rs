@@ -1,6 +1,8 @@
 //! The page: who may open it, what it shows, and what it lets a person decide.
 
+mod administering;
 mod browser;
+mod playground;
 mod safety;
 mod screens;
 

@@ -2,11 +2,11 @@
 
 use tokio_postgres::Row;
 use toolgate_store::{
-    JournalError, NewRun, PastCallRow, PastEvent, Retention, RunCall, RunDetail, RunHistory,
-    RunRetention, RunState, RunSummary, Runs,
+    JournalError, NewRun, PastCallRow, PastEvent, Retention, RunCall, RunDetail, RunFilter,
+    RunHistory, RunRetention, RunState, RunSummary, Runs,
 };
 
-use std::sync::atomic::Ordering;
+use std::{borrow::Cow, sync::atomic::Ordering};
 
 use super::SharedJournal;
 use crate::{now, plain, text};
@@ -160,18 +160,29 @@ impl Runs for SharedJournal {
         })
     }
 
-    fn runs_before(
+    fn runs_like(
         &self,
-        (created, id): (u64, &str),
+        filter: &RunFilter,
+        before: Option<(u64, &str)>,
         most: u32,
     ) -> Result<Vec<RunSummary>, JournalError> {
+        let (created, id) = before.unwrap_or((u64::MAX, ""));
         let (created, id) = (i64::try_from(created).unwrap_or(i64::MAX), plain(id));
         let most = i64::from(most);
+        let state = filter.state.map(RunState::name);
+        let given = |text: &Option<String>| text.as_deref().map(plain).map(Cow::into_owned);
+        let (language, caller, tool) =
+            (given(&filter.language), given(&filter.caller), given(&filter.tool));
         self.with(|connection| async move {
             let query = format!(
-                "{SUMMARY} WHERE created <= $1 AND (created < $1 OR id > $2) ORDER BY created DESC, id LIMIT $3"
+                "{SUMMARY} WHERE created <= $1 AND (created < $1 OR id > $2) AND ($4::text IS NULL OR state = $4)
+                 AND ($5::text IS NULL OR language = $5) AND ($6::text IS NULL OR strpos(session, $6) > 0)
+                 AND ($7::text IS NULL OR EXISTS (SELECT 1 FROM run_call WHERE run_call.run = run.id AND name = $7))
+                 ORDER BY created DESC, id LIMIT $3"
             );
-            let rows = connection.query(&query, &[&created, &id, &most]).await?;
+            let rows = connection
+                .query(&query, &[&created, &id, &most, &state, &language, &caller, &tool])
+                .await?;
             Ok(rows.iter().map(summary).collect())
         })
     }

@@ -60,6 +60,15 @@ pub(crate) struct GrantedAccess {
     pub(crate) pass: AccessPass,
 }
 
+/// A person who may administer the gateway.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Administrator {
+    /// The subject of the token.
+    pub name: String,
+    /// Until when, as Unix time in seconds.
+    pub expires: u64,
+}
+
 /// For how long access is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AccessPass {
@@ -189,6 +198,42 @@ impl AccessControl {
             }
         }
         Err(refused())
+    }
+
+    /// The person whom an OAuth token with this scope identifies; why it does not in words. Access tokens of toolgate are
+    /// for clients, and identify no person.
+    pub async fn administrator(
+        &self,
+        token: &str,
+        scope: &str,
+        peer: IpAddr,
+    ) -> Result<Administrator, String> {
+        let refused = || "This token is not valid here, or has expired.".to_owned();
+        if token.len() > MAX_CREDENTIAL_BYTES || token.starts_with(AccessToken::PREFIX) {
+            return Err(refused());
+        }
+        let mut headers = HeaderMap::new();
+        let header = format!("Bearer {}", token.trim());
+        headers.insert(AUTHORIZATION, header.parse().map_err(|_| refused())?);
+        let access =
+            self.authenticate(&headers, "/mcp", peer).await.map_err(|error| {
+                match error.status() {
+                    StatusCode::UNAUTHORIZED => refused(),
+                    StatusCode::FORBIDDEN => {
+                        "This token does not have all of the scopes that are required here."
+                            .to_owned()
+                    }
+                    _ => "The token cannot be checked at the moment; try again later.".to_owned(),
+                }
+            })?;
+        let facts = access.caller.facts();
+        let (AccessPass::Until(expires), Some(subject)) = (access.pass, &facts.subject) else {
+            return Err(refused());
+        };
+        if !facts.scopes.iter().any(|each| **each == *scope) {
+            return Err("This token does not have the scope of administrators.".to_owned());
+        }
+        Ok(Administrator { name: subject.to_string(), expires })
     }
 
     /// Completes when the access is no longer valid.

@@ -109,6 +109,11 @@ impl BrowserPeer {
         self.0.kind().await != PeerKind::ServerOrUnknown
     }
 
+    /// The address of the other end.
+    pub fn address(&self) -> SocketAddr {
+        self.0.address()
+    }
+
     /// Notes that a request of this connection was accepted, so that the connection may stay.
     pub fn accept(&self) {
         self.0.acceptance.accept();

@@ -99,6 +99,17 @@ pub(super) fn cut_result(
     id
 }
 
+/// How many bytes a model reads of a result.
+pub(super) fn text_bytes(result: &Map<String, Value>) -> u64 {
+    let blocks = result.get("content").and_then(Value::as_array).into_iter().flatten();
+    let text = |block: &Value| {
+        let own = block.get("text").or_else(|| block.pointer("/resource/text"));
+        own.and_then(Value::as_str).map_or(0, str::len) as u64
+    };
+    let data = result.get("structuredContent").map_or(0, |data| data.to_string().len() as u64);
+    blocks.map(text).sum::<u64>() + data
+}
+
 /// How many characters of a result were replaced, because they were not valid Unicode.
 pub(super) fn replaced_in(result: &Value) -> Option<u64> {
     result.get("_meta")?.get(REPLACED)?.as_u64()

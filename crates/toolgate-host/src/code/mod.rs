@@ -5,6 +5,8 @@
 //! is converted for the model.
 
 pub(crate) mod budget;
+mod check;
+mod complete;
 mod cut;
 pub(crate) mod extract;
 mod graph;
@@ -33,6 +35,15 @@ use toolgate_store::{ComponentFolder, ComponentRecord, Journal, Retention, RunSt
 use toolgate_upstream::CallOptions;
 
 pub(crate) use self::outputs::PageSize;
+pub use self::{
+    check::CheckedScript,
+    complete::{CodeCompletion, CodeCompletions},
+    extract::{ExtractModel, ExtractSettings},
+    graph::{GraphCall, GraphEdge, RunGraph},
+    journal::UnknownCall,
+    resume::{Resume, ResumeError, UnknownCalls},
+    script_tools::WaitingCall,
+};
 use self::{
     extract::ExtractCache,
     journal::RunJournal,
@@ -41,13 +52,6 @@ use self::{
     resume::{EarlierRun, ResumedRun},
     script_tools::{ScriptContext, ScriptTools},
     shapes::LearnedShapes,
-};
-pub use self::{
-    extract::{ExtractModel, ExtractSettings},
-    graph::{GraphCall, GraphEdge, RunGraph},
-    journal::UnknownCall,
-    resume::{Resume, ResumeError, UnknownCalls},
-    script_tools::WaitingCall,
 };
 use crate::{
     events::HostEvent, meta::PythonKind, session::ToolSession, settings::JournalUnavailable, spans,
@@ -285,7 +289,11 @@ impl ToolSession {
         let tokens = self.host().settings().max_output_tokens;
         if let Value::Object(fields) = &mut result {
             let outputs = self.host().code().outputs(self.context());
-            cut::cut_result(fields, tokens, is_checked, outputs);
+            let before = cut::text_bytes(fields);
+            if cut::cut_result(fields, tokens, is_checked, outputs).is_some() {
+                let saved = before.saturating_sub(cut::text_bytes(fields));
+                self.live(|live| live.saved(saved));
+            }
         }
         result
     }
@@ -480,6 +488,8 @@ impl ToolSession {
             output_id,
         } = rendered;
         report::add_replaced(&mut text, replaced);
+        let read: u64 = report.calls.iter().map(|call| call.result_bytes).sum();
+        self.live(|live| live.saved(read.saturating_sub(text.len() as u64)));
         let unknown = journal.map(RunJournal::unknown).unwrap_or_default();
         // A run whose journal is incomplete cannot resume.
         let is_kept = journal.is_some_and(|journal| journal.broken().is_none());

@@ -139,7 +139,7 @@ impl ScriptTools {
 impl Tools for ScriptTools {
     fn describe(&self, names: Vec<String>) -> BoxFuture<'static, Vec<LookupResult>> {
         let inner = Arc::clone(&self.inner);
-        async move { inner.describe(names).await }.boxed()
+        async move { described(&inner.context.session, &inner.context.shapes, names).await }.boxed()
     }
 
     fn call(
@@ -205,66 +205,70 @@ impl Tools for ScriptTools {
     }
 }
 
-impl ScriptToolsInner {
-    async fn describe(&self, names: Vec<String>) -> Vec<LookupResult> {
-        let host = self.context.session.host();
-        let missing = |name: &String| {
-            MetaTool::named(name).is_none()
-                && !SCRIPT_FUNCTION_NAMES.contains(&name.as_str())
-                && host.catalog().read().resolve(name).is_none()
-        };
-        for name in names.iter().filter(|name| missing(name)).take(MAX_MISSING) {
-            host.connect_owners(name).await;
-        }
-        let catalog = host.catalog().read();
-        let session = &self.context.session;
-        let is_known = |tool: &&Tool| {
-            session.opens(tool, CallPath::Script) || session.opens(tool, CallPath::Direct)
-        };
-        let input_schema = |tool: &Tool| tool.definition.input_schema();
-        let output_schema = |name: &str| {
-            let tool = catalog.resolve(name).filter(is_known)?;
-            let mut declared = tool.definition.output_schema()?;
-            // Few servers declare all that their results have.
-            if let Some(shape) = self.context.shapes.shape(tool) {
-                shape.complete(&mut declared);
-            }
-            serde_json::value::to_raw_value(&declared).ok()
-        };
-        let mut suggested = 0;
-        names
-            .into_iter()
-            .map(|name| {
-                let schema = match MetaTool::named(&name) {
-                    Some(tool) if in_scripts(tool) => Some(meta::input_schema(tool, false)),
-                    Some(_) => None,
-                    None if name == EMIT => Some(json!({
-                        "type": "object", "properties": { "block": {} }, "required": ["block"],
-                    })),
-                    None if name == EXTRACT => Some(extract::input_schema()),
-                    None if name == READ_RESOURCE => Some(reads::resource_schema()),
-                    // One that may only be called directly is known: its call says so.
-                    None => catalog.resolve(&name).filter(is_known).map(input_schema),
-                };
-                if let Some(input_schema) =
-                    schema.and_then(|schema| serde_json::value::to_raw_value(&schema).ok())
-                {
-                    let output_schema = output_schema(&name);
-                    return LookupResult::Tool { name, input_schema, output_schema };
-                }
-                suggested += 1;
-                let known = catalog.tools().filter(|tool| session.offers(tool));
-                let known = known.map(|tool| tool.name.as_str());
-                let nearest = if suggested <= MAX_SUGGESTED {
-                    nearest(&name, known, SUGGESTIONS).into_iter().map(str::to_owned).collect()
-                } else {
-                    Vec::new()
-                };
-                LookupResult::Unknown { name, nearest }
-            })
-            .collect()
+/// Says which of the names are tools that scripts of a session can call. Connects lazy servers that they may belong to.
+pub(super) async fn described(
+    session: &ToolSession,
+    shapes: &LearnedShapes,
+    names: Vec<String>,
+) -> Vec<LookupResult> {
+    let host = session.host();
+    let missing = |name: &String| {
+        MetaTool::named(name).is_none()
+            && !SCRIPT_FUNCTION_NAMES.contains(&name.as_str())
+            && host.catalog().read().resolve(name).is_none()
+    };
+    for name in names.iter().filter(|name| missing(name)).take(MAX_MISSING) {
+        host.connect_owners(name).await;
     }
+    let catalog = host.catalog().read();
+    let is_known = |tool: &&Tool| {
+        session.opens(tool, CallPath::Script) || session.opens(tool, CallPath::Direct)
+    };
+    let input_schema = |tool: &Tool| tool.definition.input_schema();
+    let output_schema = |name: &str| {
+        let tool = catalog.resolve(name).filter(is_known)?;
+        let mut declared = tool.definition.output_schema()?;
+        // Few servers declare all that their results have.
+        if let Some(shape) = shapes.shape(tool) {
+            shape.complete(&mut declared);
+        }
+        serde_json::value::to_raw_value(&declared).ok()
+    };
+    let mut suggested = 0;
+    names
+        .into_iter()
+        .map(|name| {
+            let schema = match MetaTool::named(&name) {
+                Some(tool) if in_scripts(tool) => Some(meta::input_schema(tool, false)),
+                Some(_) => None,
+                None if name == EMIT => Some(json!({
+                    "type": "object", "properties": { "block": {} }, "required": ["block"],
+                })),
+                None if name == EXTRACT => Some(extract::input_schema()),
+                None if name == READ_RESOURCE => Some(reads::resource_schema()),
+                // One that may only be called directly is known: its call says so.
+                None => catalog.resolve(&name).filter(is_known).map(input_schema),
+            };
+            if let Some(input_schema) =
+                schema.and_then(|schema| serde_json::value::to_raw_value(&schema).ok())
+            {
+                let output_schema = output_schema(&name);
+                return LookupResult::Tool { name, input_schema, output_schema };
+            }
+            suggested += 1;
+            let known = catalog.tools().filter(|tool| session.offers(tool));
+            let known = known.map(|tool| tool.name.as_str());
+            let nearest = if suggested <= MAX_SUGGESTED {
+                nearest(&name, known, SUGGESTIONS).into_iter().map(str::to_owned).collect()
+            } else {
+                Vec::new()
+            };
+            LookupResult::Unknown { name, nearest }
+        })
+        .collect()
+}
 
+impl ScriptToolsInner {
     /// Repeats the side effects of a call of an earlier part of the run.
     fn recall(&self, id: CallId, place: Option<u32>, past: &PastCallState) {
         if past.name == EMIT

@@ -153,7 +153,7 @@ impl<'a> SearchReport<'a> {
     }
 
     fn tool_row(&self, found: &FoundTool, left: &mut usize) -> ToolRow {
-        let FoundTool { tool, is_loaded, is_remembered } = found;
+        let FoundTool { tool, is_loaded, is_remembered, .. } = found;
         let name = tool.name.as_str();
         let mut data = json!({ "name": name });
         let mut text = String::from("- ");

@@ -139,6 +139,8 @@ pub struct RunStart {
     pub language: Option<Language>,
     /// What Python's own interpreter has, if it runs the script. Then the worker only checks it.
     pub interpreter: Option<InterpreterFacts>,
+    /// Whether the script is checked, and nobody runs it.
+    pub only_checks: bool,
     /// The bounds of the run.
     pub bounds: RunBounds,
 }

@@ -163,6 +163,7 @@ proptest! {
         let thrown = ToolException { tool: text.clone(), message: text.clone(), content: Some(text.clone()) };
         let frames = [
             ToWorker::Start(RunStart {
+                only_checks: false,
                 code: text.clone(),
                 language: Some(Language::Python),
                 interpreter: Some(InterpreterFacts { packages: vec![text.clone()] }),

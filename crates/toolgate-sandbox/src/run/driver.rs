@@ -72,6 +72,8 @@ pub(super) struct RunAttempt<'a> {
     pub(super) cancel: &'a CancellationToken,
     pub(super) started: Instant,
     pub(super) clock: RunClock,
+    /// Whether the script is only checked.
+    pub(super) only_checks: bool,
 }
 
 /// One run.
@@ -84,6 +86,8 @@ pub(super) struct RunDriver<'a> {
     bounds: RunBounds,
     /// Whether a worker of Python's own interpreter runs the script.
     is_interpreted: bool,
+    /// Whether the script is only checked.
+    pub(super) only_checks: bool,
     pub(super) limits: &'a RunLimits,
     pub(super) started: Instant,
     pub(super) is_ready: bool,
@@ -128,12 +132,12 @@ impl<'a> RunDriver<'a> {
         tools: Arc<dyn Tools>,
         attempt: &RunAttempt<'a>,
     ) -> io::Result<Self> {
-        let RunAttempt { limits, cancel, started, ref clock } = *attempt;
+        let RunAttempt { limits, cancel, started, ref clock, only_checks } = *attempt;
         let cpu_clock = worker.clock();
         let before = cpu_clock.and_then(CpuClock::used).unwrap_or_default();
         let mut wire = Wire::new(worker.stream()?);
         let replay = JournalReplay::new(script.journal.clone(), clock.clone());
-        if script.journal.is_none() {
+        if script.journal.is_none() && !only_checks {
             tools.on_event(&RunEvent::Began(replay.beginning));
         }
         let bounds = bounds(script, &replay, limits);
@@ -147,6 +151,7 @@ impl<'a> RunDriver<'a> {
             code: script.code.clone(),
             language,
             interpreter: interpreter.cloned(),
+            only_checks,
             bounds,
         }));
         wire.try_send();
@@ -157,6 +162,7 @@ impl<'a> RunDriver<'a> {
             wire,
             bounds,
             is_interpreted: interpreter.is_some(),
+            only_checks,
             limits,
             started,
             is_ready: false,
@@ -341,6 +347,18 @@ impl<'a> RunDriver<'a> {
             // The script itself may have sent it.
             return Some(broke(&"a result of the check from a worker that does not check"));
         }
+        let is_of_check = matches!(
+            frame,
+            FromWorker::Describe(_)
+                | FromWorker::Warned(_)
+                | FromWorker::Flow(_)
+                | FromWorker::Prepared(_)
+                | FromWorker::Done(Done::Rejected(_))
+                | FromWorker::Panicked(_)
+        );
+        if self.only_checks && !is_of_check {
+            return Some(broke(&"an act of a script that is only checked"));
+        }
         let has_run = self.runs;
         self.runs |= !matches!(
             frame,
@@ -383,7 +401,9 @@ impl<'a> RunDriver<'a> {
                 self.tools.on_flow(flow);
             }
             FromWorker::Prepared(script)
-                if self.is_interpreted && self.kind == WorkerKind::Own && !self.runs =>
+                if (self.is_interpreted || self.only_checks)
+                    && self.kind == WorkerKind::Own
+                    && !self.runs =>
             {
                 return Some(RunEnding::Prepared(script));
             }

@@ -30,6 +30,9 @@ impl RunDriver<'_> {
     /// then had no effect.
     pub(super) async fn run_to_the_end(mut self, pool: &Pool) -> Result<RunReport, WorkerEnded> {
         let mut ending = self.exchange().await;
+        if self.only_checks && matches!(ending, RunEnding::Prepared(_)) {
+            ending = RunEnding::Done(Done::NoValue);
+        }
         if let RunEnding::Prepared(script) = ending {
             ending = match self.interpreter(pool).await {
                 Ok(worker) => {

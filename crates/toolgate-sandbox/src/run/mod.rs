@@ -56,6 +56,29 @@ impl Pool {
         tools: Arc<dyn Tools>,
         cancel: CancellationToken,
     ) -> RunReport {
+        self.take_to_the_end(script, limits, tools, cancel, false).await
+    }
+
+    /// Checks a script in a worker of its own, and does not run it. It ends with [`RunOutcome::Value`] if it could run;
+    /// findings are in [`RunOutcome::Rejected`] or in the warnings. Of `tools` only the descriptions are used.
+    pub async fn check(
+        &self,
+        script: SandboxScript,
+        limits: &RunLimits,
+        tools: Arc<dyn Tools>,
+        cancel: CancellationToken,
+    ) -> RunReport {
+        self.take_to_the_end(script, limits, tools, cancel, true).await
+    }
+
+    async fn take_to_the_end(
+        &self,
+        script: SandboxScript,
+        limits: &RunLimits,
+        tools: Arc<dyn Tools>,
+        cancel: CancellationToken,
+        only_checks: bool,
+    ) -> RunReport {
         let started = Instant::now();
         let clock = tools.clock();
         clock.start();
@@ -77,7 +100,8 @@ impl Pool {
             Ok(interpreter) => interpreter,
             Err(why) => return never_began(started, RunOutcome::Crashed(why.to_string())),
         };
-        let attempt = RunAttempt { limits, cancel: &cancel, started, clock: clock.clone() };
+        let attempt =
+            RunAttempt { limits, cancel: &cancel, started, clock: clock.clone(), only_checks };
         let mut why = String::new();
         for _ in 0..ATTEMPTS {
             let taken = tokio::select! {

@@ -68,10 +68,9 @@ fn run(mut pipe: Pipe, engines: Engines, start: &RunStart) -> Result<(), ExitRea
         Ok(prepared) => prepared,
         Err(findings) => return end(pipe, &FromWorker::Done(Done::Rejected(findings))),
     };
-    let prepared = match (prepared, &start.interpreter) {
-        (prepared, None) => prepared,
-        (prepared, Some(_)) => return end(pipe, &prepared_frame(&prepared)),
-    };
+    if start.only_checks || start.interpreter.is_some() {
+        return end(pipe, &prepared_frame(&prepared));
+    }
     let engine = match engines.of(start.language) {
         Ok(engine) => engine,
         Err(error) => return end(pipe, &FromWorker::Panicked(error)),

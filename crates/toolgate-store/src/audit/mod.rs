@@ -7,6 +7,7 @@
 //! number of the first line that must exist. Somebody who can write all of these files can write a
 //! new chain. To detect that, store copies elsewhere (`export`).
 
+mod backwards;
 mod chain;
 mod read;
 #[cfg(test)]
@@ -16,6 +17,7 @@ mod write;
 
 use std::{
     fmt, io,
+    ops::ControlFlow,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -74,6 +76,17 @@ pub struct AuditRecord {
     /// How many records could not be written before this line, for the kind `missing`.
     #[serde(skip_serializing_if = "is_zero")]
     pub missing: u64,
+}
+
+/// A record with its place in the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NumberedRecord {
+    /// The number of its line in the chain, from 1.
+    pub number: u64,
+    /// When it was written, in milliseconds since 1970.
+    pub time: u64,
+    /// The record.
+    pub record: AuditRecord,
 }
 
 /// Which records somebody wants to see. What is not given does not matter.
@@ -139,6 +152,14 @@ pub trait AuditLog: fmt::Debug + Send + Sync {
 
     /// Whether the log or its head is missing, without reading the lines.
     fn damage(&self) -> Option<AuditProblem>;
+
+    /// Reads records, the newest first, from before the one with this number. Ends when `seen` breaks. Lines that
+    /// cannot be read are left out, and the chain is not checked: [`AuditLog::read`] does that.
+    fn read_back(
+        &self,
+        before: Option<u64>,
+        seen: &mut dyn FnMut(NumberedRecord) -> ControlFlow<()>,
+    ) -> Result<(), AuditError>;
 
     /// Reads the whole chain, and calls `seen` with each record and each problem. Writers do not
     /// wait.
@@ -373,6 +394,15 @@ impl AuditLog for AuditFile {
         // How many are missing is known then, and said.
         let is_counted = problem == AuditProblem::NeverWritten && self.unrecorded() > 0;
         (!is_counted).then_some(problem)
+    }
+
+    fn read_back(
+        &self,
+        before: Option<u64>,
+        seen: &mut dyn FnMut(NumberedRecord) -> ControlFlow<()>,
+    ) -> Result<(), AuditError> {
+        backwards::read(&self.path, before, seen)
+            .map_err(|source| AuditError::new(&self.path, source))
     }
 
     fn read(

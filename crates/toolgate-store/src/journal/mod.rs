@@ -54,7 +54,7 @@ use row_sum::SealedTable;
 pub(crate) use row_sum::register as register_row_sum;
 pub use rows::{
     CallDecision, CallEnd, LostCall, NewCall, NewRun, PastCallRow, PastEvent, RunCall, RunDetail,
-    RunHistory, RunState, RunSummary,
+    RunFilter, RunHistory, RunState, RunSummary,
 };
 pub(crate) use schema::knows_audit;
 

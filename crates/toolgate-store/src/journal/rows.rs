@@ -44,6 +44,19 @@ pub enum RunState {
     Damaged,
 }
 
+/// Which runs somebody wants to see. What is not given does not matter.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunFilter {
+    /// In this state. One that is interrupted counts as running.
+    pub state: Option<RunState>,
+    /// In this language.
+    pub language: Option<String>,
+    /// Of callers whose names contain this.
+    pub caller: Option<String>,
+    /// With a call of this tool.
+    pub tool: Option<String>,
+}
+
 /// The summary of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunSummary {
@@ -281,6 +294,9 @@ impl RunSummary {
 }
 
 impl RunState {
+    /// The states that a list can be restricted to.
+    pub const LISTED: [Self; 4] = [Self::Running, Self::Waiting, Self::Done, Self::Failed];
+
     /// In one word.
     pub fn name(self) -> &'static str {
         match self {

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use rusqlite::{OptionalExtension, params};
 
 use super::{
-    JournalError, JournalFile, LostCall, NewRun, PastEvent, RunCall, RunDetail, RunHistory,
-    RunState, RunSummary, Runs, contents,
+    JournalError, JournalFile, LostCall, NewRun, PastEvent, RunCall, RunDetail, RunFilter,
+    RunHistory, RunState, RunSummary, Runs, contents,
     row_sum::{CALLS, EVENTS, FLOWS, MEDIA, RUNS},
     rows::{past_call, run_call, summary},
     sent::{DAMAGE, SentDamage, SentKind, SentLine, call_key},
@@ -238,18 +238,26 @@ impl Runs for JournalFile {
         })
     }
 
-    fn runs_before(
+    fn runs_like(
         &self,
-        (created, id): (u64, &str),
+        filter: &RunFilter,
+        before: Option<(u64, &str)>,
         most: u32,
     ) -> Result<Vec<RunSummary>, JournalError> {
+        let (created, id) = before.unwrap_or((u64::MAX, ""));
         let created = i64::try_from(created).unwrap_or(i64::MAX);
+        let RunFilter { state, language, caller, tool } = filter;
+        let state = state.map(RunState::name);
         self.with(|connection| {
             let mut rows = connection.prepare_cached(&format!(
-                "{} WHERE created <= ?1 AND (created < ?1 OR id > ?2) ORDER BY created DESC, id LIMIT ?3",
+                "{} WHERE created <= ?1 AND (created < ?1 OR id > ?2) AND (?4 IS NULL OR state = ?4)
+                 AND (?5 IS NULL OR language = ?5) AND (?6 IS NULL OR instr(session, ?6) > 0)
+                 AND (?7 IS NULL OR EXISTS (SELECT 1 FROM calls WHERE run = id AND name = ?7))
+                 ORDER BY created DESC, id LIMIT ?3",
                 summaries()
             ))?;
-            let rows = rows.query_map(rusqlite::params![created, id, most], summary)?;
+            let wanted = params![created, id, most, state, language, caller, tool];
+            let rows = rows.query_map(wanted, summary)?;
             rows.collect()
         })
     }

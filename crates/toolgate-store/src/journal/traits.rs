@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::{
-    ApprovalState, GrantRow, JournalError, Retention, RunDetail, RunEntry, RunHistory, RunSummary,
-    StoredApproval, TaskRow,
+    ApprovalState, GrantRow, JournalError, Retention, RunDetail, RunEntry, RunFilter, RunHistory,
+    RunSummary, StoredApproval, TaskRow,
 };
 
 /// A journal. Every method is one short transaction, but for [`RunEntries::write_soon`]. Methods wait
@@ -72,9 +72,20 @@ pub trait Runs: fmt::Debug + Send + Sync {
     /// The last runs, newest first. Those that cannot be read are [`super::RunState::Damaged`].
     fn runs(&self, most: u32) -> Result<Vec<RunSummary>, JournalError>;
 
+    /// Runs that fit, newest first, from before the one that was made at this time with this id. Without a filter it
+    /// takes as long however many runs there are.
+    fn runs_like(
+        &self,
+        filter: &RunFilter,
+        before: Option<(u64, &str)>,
+        most: u32,
+    ) -> Result<Vec<RunSummary>, JournalError>;
+
     /// Runs before the one that was made at this time with this id, newest first, as [`Runs::runs`] lists them. It
     /// takes as long however many runs there are before.
-    fn runs_before(&self, before: (u64, &str), most: u32) -> Result<Vec<RunSummary>, JournalError>;
+    fn runs_before(&self, before: (u64, &str), most: u32) -> Result<Vec<RunSummary>, JournalError> {
+        self.runs_like(&RunFilter::default(), Some(before), most)
+    }
 
     /// A run, by its id or by the beginning of it if only one run has that.
     fn run(&self, id: &str) -> Result<Option<RunDetail>, JournalError>;

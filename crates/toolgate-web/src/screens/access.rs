@@ -1,4 +1,4 @@
-//! Who has access: grants, tokens of clients, and logins at servers. Commands change them.
+//! Who has access: grants, clients and their tokens, and logins at servers.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,25 +9,100 @@ use axum::{
 };
 use maud::{Markup, html};
 use toolgate_broker::read_grants;
-use toolgate_policy::{Grant, GrantScope};
-use toolgate_store::TokenRecord;
+use toolgate_policy::{
+    Grant, GrantScope, Presence,
+    definitions::{shown, spelled_out},
+};
+use toolgate_store::{AuditRecord, TokenRecord};
 
-use super::{Asked, Shared, in_background};
+use super::{Asked, Shared, done, in_background};
 use crate::{
     PageState,
-    layout::{self, Screen},
+    form::Fields,
+    guard::PageRequest,
+    layout::{self, Screen, form_token},
     text::{line, moment, name},
 };
 
 pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Response {
-    let content = in_background(&page, |page| {
-        html! { (grants(page)) (tokens(page)) (logins(page)) (clients()) }
+    let asked = request.clone();
+    let content = in_background(&page, move |page| {
+        html! { (grants(page, &asked)) (clients(page, &asked)) (tokens(page, &asked)) (logins(page)) }
     });
     let content = content.await.unwrap_or_default();
     layout::page(&page, &request, Screen::Access, "Access", &content).into_response()
 }
 
-fn grants(page: &PageState) -> Markup {
+/// Revokes a grant or a token, sets up clients, or restores their files.
+pub(crate) async fn change(State(page): Shared, Extension(request): Asked) -> Response {
+    let (form, by) = (request.form.clone(), page.person(&request));
+    let said = in_background(&page, move |page| act(page, &form, &by)).await;
+    let said = said.unwrap_or_else(|| Err("toolgate stops".to_owned()));
+    let said = said.unwrap_or_else(|why| format!("Nothing was changed: {}.", page.clean(&why)));
+    done(&page, &request, "/ui/access", said)
+}
+
+fn act(page: &PageState, form: &Fields, by: &str) -> Result<String, String> {
+    let what = form.get("what");
+    let record = |kind: &str, rule: String| AuditRecord {
+        kind: kind.to_owned(),
+        caller: by.to_owned(),
+        verdict: "deny".to_owned(),
+        rule,
+        ..AuditRecord::default()
+    };
+    let note = |record: &AuditRecord| {
+        page.source.store().audit().append(record).map_err(|error| error.to_string())
+    };
+    match form.get("action") {
+        "revoke-grant" => {
+            let journal = page.journal().ok_or("there is no journal")?;
+            if !journal.revoke(what).map_err(|error| error.to_string())? {
+                return Err("there is no such grant".to_owned());
+            }
+            note(&record("grant", format!("revoked {}", shown(what, 60))))?;
+            Ok("The grant is revoked.".to_owned())
+        }
+        "revoke-token" => {
+            let tokens = page.source.store().access_tokens();
+            tokens.revoke(what).map_err(|error| error.to_string())?;
+            note(&record("token", format!("revoked {}", shown(what, 60))))?;
+            Ok(format!("The token {} is revoked.", shown(what, 60)))
+        }
+        "set-up" | "undo-setup" if page.source.presence() > Presence::Terminal => {
+            Err("your configuration asks for more than this page; run `toolgate setup`".to_owned())
+        }
+        "set-up" => {
+            // What is written is what the person has seen.
+            let now = page.source.clients().and_then(|found| found.preview.ok());
+            let now = now.unwrap_or_default();
+            if digest(&now) != what {
+                return Err("the files have changed since; look at the changes again".to_owned());
+            }
+            page.source.set_up(&now)
+        }
+        "undo-setup" => page.source.undo_setup(),
+        _ => Err("the action is not known".to_owned()),
+    }
+}
+
+fn digest(text: &str) -> String {
+    blake3::hash(text.as_bytes()).to_hex().to_string()
+}
+
+/// A button that does one thing.
+fn button(request: &PageRequest, action: &str, what: &str, words: &Markup) -> Markup {
+    html! {
+        form method="post" action="/ui/access" {
+            (form_token(request))
+            input type="hidden" name="action" value=(action);
+            input type="hidden" name="what" value=(what);
+            button { (words) }
+        }
+    }
+}
+
+fn grants(page: &PageState, request: &PageRequest) -> Markup {
     let grants: Vec<Grant> =
         page.journal().and_then(|journal| read_grants(&*journal).ok()).unwrap_or_default();
     html! {
@@ -36,7 +111,7 @@ fn grants(page: &PageState) -> Markup {
         @if grants.is_empty() { p { "There are none." } }
         @else {
             div.scroll tabindex="0" role="region" aria-label="Grants" { table {
-                thead { tr { th scope="col" { "Tool" } th scope="col" { "For" } th scope="col" { "Holds" } th scope="col" { "Arguments" } th scope="col" { "By" } th scope="col" { "Id" } } }
+                thead { tr { th scope="col" { "Tool" } th scope="col" { "For" } th scope="col" { "Holds" } th scope="col" { "Arguments" } th scope="col" { "By" } th scope="col" { "Id" } th scope="col" { "Action" } } }
                 tbody { @for grant in &grants { tr {
                     th scope="row" { (line(&format!("{}/{}", grant.tool.server, grant.tool.tool), 100)) }
                     td { (line(&grant.caller, 80)) }
@@ -44,6 +119,7 @@ fn grants(page: &PageState) -> Markup {
                     td { (line(&page.clean(&grant.arguments.to_string()), 160)) }
                     td { (line(&grant.by, 60)) }
                     td.mono { (line(&grant.id.0, 60)) }
+                    td { (button(request, "revoke-grant", &grant.id.0, &html! { "Revoke" span.skip { " " (shown(&grant.id.0, 60)) } })) }
                 } } }
             } }
         }
@@ -60,7 +136,7 @@ fn holds(grant: &Grant) -> String {
 }
 
 /// The tokens of clients. Only their hashes are stored, and not even these are shown.
-fn tokens(page: &PageState) -> Markup {
+fn tokens(page: &PageState, request: &PageRequest) -> Markup {
     let tokens = page.source.store().access_tokens();
     let records = tokens.list().unwrap_or_default();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -74,7 +150,7 @@ fn tokens(page: &PageState) -> Markup {
         @if records.is_empty() { p { "There are none." } }
         @else {
             div.scroll tabindex="0" role="region" aria-label="Tokens" { table {
-                thead { tr { th scope="col" { "Name" } th scope="col" { "Opens" } th scope="col" { "Created (UTC)" } th scope="col" { "Expires" } th scope="col" { "Last used" } } }
+                thead { tr { th scope="col" { "Name" } th scope="col" { "Opens" } th scope="col" { "Created (UTC)" } th scope="col" { "Expires" } th scope="col" { "Last used" } th scope="col" { "Action" } } }
                 tbody { @for record in &records { tr {
                     th scope="row" { (name(&record.name)) }
                     td { (line(&opens(record), 120)) }
@@ -87,6 +163,7 @@ fn tokens(page: &PageState) -> Markup {
                         }
                     }
                     td.time { @if let Some(used) = tokens.last_use(record.hash) { (moment(used * 1_000)) } @else { "never" } }
+                    td { (button(request, "revoke-token", &record.name, &html! { "Revoke" span.skip { " " (shown(&record.name, 60)) } })) }
                 } } }
             } }
         }
@@ -112,9 +189,37 @@ fn logins(page: &PageState) -> Markup {
     }
 }
 
-fn clients() -> Markup {
+fn clients(page: &PageState, request: &PageRequest) -> Markup {
+    let Some(found) = page.source.clients() else { return html! {} };
     html! {
         h2 { "Clients" }
-        p { code { "toolgate setup" } " finds the clients of this machine, shows the change of each of their files, and asks. " code { "toolgate setup --undo" } " restores them." }
+        p.quiet { code { "toolgate setup" } " connects them in a terminal, and starts their servers first to count the tools." }
+        @if found.clients.is_empty() { p { "No client with a configuration file was found." } }
+        @else {
+            div.scroll tabindex="0" role="region" aria-label="Clients" { table {
+                thead { tr { th scope="col" { "Client" } th scope="col" { "File" } th scope="col" { "State" } } }
+                tbody { @for (client, file, state) in &found.clients { tr {
+                    th scope="row" { (name(client)) } td.mono { (line(file, 200)) } td { (line(&page.clean(state), 200)) }
+                } } }
+            } }
+        }
+        @match &found.preview {
+            Err(why) => { p.quiet { (line(&page.clean(why), 500)) } }
+            Ok(preview) if preview.is_empty() => { p { "Everything is set up: nothing to write." } }
+            Ok(preview) => {
+                details {
+                    summary { "What a setup would change" }
+                    pre.whole { (spelled_out(preview)) }
+                    (button(request, "set-up", &digest(preview), &html! { "Write these changes" }))
+                }
+            }
+        }
+        @if !found.undoable.is_empty() {
+            details {
+                summary { "Undo the last setup" }
+                ul { @for file in &found.undoable { li { (line(file, 300)) } } }
+                (button(request, "undo-setup", "", &html! { "Restore these files" }))
+            }
+        }
     }
 }

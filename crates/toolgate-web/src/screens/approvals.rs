@@ -62,12 +62,13 @@ pub(crate) async fn answer(
     Path(reference): Path<String>,
 ) -> Response {
     let form = request.form.clone();
-    let said = in_background(&page, move |page| decide(page, &reference, &form)).await;
+    let by = page.person(&request);
+    let said = in_background(&page, move |page| decide(page, &reference, &form, &by)).await;
     let said = said.unwrap_or_else(|| Err("toolgate stops; nothing was decided".to_owned()));
     done(&page, &request, PATH, said.unwrap_or_else(|why| format!("Nothing was decided: {why}.")))
 }
 
-fn decide(page: &PageState, reference: &str, form: &Fields) -> Result<String, String> {
+fn decide(page: &PageState, reference: &str, form: &Fields, by: &str) -> Result<String, String> {
     let journal = page.journal().ok_or("there is no journal")?;
     let found = QueuedCall::find_named(&*journal, reference).map_err(|error| error.to_string())?;
     let call = found.ok_or_else(|| format!("{} waits no longer", shown(reference, 40)))?;
@@ -85,8 +86,7 @@ fn decide(page: &PageState, reference: &str, form: &Fields) -> Result<String, St
     let days = form.some("days").map(str::parse::<u32>).transpose();
     let days = days.map_err(|_| "the number of days is no number".to_owned())?;
     let expires = days.map(|days| Duration::from_hours(24 * u64::from(days)));
-    let by = page.source.person();
-    call.answer(&page.source.store(), &*journal, &answer, &by, expires)
+    call.answer(&page.source.store(), &*journal, &answer, by, expires)
         .map_err(|error| error.to_string())
 }
 

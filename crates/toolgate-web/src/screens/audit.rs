@@ -1,6 +1,6 @@
 //! The audit log: a filter, the state of its chain, and an export.
 
-use std::collections::VecDeque;
+use std::ops::ControlFlow;
 
 use axum::{
     Extension,
@@ -20,8 +20,12 @@ use crate::{
     text::{grouped, line, moment, name, took},
 };
 
-/// How many lines are shown, the newest.
-const SHOWN: usize = 200;
+/// How many records a page has.
+const SHOWN: usize = 100;
+/// How many records are looked at for a page, so that a filter that fits nothing ends.
+const LOOKED_AT: usize = 50_000;
+/// How many bytes an export has at most. The command has no limit.
+const EXPORTED: usize = 32 * 1024 * 1024;
 /// The fields of the filter, and what they are called.
 const FIELDS: [(&str, &str); 5] = [
     ("tool", "Tool"),
@@ -42,22 +46,23 @@ pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Resp
     layout::page(&page, &request, Screen::Audit, "Audit log", &content).into_response()
 }
 
-/// All lines that fit the filter, as `toolgate audit --json` writes them.
+/// The lines that fit the filter, as `toolgate audit --json` writes them; of many the newest.
 pub(crate) async fn export(State(page): Shared, Extension(request): Asked) -> Response {
     let filter = filter(&request.query);
     let lines = in_background(&page, move |page| {
-        let mut lines = String::new();
-        let read = page.source.store().audit().read(&mut |seen| {
-            if let Ok((time, record)) = seen
-                && filter.fits(time, &record)
-            {
-                let mut row = json!(record);
-                row["time"] = json!(time);
-                lines.push_str(&row.to_string());
-                lines.push('\n');
+        let (mut lines, mut bytes) = (Vec::new(), 0);
+        let read = page.source.store().audit().read_back(None, &mut |seen| {
+            if filter.fits(seen.time, &seen.record) {
+                let mut row = json!(seen.record);
+                row["time"] = json!(seen.time);
+                let row = format!("{row}\n");
+                bytes += row.len();
+                lines.push(row);
             }
+            if bytes < EXPORTED { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
-        read.map(|_| lines).unwrap_or_default()
+        lines.reverse();
+        read.map(|()| lines.concat()).unwrap_or_default()
     });
     let headers = [
         (header::CONTENT_TYPE, "application/x-ndjson; charset=utf-8"),
@@ -81,9 +86,7 @@ fn filter(fields: &Fields) -> AuditFilter {
 
 fn filter_form(fields: &Fields) -> Markup {
     let verdict = fields.get("verdict");
-    let mut kept: Vec<(&str, &str)> =
-        FIELDS.iter().map(|(key, _)| (*key, fields.get(key))).collect();
-    kept.push(("verdict", verdict));
+    let kept = kept(fields);
     html! {
         form.row method="get" action="/ui/audit" role="search" {
             @for (key, words) in FIELDS { label { (words) input type="text" name=(key) value=(fields.get(key)) autocomplete="off"; } }
@@ -96,22 +99,26 @@ fn filter_form(fields: &Fields) -> Markup {
             }
             button.main { "Filter" }
             a.button href=(format!("/ui/audit/export?{}", query(&kept))) { "Export" }
+            a.button href="/ui/audit?verify=yes" { "Verify the chain" }
         }
     }
 }
 
-fn list(page: &PageState, fields: &Fields) -> Markup {
-    let filter = filter(fields);
-    let (mut last, mut found) = (VecDeque::new(), 0_u64);
+/// The fields of the filter, as they are.
+fn kept(fields: &Fields) -> Vec<(&str, &str)> {
+    let own = FIELDS.iter().map(|(key, _)| (*key, fields.get(key)));
+    own.chain([("verdict", fields.get("verdict"))]).collect()
+}
+
+/// Whether every line is there and as it was written. This reads the whole log.
+fn verified(page: &PageState) -> Markup {
     let mut problems = Vec::new();
-    let read = page.source.store().audit().read(&mut |seen| match seen {
-        Err(problem) => problems.push(problem.to_string()),
-        Ok((time, record)) if filter.fits(time, &record) => {
-            found += 1;
-            last.push_front((time, record));
-            last.truncate(SHOWN);
+    let read = page.source.store().audit().read(&mut |seen| {
+        if let Err(problem) = seen
+            && problems.len() < 20
+        {
+            problems.push(problem.to_string());
         }
-        Ok(_) => {}
     });
     let lines = match read {
         Ok(extent) => extent.lines,
@@ -119,25 +126,59 @@ fn list(page: &PageState, fields: &Fields) -> Markup {
     };
     html! {
         @if problems.is_empty() {
-            p role="status" { (state("ok")) " The chain is whole: " (grouped(lines)) " lines, of which " (grouped(found)) " fit." }
+            p role="status" { (state("ok")) " The chain is whole: " (grouped(lines)) " lines." }
         } @else {
             div.notice.bad role="alert" {
                 p { "The chain is not whole:" }
-                ul { @for problem in problems.iter().take(20) { li { (line(problem, 300)) } } }
+                ul { @for problem in &problems { li { (line(problem, 300)) } } }
             }
         }
-        @if !last.is_empty() {
+    }
+}
+
+/// The newest records that fit, or those before one. No more of the log is read than that takes, up to a limit.
+fn list(page: &PageState, fields: &Fields) -> Markup {
+    let filter = filter(fields);
+    let before = fields.get("before").parse::<u64>().ok();
+    let (mut found, mut looked_at) = (Vec::new(), 0_usize);
+    let mut last = None;
+    let read = page.source.store().audit().read_back(before, &mut |seen| {
+        looked_at += 1;
+        if found.len() == SHOWN || looked_at > LOOKED_AT {
+            return ControlFlow::Break(());
+        }
+        last = Some(seen.number);
+        if filter.fits(seen.time, &seen.record) {
+            found.push(seen);
+        }
+        ControlFlow::Continue(())
+    });
+    if let Err(error) = read {
+        return html! { p.notice.bad { (line(&error.to_string(), 500)) } };
+    }
+    let is_cut = looked_at > LOOKED_AT;
+    let has_more = is_cut || found.len() == SHOWN && last.is_some_and(|number| number > 1);
+    let mut next = kept(fields);
+    let last = last.unwrap_or_default().to_string();
+    next.push(("before", &last));
+    html! {
+        @if !fields.get("verify").is_empty() { (verified(page)) }
+        @if let Some(damage) = page.source.store().audit().damage() {
+            p.notice.bad role="alert" { (line(&damage.to_string(), 300)) }
+        }
+        @if found.is_empty() { p { "No record fits" @if is_cut { " among the " (grouped(LOOKED_AT as u64)) " that were looked at" } "." } }
+        @else {
             div.scroll tabindex="0" role="region" aria-label="Records" {
                 table {
                     thead { tr {
                         th scope="col" { "Time (UTC)" } th scope="col" { "What" } th scope="col" { "Decision" } th scope="col" { "Outcome" }
                         th.number scope="col" { "Took" } th scope="col" { "Caller" } th scope="col" { "Rule" }
                     } }
-                    tbody { @for (time, record) in &last { (row(page, *time, record)) } }
+                    tbody { @for seen in &found { (row(page, seen.time, &seen.record)) } }
                 }
             }
-            @if found > SHOWN as u64 { p.quiet { "These are the newest " (SHOWN) ". Export has all." } }
         }
+        @if has_more { p { a.button href=(format!("/ui/audit?{}", query(&next))) { "Earlier records" } } }
     }
 }
 

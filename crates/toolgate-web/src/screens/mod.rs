@@ -1,9 +1,11 @@
 //! The screens, one file each. Each of them has a command that shows the same.
 
 mod access;
+mod adding;
 mod approvals;
 mod audit;
 mod overview;
+mod playground;
 mod policy;
 mod runs;
 mod servers;
@@ -16,7 +18,7 @@ use axum::{
     extract::State,
     http::{StatusCode, header},
     response::{IntoResponse, Response},
-    routing::get,
+    routing::{get, post},
 };
 use maud::html;
 
@@ -25,8 +27,6 @@ use crate::{
     guard::PageRequest,
     layout::{self, Screen},
 };
-
-pub(crate) use self::overview::Activity;
 
 /// The state of the page, as handlers get it.
 type Shared = State<Arc<PageState>>;
@@ -43,15 +43,20 @@ pub(crate) fn routes() -> Router<Arc<PageState>> {
         .route("/servers/{name}/live", get(servers::live_one))
         .route("/runs", get(runs::show))
         .route("/runs-live", get(runs::live_list))
-        .route("/runs/{id}", get(runs::show_one))
+        .route("/runs/{id}", get(runs::show_one).post(runs::change))
         .route("/runs/{id}/live", get(runs::live_one))
         .route("/tools", get(tools::show))
         .route("/tools/found", get(tools::found))
         .route("/tools/{name}", get(tools::show_one).post(tools::call))
+        .route("/playground", get(playground::show).post(playground::act))
+        .route("/playground/findings", post(playground::findings))
+        .route("/playground/complete", post(playground::complete))
         .route("/policy", get(policy::show))
+        .route("/policy/what-if", get(policy::show_trial).post(policy::try_out))
         .route("/audit", get(audit::show))
         .route("/audit/export", get(audit::export))
-        .route("/access", get(access::show))
+        .route("/access", get(access::show).post(access::change))
+        .route("/servers-add", get(adding::show).post(adding::add))
         .route("/approvals", get(approvals::show))
         .route("/approvals/live", get(approvals::live))
         .route("/approvals/{reference}", get(approvals::show_one).post(approvals::answer))
@@ -66,7 +71,9 @@ pub(crate) async fn nothing_here(State(page): Shared, Extension(request): Asked)
 
 /// Leads to another page after something was done, and lets it say what.
 fn done(page: &PageState, request: &PageRequest, path: &str, notice: String) -> Response {
-    page.access.leave_notice(&request.form_token, notice);
+    if !notice.is_empty() {
+        page.access.leave_notice(&request.form_token, notice);
+    }
     (StatusCode::SEE_OTHER, [(header::LOCATION, path.to_owned())]).into_response()
 }
 

@@ -1,10 +1,5 @@
 //! What needs a person, and what happens now.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
-};
-
 use axum::{
     Extension,
     extract::State,
@@ -14,31 +9,26 @@ use maud::{Markup, html};
 use serde_json::Value;
 use toolgate_host::ServerOverview;
 
-use super::{Asked, Shared, in_background, runs, servers::state};
+use super::{
+    Asked, Shared, in_background, runs,
+    servers::{buttons, state},
+};
 use crate::{
     PageState,
     form::path_part,
+    guard::PageRequest,
+    lately::{self, HOURS},
     layout::{self, Screen},
     live,
-    plot::bars,
+    plot::{Parts, bars},
     text::{counted, grouped, line, name},
 };
 
-/// The plot covers this many minutes.
-const MINUTES: usize = 60;
-/// How long what was counted in the audit log is used again: the log may be long.
-const COUNTED_FOR: Duration = Duration::from_secs(10);
 const LAST_RUNS: u32 = 5;
 
-/// The calls of each minute, oldest first: those that went well, and the others.
-#[derive(Debug, Clone)]
-pub(crate) struct Activity {
-    counted: Instant,
-    calls: Vec<(u64, u64)>,
-}
-
 pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Response {
-    let part = in_background(&page, part).await.unwrap_or_default();
+    let asked = request.clone();
+    let part = in_background(&page, move |page| part(page, &asked)).await.unwrap_or_default();
     let content = html! {
         p.lead { "The configuration is " code { (line(&page.source.configuration(), 200)) } "." }
         (layout::live(&request, "overview", "/ui/overview/live", &part))
@@ -46,11 +36,11 @@ pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Resp
     layout::page(&page, &request, Screen::Overview, "Overview", &content).into_response()
 }
 
-pub(crate) async fn live(State(page): Shared, Extension(_): Asked) -> Response {
-    live::stream(&page, part)
+pub(crate) async fn live(State(page): Shared, Extension(request): Asked) -> Response {
+    live::stream(&page, move |page| part(page, &request))
 }
 
-fn part(page: &PageState) -> Markup {
+fn part(page: &PageState, request: &PageRequest) -> Markup {
     let host = page.source.host();
     let exposure = host.exposure();
     let servers = host.overview(&exposure);
@@ -62,8 +52,10 @@ fn part(page: &PageState) -> Markup {
     let sessions = sessions(page);
     let saved: u64 = sessions.iter().map(Session::saved).sum();
     let waiting = page.waiting().len();
-    let activity = activity(page);
-    let last: (u64, u64) = activity.calls.last().copied().unwrap_or_default();
+    let activity = lately::activity(page);
+    let last: (u64, u64) = activity.minutes.last().copied().unwrap_or_default();
+    let hours = lately::saved(page);
+    let day: u64 = hours.iter().map(|(definitions, results)| definitions + results).sum();
     html! {
         div.tiles {
             (tile("Waiting for you", &grouped(waiting as u64), "calls"))
@@ -71,6 +63,7 @@ fn part(page: &PageState) -> Markup {
             (tile("Tools", &grouped(tools as u64), &format!("{} tokens", grouped(tokens))))
             (tile("Calls in the last minute", &grouped(last.0 + last.1), ""))
             (tile("Tokens saved in open sessions", &grouped(saved), ""))
+            (tile("Tokens saved in 24 hours", &grouped(day), "about"))
         }
         @if waiting > 0 {
             p.notice { a href="/ui/approvals" { (counted(waiting as u64, "call")) } " waiting for your decision." }
@@ -79,7 +72,7 @@ fn part(page: &PageState) -> Markup {
             h2 { "Servers that need attention" }
             div.scroll tabindex="0" role="region" aria-label="Servers that need attention" {
                 table {
-                    thead { tr { th scope="col" { "Server" } th scope="col" { "State" } th scope="col" { "Why, and what to do" } } }
+                    thead { tr { th scope="col" { "Server" } th scope="col" { "State" } th scope="col" { "Why, and what to do" } th scope="col" { "Action" } } }
                     tbody {
                         @for server in troubled {
                             tr {
@@ -89,6 +82,7 @@ fn part(page: &PageState) -> Markup {
                                     (line(&page.clean(server.reason.as_deref().unwrap_or_default()), 300))
                                     @if let Some(action) = &server.action { br; span.quiet { (line(&page.clean(action), 300)) } }
                                 }
+                                td { (buttons(page, request, server)) }
                             }
                         }
                     }
@@ -96,7 +90,10 @@ fn part(page: &PageState) -> Markup {
             }
         }
         h2 { "Calls in the last hour" }
-        (bars(&activity.calls, "Calls of each minute of the last hour", "minutes ago"))
+        (bars(&activity.minutes, &Parts { title: "Calls of each minute of the last hour", first: "went well", second: "refused or failed", unit: "minutes ago" }))
+        h2 { "Tokens saved" }
+        (bars(&hours, &Parts { title: "Tokens that sessions did not have to read, by hour", first: "of definitions", second: "of results (about)", unit: "hours ago" }))
+        p.quiet.small { code { "toolgate tokens --saved" } " shows the same for all " (HOURS) " hours and before." }
         h2 { "Open sessions" }
         (session_table(&sessions))
         h2 { "Last runs" }
@@ -173,32 +170,4 @@ fn session_table(sessions: &[Session]) -> Markup {
             }
         }
     }
-}
-
-/// The calls of the last hour, from the audit log.
-fn activity(page: &PageState) -> Arc<Activity> {
-    if let Some(known) = &*page.activity.lock()
-        && known.counted.elapsed() < COUNTED_FOR
-    {
-        return Arc::clone(known);
-    }
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-    let now = u64::try_from(now).unwrap_or(u64::MAX);
-    let mut calls = vec![(0, 0); MINUTES];
-    let read = page.source.store().audit().read(&mut |seen| {
-        let Ok((time, record)) = seen else { return };
-        let ago = usize::try_from(now.saturating_sub(time) / 60_000).unwrap_or(usize::MAX);
-        if record.kind == "call"
-            && let Some(minute) =
-                MINUTES.checked_sub(ago + 1).and_then(|place| calls.get_mut(place))
-        {
-            if record.outcome == "ok" { minute.0 += 1 } else { minute.1 += 1 }
-        }
-    });
-    if let Err(error) = read {
-        tracing::warn!("{error}");
-    }
-    let activity = Arc::new(Activity { counted: Instant::now(), calls });
-    *page.activity.lock() = Some(Arc::clone(&activity));
-    activity
 }

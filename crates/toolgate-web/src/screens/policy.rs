@@ -7,23 +7,118 @@ use axum::{
 };
 use maud::{Markup, html};
 use serde_json::Value;
+use toolgate_host::{ChangedDecision, PolicyWhatIf, WHAT_IF_CALLS};
 use toolgate_policy::{Flow, RuleOrigin};
 
-use super::{Asked, Shared, servers::state};
+use super::{Asked, Shared, in_background, servers::state};
 use crate::{
     PageState,
-    form::Fields,
-    layout::{self, Screen},
-    text::{block, line},
+    form::{Fields, path_part},
+    guard::PageRequest,
+    layout::{self, Screen, form_token},
+    text::{block, counted, grouped, json, line, moment, name},
 };
 
 pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Response {
     let content = html! {
         p.lead { code { "toolgate policy" } " shows the same in a terminal. The rules are in " code { (line(&page.source.configuration(), 200)) } "." }
         (explain(&page, &request.query))
+        h2 { "Try other rules" }
+        p { a.button href="/ui/policy/what-if" { "What would another policy have decided?" } }
         (rules(&page))
     };
     layout::page(&page, &request, Screen::Policy, "Policy", &content).into_response()
+}
+
+/// The form for another policy.
+pub(crate) async fn show_trial(State(page): Shared, Extension(request): Asked) -> Response {
+    let text = in_background(&page, |page| page.source.policy_text()).await.unwrap_or_default();
+    trial(&page, &request, &page.clean(&text), &html! {})
+}
+
+/// What another policy would have decided about the last calls. Nothing changes.
+pub(crate) async fn try_out(State(page): Shared, Extension(request): Asked) -> Response {
+    let text = request.form.get("policy").replace("\r\n", "\n");
+    let policy = text.clone();
+    let found = in_background(&page, move |page| {
+        let changed = page.source.changed_policy(&policy)?;
+        let log = page.source.store().audit();
+        page.source.host().what_if(&changed, &*log).map_err(|error| error.to_string())
+    });
+    let found = found.await.unwrap_or_else(|| Err("toolgate stops".to_owned()));
+    let outcome = match found {
+        Ok(found) => differences(&page, &found),
+        Err(why) => html! { p.notice.bad role="alert" { (line(&page.clean(&why), 1_000)) } },
+    };
+    trial(&page, &request, &text, &outcome)
+}
+
+fn trial(page: &PageState, request: &PageRequest, text: &str, outcome: &Markup) -> Response {
+    let content = html! {
+        p { a href="/ui/policy" { "The policy that holds" } }
+        p.lead { "The last " (grouped(WHAT_IF_CALLS as u64)) " calls under another policy. " code { "toolgate policy what-if FILE" } " shows the same in a terminal. Nothing is saved: to keep a policy, write it into " code { (line(&page.source.configuration(), 200)) } "." }
+        form.panel method="post" action="/ui/policy/what-if" {
+            (form_token(request))
+            p { label { "The value of policy, as JSON" textarea.code name="policy" rows="14" spellcheck="false" { "\n" (text) } } }
+            button.main { "Try it" }
+        }
+        (outcome)
+    };
+    layout::page(page, request, Screen::Policy, "What if", &content).into_response()
+}
+
+fn differences(page: &PageState, found: &PolicyWhatIf) -> Markup {
+    let differ: usize = found.changes.iter().map(|change| change.count).sum();
+    html! {
+        section aria-labelledby="differences" {
+            h2 id="differences" { "Decisions that differ" }
+            p role="status" {
+                (counted(differ as u64, "call")) " of the last " (grouped(found.calls as u64)) " would be decided differently. Grants do not count."
+            }
+            @if found.without_arguments > 0 {
+                p.quiet { "The arguments of " (counted(found.without_arguments as u64, "call")) " are not stored, so conditions on arguments may decide otherwise." }
+            }
+            @if found.unknown_tools > 0 {
+                p.quiet { (counted(found.unknown_tools as u64, "call")) " more of tools that are not known now." }
+            }
+            @if !found.changes.is_empty() {
+                div.scroll tabindex="0" role="region" aria-label="Decisions that differ" {
+                    table {
+                        thead { tr {
+                            th scope="col" { "Tool" } th scope="col" { "Now" } th scope="col" { "Then" } th.number scope="col" { "Calls" }
+                            th scope="col" { "Because" } th scope="col" { "Last calls" }
+                        } }
+                        tbody { @for change in &found.changes { (difference(page, change)) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn difference(page: &PageState, change: &ChangedDecision) -> Markup {
+    let last = change.examples.first().map(|call| call.time).unwrap_or_default();
+    html! {
+        tr {
+            th scope="row" { (name(&change.tool)) }
+            td { (state(&change.before.to_string())) br; span.quiet.small { (line(&page.clean(&change.rule_before), 120)) } }
+            td { (state(&change.after.to_string())) }
+            td.number { (grouped(change.count as u64)) }
+            td.small { (line(&page.clean(&change.rule_after), 200)) }
+            td {
+                details {
+                    summary { (moment(last)) }
+                    @for call in &change.examples {
+                        p.small {
+                            (moment(call.time)) " " (line(&call.caller, 80))
+                            @if let Some(run) = &call.run { ", " a href=(format!("/ui/runs/{}", path_part(run))) { (line(run, 40)) } }
+                        }
+                        @if let Some(arguments) = &call.arguments { (json(&page.clean(&arguments.to_string()))) }
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// A form, and what the policy says about the call that it names.

@@ -7,15 +7,17 @@ use axum::{
 };
 use maud::{Markup, html};
 use toolgate_host::{RunFlow, RunStanding, error_message};
-use toolgate_policy::Contact;
-use toolgate_store::{RunCall, RunDetail, RunState, RunSummary};
+use toolgate_policy::{Contact, definitions::shown};
+use toolgate_store::{RunCall, RunDetail, RunFilter, RunState, RunSummary};
 
-use super::{Asked, Shared, in_background, servers::state};
+use super::{Asked, Shared, done, in_background, servers::state};
 use crate::{
-    PageState,
-    form::{path_part, query},
-    layout::{self, Screen},
+    PageState, flow_graph,
+    form::{Fields, path_part, query},
+    guard::PageRequest,
+    layout::{self, Screen, form_token},
     live,
+    running::{self, PageRun},
     text::{block, grouped, json, line, moment, name, took},
     timeline,
 };
@@ -26,30 +28,25 @@ const LISTED: u32 = 50;
 const MOST_CALLS: usize = 500;
 
 pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Response {
-    let before = request.query.get("before").split_once('-');
-    let before = before.and_then(|(at, id)| Some((at.parse::<u64>().ok()?, id.to_owned())));
-    let Some(before) = before else {
-        let list = in_background(&page, first_page).await.unwrap_or_default();
-        let content = html! {
-            p.lead { code { "toolgate runs" } " shows the same in a terminal." }
-            (layout::live(&request, "runs", "/ui/runs-live", &list))
-        };
-        return layout::page(&page, &request, Screen::Runs, "Runs", &content).into_response();
-    };
-    let list = in_background(&page, move |page| {
-        let journal = page.journal();
-        let older = journal.map(|it| it.runs_before((before.0, &before.1), LISTED + 1));
-        paged(page, older.and_then(Result::ok).unwrap_or_default())
-    });
+    let fields = request.query.clone();
+    let is_first = fields.some("before").is_none();
+    let is_all = filter(&fields) == RunFilter::default();
+    let list = in_background(&page, move |page| listed(page, &fields)).await.unwrap_or_default();
     let content = html! {
-        p { a href="/ui/runs" { "Newest runs" } }
-        (list.await.unwrap_or_default())
+        p.lead { code { "toolgate runs" } " shows the same in a terminal." }
+        (filter_form(&request.query))
+        @if is_first && is_all { (layout::live(&request, "runs", "/ui/runs-live", &list)) }
+        @else {
+            p { a href="/ui/runs" { "Newest runs" } }
+            (list)
+        }
     };
-    layout::page(&page, &request, Screen::Runs, "Earlier runs", &content).into_response()
+    let title = if is_first { "Runs" } else { "Earlier runs" };
+    layout::page(&page, &request, Screen::Runs, title, &content).into_response()
 }
 
 pub(crate) async fn live_list(State(page): Shared, Extension(_): Asked) -> Response {
-    live::stream(&page, first_page)
+    live::stream(&page, |page| listed(page, &Fields::default()))
 }
 
 pub(crate) async fn show_one(
@@ -58,23 +55,51 @@ pub(crate) async fn show_one(
     Path(id): Path<String>,
 ) -> Response {
     let stream = format!("/ui/runs/{}/live", path_part(&id));
-    let part = in_background(&page, move |page| detail(page, &id)).await.flatten();
-    let Some(part) = part else {
+    let asked = request.clone();
+    let parts = in_background(&page, move |page| {
+        let detail = page.journal()?.run(&id).ok()??;
+        Some((part(page, &asked, &detail), script(page, &detail)))
+    });
+    let Some((part, script)) = parts.await.flatten() else {
         return super::nothing_here(State(page), Extension(request)).await;
     };
     let content = html! {
         p { a href="/ui/runs" { "All runs" } }
         (layout::live(&request, "run", &stream, &part))
+        (script)
     };
     layout::page(&page, &request, Screen::Runs, "Run", &content).into_response()
 }
 
 pub(crate) async fn live_one(
     State(page): Shared,
-    Extension(_): Asked,
+    Extension(request): Asked,
     Path(id): Path<String>,
 ) -> Response {
-    live::stream(&page, move |page| detail(page, &id).unwrap_or_default())
+    live::stream(&page, move |page| {
+        let found = page.journal().and_then(|journal| journal.run(&id).ok()).flatten();
+        found.map(|detail| part(page, &request, &detail)).unwrap_or_default()
+    })
+}
+
+/// Resumes a run, or stops one of the page.
+pub(crate) async fn change(
+    State(page): Shared,
+    Extension(request): Asked,
+    Path(id): Path<String>,
+) -> Response {
+    let path = format!("/ui/runs/{}", path_part(&id));
+    let name = shown(&id, 60);
+    let said = match request.form.get("action") {
+        "resume" => match running::begin(&page, PageRun::Resumed(id)).await {
+            Ok(_) => format!("Run {name} goes on."),
+            Err(why) => format!("Run {name} was not resumed: {}", page.clean(&why)),
+        },
+        "stop" if page.runs.stop(&id) => format!("Run {name} was stopped."),
+        "stop" => format!("Run {name} is not one of this page, or has ended."),
+        _ => "The action is not known.".to_owned(),
+    };
+    done(&page, &request, &path, said)
 }
 
 /// The newest runs; none if they cannot be read.
@@ -82,19 +107,76 @@ pub(crate) fn newest(page: &PageState, most: u32) -> Vec<RunSummary> {
     page.journal().and_then(|journal| journal.runs(most).ok()).unwrap_or_default()
 }
 
-fn first_page(page: &PageState) -> Markup {
-    paged(page, newest(page, LISTED + 1))
+fn filter(fields: &Fields) -> RunFilter {
+    let field = |name: &str| fields.some(name).map(str::to_owned);
+    let state = fields.get("state");
+    RunFilter {
+        state: RunState::LISTED.into_iter().find(|known| known.name() == state),
+        language: field("language"),
+        caller: field("caller"),
+        tool: field("tool"),
+    }
 }
 
-/// A page of runs. One more than is shown says that there are earlier ones.
-fn paged(page: &PageState, mut runs: Vec<RunSummary>) -> Markup {
+fn filter_form(fields: &Fields) -> Markup {
+    let chosen = |field: &str, value: &str| fields.get(field) == value;
+    html! {
+        form.row method="get" action="/ui/runs" role="search" {
+            label {
+                "State"
+                select name="state" {
+                    option value="" { "all" }
+                    @for one in RunState::LISTED {
+                        option value=(one.name()) selected[chosen("state", one.name())] {
+                            (one.name()) @if one == RunState::Running { " or interrupted" }
+                        }
+                    }
+                }
+            }
+            label {
+                "Language"
+                select name="language" {
+                    option value="" { "all" }
+                    @for one in ["typescript", "python"] { option value=(one) selected[chosen("language", one)] { (one) } }
+                }
+            }
+            label { "Caller contains" input type="text" name="caller" value=(fields.get("caller")) autocomplete="off"; }
+            label { "Tool" input type="text" name="tool" value=(fields.get("tool")) autocomplete="off" spellcheck="false"; }
+            button.main { "Filter" }
+        }
+    }
+}
+
+/// The query of the page after a run.
+fn kept<'f>(fields: &'f Fields, last: &'f str) -> Vec<(&'f str, &'f str)> {
+    let own = ["state", "language", "caller", "tool"].map(|name| (name, fields.get(name)));
+    [("before", last)].into_iter().chain(own).collect()
+}
+
+/// A page of the runs that fit.
+fn listed(page: &PageState, fields: &Fields) -> Markup {
+    let Some(journal) = page.journal() else {
+        return html! { p.quiet { "Runs are not kept." } };
+    };
+    let filter = filter(fields);
+    let before = fields.get("before").split_once('-');
+    let before = before.and_then(|(at, id)| Some((at.parse::<u64>().ok()?, id)));
+    // One more than is shown says that there are earlier ones.
+    let found = match before {
+        None if filter == RunFilter::default() => journal.runs(LISTED + 1),
+        before => journal.runs_like(&filter, before, LISTED + 1),
+    };
+    let mut runs = match found {
+        Ok(runs) => runs,
+        Err(error) => return html! { p.notice.bad { (line(&error.to_string(), 500)) } },
+    };
     let has_more = runs.len() > LISTED as usize;
     runs.truncate(LISTED as usize);
     let last = runs.last().filter(|_| has_more).map(|run| format!("{}-{}", run.created, run.id));
     html! {
         (table(page, &runs))
         @if let Some(last) = last {
-            p { a.button href=(format!("/ui/runs?{}", query(&[("before", &last)]))) { "Earlier runs" } }
+            p { a.button href=(format!("/ui/runs?{}", query(&kept(fields, &last)))) { "Earlier runs" } }
         }
     }
 }
@@ -102,7 +184,7 @@ fn paged(page: &PageState, mut runs: Vec<RunSummary>) -> Markup {
 /// A table of runs.
 pub(crate) fn table(page: &PageState, runs: &[RunSummary]) -> Markup {
     if runs.is_empty() {
-        return html! { p.quiet { "No script has been run yet." } };
+        return html! { p.quiet { "There are no such runs." } };
     }
     html! {
         div.scroll tabindex="0" role="region" aria-label="Runs" {
@@ -134,14 +216,18 @@ fn standing(page: &PageState, run: &RunSummary) -> RunStanding {
     found.and_then(Result::ok).unwrap_or(RunStanding::Is(run.state))
 }
 
-fn detail(page: &PageState, id: &str) -> Option<Markup> {
-    let detail = page.journal()?.run(id).ok()??;
+/// What changes of a run while it runs.
+pub(crate) fn part(page: &PageState, request: &PageRequest, detail: &RunDetail) -> Markup {
     let run = &detail.summary;
     let standing = standing(page, run);
     let waits = detail.calls.iter().any(|call| standing.of_call(call) == "waiting");
+    let has_unknown = detail.calls.iter().any(|call| standing.of_call(call) == "unknown");
     let resumes = standing == RunStanding::Interrupted
         || matches!(run.state, RunState::Waiting | RunState::Failed);
-    Some(html! {
+    let stops = page.runs.has(&run.id) && standing == RunStanding::Is(RunState::Running);
+    let action = format!("/ui/runs/{}", path_part(&run.id));
+    let flows = RunFlow::observed(detail);
+    html! {
         dl.facts {
             dt { "Run" } dd { (line(&run.id, 80)) }
             dt { "State" } dd { (state(standing.name())) }
@@ -150,16 +236,38 @@ fn detail(page: &PageState, id: &str) -> Option<Markup> {
             @if let Some(ended) = run.ended { dt { "Took" } dd { (took(ended.saturating_sub(run.created))) } }
         }
         @if waits { p.notice { "A call waits for a person: " a href="/ui/approvals" { "approvals" } "." } }
-        @if resumes { p.quiet { code { "toolgate run --resume " (line(&run.id, 80)) } " resumes it." } }
-        h2 { "Calls over time" }
-        (timeline::draw(&detail, standing))
-        (calls(page, &detail, standing))
-        (flows(&detail.calls))
-        h2 { "Script" }
-        (block(&page.clean(&detail.code)))
+        @if resumes || stops {
+            form.row method="post" action=(action) {
+                (form_token(request))
+                @if stops { button.no name="action" value="stop" { "Stop" } }
+                @if resumes { button.main name="action" value="resume" { "Resume" } }
+            }
+        }
+        @if resumes {
+            p.quiet {
+                "Completed calls are not repeated."
+                @if has_unknown { " Nor are those of unknown outcome: " code { "toolgate run --resume " (line(&run.id, 80)) " --repeat-unknown" } " repeats them." }
+            }
+        }
         @if !detail.output.trim().is_empty() { h2 { "Output" } (block(&page.clean(detail.output.trim_end()))) }
         @if let Some(error) = &detail.error { h2 { "Error" } (block(&page.clean(error))) }
-    })
+        h2 { "Calls over time" }
+        (timeline::draw(detail, &flows, standing))
+        (calls(page, detail, standing))
+        @if !flows.is_empty() {
+            h2 { "Data" }
+            (flow_graph::draw(&flows))
+            (flow_table(&flows))
+        }
+    }
+}
+
+fn script(page: &PageState, detail: &RunDetail) -> Markup {
+    html! {
+        h2 { "Script" }
+        (block(&page.clean(&detail.code)))
+        p { a.button href=(format!("/ui/playground?{}", query(&[("run", &detail.summary.id)]))) { "Open in the playground" } }
+    }
 }
 
 /// The journal of the run: its calls with arguments and results.
@@ -193,13 +301,13 @@ fn calls(page: &PageState, detail: &RunDetail, standing: RunStanding) -> Markup 
 }
 
 fn contents(page: &PageState, call: &RunCall) -> Markup {
-    let shown = match &call.outcome {
+    let brief = match &call.outcome {
         Some(Err(error)) => error_message(error),
         _ => &call.arguments,
     };
     html! {
         details {
-            summary { (line(&page.clean(shown), 60)) }
+            summary { (line(&page.clean(brief), 60)) }
             p.quiet.small { "Arguments" }
             (json(&page.clean(&call.arguments)))
             @match &call.outcome {
@@ -212,13 +320,8 @@ fn contents(page: &PageState, call: &RunCall) -> Markup {
 }
 
 /// Which result went into which argument.
-fn flows(calls: &[RunCall]) -> Markup {
-    let flows = RunFlow::all(calls);
-    if flows.is_empty() {
-        return html! {};
-    }
+fn flow_table(flows: &[RunFlow]) -> Markup {
     html! {
-        h2 { "Data" }
         div.scroll tabindex="0" role="region" aria-label="Data" {
             table {
                 thead { tr { th scope="col" { "Result of" } th scope="col" { "Labels" } th scope="col" { "Went into" } th scope="col" { "Argument" } } }

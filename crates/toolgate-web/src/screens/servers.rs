@@ -7,9 +7,9 @@ use axum::{
 };
 use maud::{Markup, html};
 use toolgate_catalog::Tool;
-use toolgate_host::{HiddenReason, HiddenTool, ServerOverview};
+use toolgate_host::{HiddenReason, HiddenTool, ServerCalls, ServerOverview};
 use toolgate_policy::{
-    Presence,
+    Decision, Flow, Ground, Presence,
     definitions::{ChangeKind, shown},
 };
 use toolgate_store::{AuditRecord, Choices, SwitchedBy};
@@ -19,9 +19,10 @@ use crate::{
     PageState,
     form::path_part,
     guard::PageRequest,
+    lately,
     layout::{self, Screen, form_token},
     live,
-    text::{block, counted, grouped, line, name},
+    text::{block, counted, grouped, line, moment, name, took},
 };
 
 /// How many lines of a log are shown.
@@ -31,16 +32,18 @@ const MOST_TOOLS: usize = 500;
 
 pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Response {
     page.source.host().notice_choices().await;
-    let list = in_background(&page, list).await.unwrap_or_default();
+    let asked = request.clone();
+    let list = in_background(&page, move |page| list(page, &asked)).await.unwrap_or_default();
     let content = html! {
-        p.lead { code { "toolgate status" } " shows the same in a terminal." }
+        p.lead { code { "toolgate status" } " and " code { "toolgate status --calls" } " show the same in a terminal." }
+        p { a.button href="/ui/servers-add" { "Add a server" } }
         (layout::live(&request, "servers", "/ui/servers-live", &list))
     };
     layout::page(&page, &request, Screen::Servers, "Servers", &content).into_response()
 }
 
-pub(crate) async fn live_list(State(page): Shared, Extension(_): Asked) -> Response {
-    live::stream(&page, list)
+pub(crate) async fn live_list(State(page): Shared, Extension(request): Asked) -> Response {
+    live::stream(&page, move |page| list(page, &request))
 }
 
 pub(crate) async fn show_one(
@@ -69,7 +72,9 @@ pub(crate) async fn live_one(
     Extension(request): Asked,
     Path(server): Path<String>,
 ) -> Response {
-    live::stream(&page, move |page| {
+    let name = server.clone();
+    let log = move |page: &PageState| page.source.store().log(&name).stamp();
+    live::stream_of(&page, log, move |page| {
         detail(page, &request, &server).map(|(top, _)| top).unwrap_or_default()
     })
 }
@@ -88,10 +93,18 @@ pub(crate) async fn change(
             host.servers().retry(&server);
             Ok(format!("{} connects.", shown(&server, 80)))
         }
+        "restart" if host.restart(&server).await => {
+            Ok(format!("{} was restarted.", shown(&server, 80)))
+        }
+        "restart" => Err("it is disabled, not known, or its calls do not end".to_owned()),
+        "login" => match page.source.login(&server).await {
+            Ok(address) => return login(&page, &request, &server, &address),
+            Err(why) => Err(page.clean(&why)),
+        },
         "enable" | "disable" => {
             let on = action == "enable";
-            let name = server.clone();
-            let switched = in_background(&page, move |page| switch(page, &name, on)).await;
+            let (name, by) = (server.clone(), page.person(&request));
+            let switched = in_background(&page, move |page| switch(page, &name, on, by)).await;
             host.notice_choices().await;
             switched.unwrap_or_else(|| Err("toolgate stops".to_owned()))
         }
@@ -101,7 +114,7 @@ pub(crate) async fn change(
 }
 
 /// Disables or enables a server, as `toolgate disable` and `toolgate enable` do.
-fn switch(page: &PageState, server: &str, on: bool) -> Result<String, String> {
+fn switch(page: &PageState, server: &str, on: bool, by: String) -> Result<String, String> {
     let choices = page.source.choices().ok_or("nothing can be stored here")?;
     if page.source.host().catalog().read().server(server).is_none() {
         return Err("there is no such server".to_owned());
@@ -125,7 +138,7 @@ fn switch(page: &PageState, server: &str, on: bool) -> Result<String, String> {
     choices.change(switch).map_err(|error| error.to_string())?;
     let record = AuditRecord {
         kind: "server".to_owned(),
-        caller: page.source.person(),
+        caller: by,
         verdict: if on { "allow" } else { "deny" }.to_owned(),
         rule: if on { "enabled" } else { "disabled" }.to_owned(),
         server: server.to_owned(),
@@ -149,10 +162,26 @@ pub(crate) fn state(state: &str) -> Markup {
     html! { span class=(kind) { (state) } }
 }
 
-fn list(page: &PageState) -> Markup {
+/// Where a person logs in. The page leads nowhere by itself.
+fn login(page: &PageState, request: &PageRequest, server: &str, address: &str) -> Response {
+    let path = format!("/ui/servers/{}", path_part(server));
+    let address = url::Url::parse(address).ok();
+    let address = address.filter(|it| matches!(it.scheme(), "http" | "https"));
+    let content = html! {
+        p { a href=(path) { "Back to " (name(server)) } }
+        @if let Some(address) = &address {
+            p { "You log in at " strong { (line(address.host_str().unwrap_or_default(), 200)) } ", in another tab. toolgate connects when you have." }
+            p { a.button href=(address.as_str()) target="_blank" rel="noopener noreferrer" { "Log in at " (line(address.host_str().unwrap_or_default(), 80)) } }
+        } @else { p.notice.bad { "The server names no address of a page." } }
+    };
+    layout::page(page, request, Screen::Servers, "Log in", &content).into_response()
+}
+
+fn list(page: &PageState, request: &PageRequest) -> Markup {
     let host = page.source.host();
     let servers = host.overview(&host.exposure());
     let hidden = host.hidden_tools();
+    let activity = lately::activity(page);
     let held = |server: &ServerOverview| {
         let is_held = |tool: &&HiddenTool| {
             tool.id.server == server.server && !matches!(tool.why, HiddenReason::Denied)
@@ -166,28 +195,50 @@ fn list(page: &PageState) -> Markup {
         div.scroll tabindex="0" role="region" aria-label="Servers" {
             table {
                 thead { tr {
-                    th scope="col" { "Server" } th scope="col" { "State" } th.number scope="col" { "Tools" }
-                    th.number scope="col" { "Listed" } th.number scope="col" { "Tokens" } th scope="col" { "Protocol" } th scope="col" { "Remarks" }
+                    th scope="col" { "Server" } th scope="col" { "State" } th.number scope="col" { "Tools" } th.number scope="col" { "Tokens" }
+                    th.number scope="col" { "Calls" } th.number scope="col" { "Latency" } th.number scope="col" { "Restarts" }
+                    th scope="col" { "Last error" } th scope="col" { "Actions" }
                 } }
                 tbody {
                     @for server in &servers {
+                        @let calls = activity.servers.get(server.server.as_str());
                         tr {
                             th scope="row" { a href=(format!("/ui/servers/{}", path_part(server.server.as_str()))) { (name(server.server.as_str())) } }
-                            td { (state(server.state)) }
-                            td.number { (grouped(server.tools as u64)) }
-                            td.number { (grouped(server.loaded.len() as u64)) }
+                            td { (state(server.state)) @if server.lazy && server.state == "idle" { br; span.quiet.small { "connects when it is needed" } } }
+                            td.number { (grouped(server.tools as u64)) br; span.quiet.small { (grouped(server.loaded.len() as u64)) " listed" } }
                             td.number { (grouped(server.tokens)) }
-                            td { (line(server.protocol_version.as_deref().unwrap_or_default(), 20)) }
-                            td {
-                                @if let Some(reason) = &server.reason { (line(&page.clean(reason), 160)) }
-                                @else if server.lazy && server.state == "idle" { span.quiet { "connects when it is needed" } }
-                                @if held(server) > 0 { " " span.warn { (counted(held(server) as u64, "definition")) " held back" } }
-                            }
+                            td.number { @if let Some(calls) = calls { (grouped(calls.calls)) @if calls.failed > 0 { br; span.bad.small { (grouped(calls.failed)) " failed" } } } }
+                            td.number { @if let Some(calls) = calls { (quick(calls.median)) br; span.quiet.small { "95 %: " (quick(calls.slow)) } } }
+                            td.number { (server.restarts) }
+                            td { (last_error(page, server, calls)) @if held(server) > 0 { " " span.warn { (counted(held(server) as u64, "definition")) " held back" } } }
+                            td { (buttons(page, request, server)) }
                         }
                     }
                 }
             }
         }
+        p.quiet.small { "Calls and latency of the last hour, from the audit log." }
+    }
+}
+
+/// What went wrong last, in words.
+fn last_error(page: &PageState, server: &ServerOverview, calls: Option<&ServerCalls>) -> Markup {
+    html! {
+        @if let Some(reason) = &server.reason {
+            (line(&page.clean(reason), 200))
+            @if let Some(action) = &server.action { br; span.quiet.small { (line(&page.clean(action), 200)) } }
+        } @else if let Some((time, tool, how)) = calls.and_then(|calls| calls.last_failure.as_ref()) {
+            (name(tool)) ": " (line(how, 40)) " " span.quiet.small { (moment(*time)) }
+        }
+    }
+}
+
+/// A short time.
+fn quick(micros: u64) -> String {
+    if micros < 10_000 {
+        format!("{}.{} ms", micros / 1_000, micros / 100 % 10)
+    } else {
+        took(micros / 1_000)
     }
 }
 
@@ -196,7 +247,8 @@ fn detail(page: &PageState, request: &PageRequest, server: &str) -> Option<(Mark
     let host = page.source.host();
     let overview = host.overview(&host.exposure());
     let overview = overview.into_iter().find(|it| it.server.as_str() == server)?;
-    let attempts = host.servers().state(server).map(|state| state.attempts).unwrap_or_default();
+    let activity = lately::activity(page);
+    let calls = activity.servers.get(server);
     let tools: Vec<Tool> = host.catalog().read().tools_of(server).to_vec();
     let hidden: Vec<HiddenTool> =
         host.hidden_tools().into_iter().filter(|tool| tool.id.server.as_str() == server).collect();
@@ -214,11 +266,16 @@ fn detail(page: &PageState, request: &PageRequest, server: &str) -> Option<(Mark
                 dt { "Protocol" } dd { (line(version, 40)) }
             }
             dt { "Tools" } dd { (grouped(overview.tools as u64)) ", " (grouped(overview.tokens)) " tokens; a session starts with " (grouped(overview.loaded.len() as u64)) }
-            dt { "Attempts to connect" } dd { (grouped(u64::from(attempts))) }
+            dt { "Restarts" } dd { (overview.restarts) }
+            @if let Some(calls) = calls {
+                dt { "Calls in an hour" } dd { (grouped(calls.calls)) ", " (grouped(calls.failed)) " failed; half within " (quick(calls.median)) ", 95 of 100 within " (quick(calls.slow)) }
+            }
+            @let error = last_error(page, &overview, calls);
+            @if overview.reason.is_none() && !error.0.is_empty() { dt { "Last error" } dd { (error) } }
             @for problem in &overview.problems { dt { "Problem" } dd { (line(&page.clean(problem), 1_000)) } }
         }
-        (buttons(request, &overview))
-        h2 { "Log" }
+        (buttons(page, request, &overview))
+        h2 id="log" { "Log, as it is written" }
         @if log.is_empty() { p.quiet { "The server has written nothing yet." } }
         @else { pre tabindex="0" aria-label="Log" { (toolgate_policy::definitions::spelled_out(&page.clean(&log.join("\n")))) } }
     };
@@ -230,19 +287,30 @@ fn detail(page: &PageState, request: &PageRequest, server: &str) -> Option<(Mark
     Some((top, rest))
 }
 
-fn buttons(request: &PageRequest, overview: &ServerOverview) -> Markup {
-    let action = format!("/ui/servers/{}", path_part(overview.server.as_str()));
+pub(crate) fn buttons(
+    page: &PageState,
+    request: &PageRequest,
+    overview: &ServerOverview,
+) -> Markup {
+    let server = overview.server.as_str();
+    let action = format!("/ui/servers/{}", path_part(server));
+    let of = || html! { span.skip { " " (shown(server, 80)) } };
     html! {
         form.row method="post" action=(action) {
             (form_token(request))
             @if matches!(overview.state, "idle" | "failed") {
-                button.main name="action" value="connect" { "Connect now" }
+                button name="action" value="connect" { "Connect" (of()) }
+            }
+            @if page.source.has_login(server) {
+                button name="action" value="login" { "Log in" (of()) }
             }
             @if overview.state == "disabled" {
-                button.main name="action" value="enable" { "Enable" }
+                button.main name="action" value="enable" { "Enable" (of()) }
             } @else {
-                button.no name="action" value="disable" { "Disable" }
+                @if overview.state == "ready" { button name="action" value="restart" { "Restart" (of()) } }
+                button.no name="action" value="disable" { "Disable" (of()) }
             }
+            a.small href=(format!("{action}#log")) { "Log" (of()) }
         }
     }
 }
@@ -279,15 +347,22 @@ fn tool_table(page: &PageState, tools: &[Tool]) -> Markup {
     if tools.is_empty() {
         return html! { p.quiet { "No tools are known." } };
     }
+    let host = page.source.host();
+    let (broker, none) = (host.broker(), serde_json::json!({}));
     html! {
+        p.quiet.small { "The policy is that of a call without arguments and without data of other tools; " a href="/ui/policy" { "explain a call" } " for others." }
         div.scroll tabindex="0" role="region" aria-label="Tools of the server" {
             table {
-                thead { tr { th scope="col" { "Tool" } th scope="col" { "What it does" } th.number scope="col" { "Tokens" } } }
+                thead { tr { th scope="col" { "Tool" } th scope="col" { "What it does" } th scope="col" { "Labels" } th scope="col" { "Policy" } th.number scope="col" { "Tokens" } } }
                 tbody {
                     @for tool in tools.iter().take(MOST_TOOLS) {
+                        @let policy = broker.policy_of(tool);
+                        @let decision = policy.decide(&none, &Flow::NONE);
                         tr {
                             th scope="row" { a href=(format!("/ui/tools/{}", path_part(tool.name.as_str()))) { (name(tool.name.as_str())) } }
                             td { (line(&page.clean(tool.definition.description()), 160)) }
+                            td { @if !policy.labels().is_empty() { (policy.labels().to_string()) } }
+                            td { (state(&decision.verdict.to_string())) br; span.quiet.small { (line(&why(&decision), 120)) } }
                             td.number { (grouped(u64::from(tool.definition.tokens()))) }
                         }
                     }
@@ -295,5 +370,16 @@ fn tool_table(page: &PageState, tools: &[Tool]) -> Markup {
             }
         }
         @if tools.len() > MOST_TOOLS { p.quiet { "and " (grouped((tools.len() - MOST_TOOLS) as u64)) " more, which a search finds." } }
+    }
+}
+
+/// What decided, in words.
+fn why(decision: &Decision) -> String {
+    match &decision.ground {
+        Ground::Rule(rule) => match &rule.reason {
+            Some(reason) => format!("{}: {reason}", rule.origin),
+            None => rule.origin.to_string(),
+        },
+        Ground::Mode(mode) => format!("default {mode}"),
     }
 }

@@ -9,9 +9,8 @@ use axum::{
 };
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
-use toolgate_broker::{Caller, SessionContext};
 use toolgate_catalog::Tool;
-use toolgate_host::{CallFailure, FoundTools, ToolQuery, ToolSession};
+use toolgate_host::{CallFailure, ExplainedSearch, ExplainedTool, ToolQuery};
 use toolgate_policy::definitions::shown;
 use toolgate_sandbox::Language;
 use toolgate_search::StrategyName;
@@ -23,6 +22,7 @@ use crate::{
     form::{Fields, path_part},
     guard::PageRequest,
     layout::{self, Screen, form_token},
+    running::session,
     text::{block, counted, grouped, json, line, name},
 };
 
@@ -35,7 +35,7 @@ pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Resp
     let list = search(&page, &request.query).await;
     let strategy = request.query.get("strategy");
     let content = html! {
-        p.lead { "The ranking that a model gets. " code { "toolgate search" } " shows the same in a terminal." }
+        p.lead { "The ranking that a model gets. " code { "toolgate search --explain" } " shows the same in a terminal." }
         // Without scripts the button asks; with them every pause of typing does.
         form.row method="get" action="/ui/tools" role="search" hx-nonce=(request.nonce) hx-get="/ui/tools/found" hx-target="#found" hx-trigger="input changed delay:200ms, change" {
             label.wide { "What a tool should do" input type="search" name="query" value=(request.query.get("query")) autocomplete="off"; }
@@ -76,49 +76,75 @@ async fn search(page: &PageState, fields: &Fields) -> Markup {
         strategy: strategy.filter(|strategy| *strategy != StrategyName::Subagent),
         ..ToolQuery::default()
     };
-    match session(page).find(&query).await {
+    match session(page).explain_search(&query).await {
         Err(error) => html! { p.notice.bad { (line(&error.to_string(), 500)) } },
         Ok(found) => ranking(page, &found),
     }
 }
 
-fn ranking(page: &PageState, found: &FoundTools) -> Markup {
+fn ranking(page: &PageState, explained: &ExplainedSearch) -> Markup {
+    let found = &explained.found;
     let weak = found.steps.iter().any(|step| step.is_weak);
     html! {
         @for note in found.notes() { p.notice { (line(note, 500)) } }
+        @if let Some(corrected) = &explained.corrected { p.quiet { "Searched as " q { (line(corrected, 500)) } "." } }
         @if found.tools.is_empty() { p { "No tool was found." } }
         @else {
             @if weak { p.notice { "None of these fits well, and a model is told so." } }
             div.scroll tabindex="0" role="region" aria-label="Ranking" {
                 table {
                     thead { tr {
-                        th.number scope="col" { "Rank" } th scope="col" { "Tool" } th scope="col" { "Server" } th scope="col" { "What it does" }
-                        th.number scope="col" { "Tokens" } th scope="col" { "Remarks" }
+                        th.number scope="col" { "Place" } th scope="col" { "Tool" } th scope="col" { "What it does" }
+                        th.number scope="col" { "Score" } th scope="col" { "Its parts" } th.number scope="col" { "Fit" }
+                        @for strategy in &explained.strategies { th.number scope="col" { (strategy.as_str()) } }
+                        th.number scope="col" { "Tokens" }
                     } }
                     tbody {
-                        @for (index, hit) in found.tools.iter().enumerate() {
+                        @for (index, (hit, why)) in found.tools.iter().zip(&explained.tools).enumerate() {
                             tr {
                                 td.number { (index + 1) }
                                 th scope="row" { a href=(format!("/ui/tools/{}", path_part(hit.tool.name.as_str()))) { (name(hit.tool.name.as_str())) } }
-                                td { (name(hit.tool.id.server.as_str())) }
-                                td { (line(&page.clean(hit.tool.definition.description()), 120)) }
-                                td.number { (grouped(u64::from(hit.tool.definition.tokens()))) }
-                                td {
-                                    @if hit.is_loaded { "listed " }
-                                    @if hit.is_remembered { "raised by past use" }
+                                td { (line(&page.clean(hit.tool.definition.description()), 100)) }
+                                td.number { (number(why.score)) }
+                                td { (parts(why, hit.is_loaded)) }
+                                td.number { (number(why.fit)) }
+                                @for place in &why.places {
+                                    td.number { @if let Some(place) = place { (place.rank) span.quiet.small { " (" (number(Some(place.score))) ")" } } }
                                 }
+                                td.number { (grouped(u64::from(hit.tool.definition.tokens()))) }
                             }
                         }
                     }
                 }
             }
+            p.quiet.small { "Words, meaning and names make the score; past use moves tools. Under each strategy: the place that it alone gives, and its score. Fit can be compared between queries, scores cannot." }
         }
     }
 }
 
-/// A session of the person at the page.
-fn session(page: &PageState) -> ToolSession {
-    page.source.host().session_of(SessionContext::new(Caller::person()))
+/// What a score is made of, as bars that lie one after the other, and in words.
+fn parts(why: &ExplainedTool, is_loaded: bool) -> Markup {
+    const WIDTH: f32 = 120.0;
+    let parts = why.parts.unwrap_or_default();
+    let share = |part: f32| (part.clamp(0.0, 1.0) * WIDTH).round();
+    let (words, meaning) = (share(parts.words), share(parts.meaning));
+    html! {
+        @if why.parts.is_some() {
+            svg viewBox="0 0 120 8" width="120" height="8" aria-hidden="true" {
+                rect.bar x="0" y="0" width=(words) height="8" {}
+                rect.bar.soft x=(words) y="0" width=(meaning.min(WIDTH - words)) height="8" {}
+            }
+            span.small.parts { "words " (number(Some(parts.words))) ", meaning " (number(Some(parts.meaning))) @if parts.named > 0.0 { ", named " (number(Some(parts.named))) } }
+        }
+        @if why.is_remembered {
+            br; span.small { "raised by past use" @if let Some(before) = why.without_past_use { " from " (before) } }
+        }
+        @if is_loaded { br; span.quiet.small { "listed" } }
+    }
+}
+
+fn number(value: Option<f32>) -> String {
+    value.map(|value| format!("{value:.2}")).unwrap_or_default()
 }
 
 pub(crate) async fn show_one(
@@ -211,7 +237,7 @@ async fn tool_page(
         (outcome)
         h2 { "Call it" }
         p.quiet { "The policy decides on the call, as on a call of an agent." }
-        (call_form(&request, &tool, &definition["inputSchema"], raw))
+        (call_form(&page, &request, &tool, raw))
         h2 { "Definition" }
         details open { summary { "TypeScript" } (block(&page.clean(&session.declaration(&tool, Language::TypeScript)))) }
         details { summary { "Python" } (block(&page.clean(&session.declaration(&tool, Language::Python)))) }
@@ -222,8 +248,8 @@ async fn tool_page(
 }
 
 /// A form from the schema: a field for each argument that is a text, a number, a choice or a yes; others are JSON.
-fn call_form(request: &PageRequest, tool: &Tool, schema: &Value, raw: &str) -> Markup {
-    let none = Map::new();
+fn call_form(page: &PageState, request: &PageRequest, tool: &Tool, raw: &str) -> Markup {
+    let (none, schema) = (Map::new(), tool.definition.input_schema());
     let properties = schema["properties"].as_object().unwrap_or(&none);
     let required: Vec<&str> =
         schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
@@ -235,7 +261,7 @@ fn call_form(request: &PageRequest, tool: &Tool, schema: &Value, raw: &str) -> M
                 @let is_required = required.contains(&key.as_str());
                 p {
                     label {
-                        span { (name(key)) @if is_required { " (required)" } @if let Some(text) = property["description"].as_str() { ": " (line(text, 200)) } }
+                        span { (name(key)) @if is_required { " (required)" } @if let Some(text) = property["description"].as_str() { ": " (line(&page.clean(text), 200)) } }
                         (field(key, property, is_required))
                     }
                 }

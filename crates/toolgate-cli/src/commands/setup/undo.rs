@@ -23,6 +23,18 @@ pub(super) fn records() -> Result<PathBuf, Failure> {
 }
 
 pub(super) fn run(arguments: &Setup) -> CommandResult {
+    let (lines, is_whole) = restore(arguments.dry_run)?;
+    if arguments.output.json {
+        print::json(&json!({ "files": lines, "restored": is_whole }))?;
+    } else {
+        lines.iter().for_each(print::line);
+    }
+    Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Restores the files of the last setup, or only says which they are. Returns what became of each, and whether all are
+/// as they were.
+pub(super) fn restore(only_shown: bool) -> Result<(Vec<String>, bool), Failure> {
     let all = ChangeRecord::all(&records()?);
     if all.is_empty() {
         return Err(Failure::usage("there is no setup to undo"));
@@ -37,7 +49,7 @@ pub(super) fn run(arguments: &Setup) -> CommandResult {
         };
         let text = fs::read_to_string(path).map_err(|_| damaged())?;
         let record: ChangeRecord = serde_json::from_str(&text).map_err(|_| damaged())?;
-        if arguments.dry_run {
+        if only_shown {
             let shown = record.files.iter().map(|file| folders::shown(&file.path));
             lines.extend(shown.map(|file| format!("{file} would be restored")));
             break;
@@ -66,12 +78,7 @@ pub(super) fn run(arguments: &Setup) -> CommandResult {
         }
         // What stays stops no earlier setup from being undone.
     }
-    if arguments.output.json {
-        print::json(&json!({ "files": lines, "restored": is_whole }))?;
-    } else {
-        lines.iter().for_each(print::line);
-    }
-    Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok((lines, is_whole))
 }
 
 /// The file that stays as it is.

@@ -2,7 +2,8 @@
 //
 // Each line on stdin is one thing to do, and each line on stdout says how it went.
 import { createRequire } from "node:module";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import readline from "node:readline";
 
@@ -11,7 +12,12 @@ const require = createRequire(path.join(folder, "package.json"));
 const puppeteer = require("puppeteer-core");
 const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const origin = new URL(link).origin;
-process.env.FONTCONFIG_PATH ??= path.join(folder, "unpacked/fonts");
+// The list of fonts in the package names folders that are not here, and a browser without fonts crashes.
+const fonts = mkdtempSync(path.join(tmpdir(), "toolgate-fonts-"));
+process.on("exit", () => rmSync(fonts, { recursive: true, force: true }));
+const list = `<?xml version="1.0"?><fontconfig><dir>${path.join(folder, "unpacked/fonts")}</dir><cachedir>${fonts}</cachedir></fontconfig>`;
+writeFileSync(path.join(fonts, "fonts.conf"), list);
+process.env.FONTCONFIG_FILE = path.join(fonts, "fonts.conf");
 
 const browser = await puppeteer.launch({
   executablePath: path.join(folder, "unpacked/chromium"),
@@ -26,7 +32,9 @@ const page = await browser.newPage();
 page.setDefaultTimeout(110_000);
 const complaints = [];
 page.on("console", (message) => {
-  if (["error", "warn"].includes(message.type())) complaints.push(message.text());
+  // Who leaves a page ends its stream, perhaps before it has begun.
+  const isLeft = message.text().startsWith("htmx: htmx:error: Failed to fetch");
+  if (["error", "warn"].includes(message.type()) && !isLeft) complaints.push(message.text());
 });
 page.on("pageerror", (error) => complaints.push(String(error)));
 page.on("request", (request) => {
@@ -38,6 +46,11 @@ async function go(address) {
   if (address === "/ui/runs/first") {
     await go("/ui/runs");
     address = await page.$eval("main tbody th a", (link) => link.href);
+  }
+  if (address === "/ui/playground/first") {
+    await go("/ui/runs");
+    const run = await page.$eval("main tbody th a", (link) => link.href.split("/").pop());
+    address = `/ui/playground?run=${run}`;
   }
   return page.goto(new URL(address, origin).href, { waitUntil: "load" });
 }
@@ -83,6 +96,18 @@ const actions = {
     const button = await appears(selector);
     await Promise.all([page.waitForNavigation({ waitUntil: "load" }), button.click()]);
   },
+  type: async ([selector, words]) => {
+    const field = await appears(selector);
+    await field.focus();
+    await page.keyboard.down("Control");
+    await page.keyboard.press("End");
+    await page.keyboard.up("Control");
+    await page.keyboard.type(words);
+  },
+  keys: async (keys) => {
+    for (const key of keys) await page.keyboard.press(key);
+  },
+  value: (selector) => page.$eval(selector, (field) => field.value),
   "allow once": () => actions.press("article.question button[value=once]"),
   owned: () => page.evaluate(() => "owned" in window || document.querySelector("main img, main script") !== null),
   complaints: () => complaints,

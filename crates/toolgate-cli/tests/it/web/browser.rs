@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// A browser that has opened the page of a workplace. It does one thing after the other that it is told.
-struct Browser {
+pub(super) struct Browser {
     _typist: Typist,
     _child: Child,
     told: ChildStdin,
@@ -32,7 +32,7 @@ struct Browser {
 
 impl Browser {
     /// `None` if there is no browser, and the test is to be skipped.
-    async fn open(place: &Workplace) -> Option<Self> {
+    pub(super) async fn open(place: &Workplace) -> Option<Self> {
         let folder = installed_servers()?.browser()?;
         let (typist, link) = started(place).await;
         let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/web/browser.mjs");
@@ -54,7 +54,7 @@ impl Browser {
     }
 
     /// Tells the browser to do something, and returns what it says of it.
-    async fn does(&mut self, what: &str, with: Value) -> Value {
+    pub(super) async fn does(&mut self, what: &str, with: Value) -> Value {
         self.begins(what, with).await;
         self.answer(what).await
     }
@@ -73,7 +73,7 @@ impl Browser {
     }
 
     /// What went wrong in the browser so far: errors of pages, and requests to other origins.
-    async fn complaints(&mut self) -> Value {
+    pub(super) async fn complaints(&mut self) -> Value {
         self.does("complaints", Value::Null).await
     }
 }
@@ -88,7 +88,7 @@ async fn every_screen_is_accessible_in_every_form() {
     waiting_call(&mut agent, "4711").await;
     let Some(mut browser) = Browser::open(&place).await else { return };
     let mut all = Vec::new();
-    for screen in SCREENS.iter().copied().chain(["/ui/runs/first"]) {
+    for screen in SCREENS.iter().copied().chain(["/ui/runs/first", "/ui/playground/first"]) {
         let found = browser.does("check", json!(screen)).await;
         all.extend(found.as_array().unwrap().iter().map(|found| format!("{screen} {found}")));
     }
@@ -138,7 +138,7 @@ async fn a_hostile_server_does_nothing_in_the_browser() {
     let Some(mut browser) = Browser::open(&place).await else { return };
     browser.does("go", json!("/ui/tools/records_list")).await;
     browser.does("press", json!("main form button")).await;
-    for screen in SCREENS.iter().copied().chain(["/ui/runs/first"]) {
+    for screen in SCREENS.iter().copied().chain(["/ui/runs/first", "/ui/playground/first"]) {
         browser.does("go", json!(screen)).await;
         let owned = browser.does("owned", Value::Null).await;
         assert_eq!(owned, json!(false), "{screen}");

@@ -15,16 +15,19 @@ use crate::{
 };
 
 /// All screens.
-pub(super) const SCREENS: [&str; 12] = [
+pub(super) const SCREENS: [&str; 15] = [
     "/ui",
     "/ui/approvals",
     "/ui/servers",
     "/ui/servers/records",
+    "/ui/servers-add",
     "/ui/runs",
     "/ui/tools",
     "/ui/tools?query=delete+a+record",
     "/ui/tools/records_delete",
+    "/ui/playground",
     "/ui/policy",
+    "/ui/policy/what-if",
     "/ui/policy?tool=records_delete&arguments=%7B%7D",
     "/ui/audit",
     "/ui/access",

@@ -1,0 +1,137 @@
+//! Adds a server: by hand, or from a registry after the person has seen what it runs or contacts.
+
+use axum::{
+    Extension,
+    extract::State,
+    response::{IntoResponse, Response},
+};
+use maud::{Markup, html};
+use toolgate_policy::Presence;
+
+use super::{Asked, Shared, done};
+use crate::{
+    NewServer, PageState, ShownPlan,
+    form::{Fields, path_part},
+    guard::PageRequest,
+    layout::{self, Screen, form_token},
+    text::line,
+};
+
+const PATH: &str = "/ui/servers-add";
+
+pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Response {
+    let wanted = request.query.get("registry").trim();
+    let found = if wanted.is_empty() {
+        html! {}
+    } else {
+        match page.source.registry_plan(wanted).await {
+            Ok(plan) => consent(&page, &request, wanted, &plan),
+            Err(why) => html! { p.notice.bad role="alert" { (line(&page.clean(&why), 500)) } },
+        }
+    };
+    screen(&page, &request, &found)
+}
+
+/// Adds the server of the form. The guard has made sure that a person does.
+pub(crate) async fn add(State(page): Shared, Extension(request): Asked) -> Response {
+    // A server that is added is a program that is run.
+    if page.source.presence() > Presence::Terminal {
+        let why = "Your configuration asks for more than this page: `toolgate add` adds a server.";
+        return done(&page, &request, PATH, why.to_owned());
+    }
+    let added = match server(&request.form) {
+        Ok((name, server)) => page.source.add_server(server).await.map(|said| (name, said)),
+        Err(why) => Err(why),
+    };
+    match added {
+        Ok((name, said)) => {
+            done(&page, &request, &format!("/ui/servers/{}", path_part(&name)), said)
+        }
+        Err(why) => {
+            let why = format!("Nothing was added: {}.", page.clean(&why));
+            done(&page, &request, PATH, why)
+        }
+    }
+}
+
+/// The server of a form, and its name.
+fn server(form: &Fields) -> Result<(String, NewServer), String> {
+    let text = |field: &str| form.get(field).trim().to_owned();
+    let lines = |field: &str| -> Vec<String> {
+        form.get(field)
+            .lines()
+            .map(str::trim)
+            .filter(|it| !it.is_empty())
+            .map(str::to_owned)
+            .collect()
+    };
+    let name = text("name");
+    if name.is_empty() {
+        return Err("the server has no name".to_owned());
+    }
+    let server = match form.get("kind") {
+        "program" => {
+            let words = lines("words");
+            if words.is_empty() {
+                return Err("it is not said what to run".to_owned());
+            }
+            NewServer::Program { name: name.clone(), words, env: lines("env") }
+        }
+        "url" => NewServer::Url { name: name.clone(), url: text("url"), headers: lines("headers") },
+        "registry" => {
+            NewServer::FromRegistry { name: name.clone(), fingerprint: text("fingerprint") }
+        }
+        _ => return Err("it is not said what to add".to_owned()),
+    };
+    Ok((name, server))
+}
+
+/// What a server of the registry would do, and the question.
+fn consent(page: &PageState, request: &PageRequest, name: &str, plan: &ShownPlan) -> Markup {
+    html! {
+        article.panel.question {
+            h2 { (line(name, 200)) }
+            pre.whole { (toolgate_policy::definitions::spelled_out(&page.clean(plan.text.trim_end()))) }
+            form.row method="post" action=(PATH) {
+                (form_token(request))
+                input type="hidden" name="kind" value="registry";
+                input type="hidden" name="name" value=(name);
+                input type="hidden" name="fingerprint" value=(plan.fingerprint);
+                button.main { "Allow, and add it" }
+            }
+        }
+    }
+}
+
+fn screen(page: &PageState, request: &PageRequest, found: &Markup) -> Response {
+    let content = html! {
+        p { a href="/ui/servers" { "All servers" } }
+        p.lead { code { "toolgate add" } " does the same in a terminal. It is written to " code { (line(&page.source.configuration(), 200)) } "; secrets go into the vault." }
+        h2 { "From a registry" }
+        form.row method="get" action=(PATH) role="search" {
+            label.wide { "Name in the registry of the configuration" input type="text" name="registry" value=(request.query.get("registry")) autocomplete="off" spellcheck="false"; }
+            button { "Look at it" }
+        }
+        (found)
+        h2 { "A program" }
+        form.panel method="post" action=(PATH) {
+            (form_token(request))
+            input type="hidden" name="kind" value="program";
+            p { label { "Name" input type="text" name="name" required autocomplete="off"; } }
+            p { label { "Program and arguments, one a line" textarea name="words" rows="4" required spellcheck="false" {} } }
+            p { label { "Variables, one a line: NAME=VALUE" textarea name="env" rows="2" spellcheck="false" {} } }
+            p.quiet { "toolgate runs this program with your rights when it connects." }
+            button.main { "Allow, and add it" }
+        }
+        h2 { "A URL" }
+        form.panel method="post" action=(PATH) {
+            (form_token(request))
+            input type="hidden" name="kind" value="url";
+            p { label { "Name" input type="text" name="name" required autocomplete="off"; } }
+            p { label { "URL" input type="url" name="url" required autocomplete="off"; } }
+            p { label { "Headers, one a line: NAME: VALUE" textarea name="headers" rows="2" spellcheck="false" {} } }
+            button.main { "Allow, and add it" }
+        }
+    };
+    layout::page(page, request, Screen::Servers, "Add a server", &content).into_response()
+}
