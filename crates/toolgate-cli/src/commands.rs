@@ -132,7 +132,7 @@ async fn run_command(command: Command, globals: &Globals) -> CommandResult {
         Command::Inspect(arguments) => inspect::run(globals, arguments).await,
         Command::Call(arguments) => call::run(globals, arguments).await,
         Command::Run(arguments) => run::run(globals, &arguments).await,
-        Command::Chat(arguments) => chat::run(globals, &arguments).await,
+        Command::Chat(arguments) => Box::pin(chat::run(globals, &arguments)).await,
         Command::Runs(arguments) => runs::run(globals, &arguments),
         Command::Policy(arguments) => policy::run(globals, &arguments).await,
         Command::Definitions(arguments) => definitions::run(globals, &arguments).await,

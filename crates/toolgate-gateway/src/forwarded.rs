@@ -93,7 +93,7 @@ impl ForwardedServer {
             progress: token.is_some().then_some(progress),
             cancel,
             input_handler: Some(Arc::new(channel.clone()) as Arc<dyn InputHandler>),
-            log: level.map(|level| LogSink { level, messages }),
+            log: level.map(|level| LogSink { level: Some(level), messages }),
             ..CallOptions::default()
         };
         let sending = async {

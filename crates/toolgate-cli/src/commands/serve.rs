@@ -90,7 +90,6 @@ pub(crate) async fn run(globals: &Globals, arguments: &Serve) -> CommandResult {
     let address = shared.map(|(_, address, _)| *address);
     let publishing = live::publish(store, (path, address), hosts.clone(), passthrough.clone());
     let publishing = tokio::spawn(stop.clone().run_until_cancelled_owned(publishing));
-    let mut page = None;
     let watching;
     if let Some((listener, address, access)) = listener {
         let mut settings = HttpSettings::new(source);
@@ -105,14 +104,11 @@ pub(crate) async fn run(globals: &Globals, arguments: &Serve) -> CommandResult {
             settings.limits.sessions = settings.limits.sessions.min(PASSTHROUGH_SESSIONS);
         }
         print::note(format!("toolgate listens on http://{address}/mcp"));
-        if passthrough.is_none() {
-            page = if address.ip().is_loopback() {
-                web::beside_gateway(globals, &loaded, &hosts.all(), address)
-            } else {
-                web::for_administrators(globals, &loaded, &hosts.all(), address)?
-            };
-            settings.pages = page.as_ref().map(Page::router);
-        }
+        let page = match &passthrough {
+            None => page(globals, &loaded, &hosts, address)?,
+            Some(_) => None,
+        };
+        settings.pages = page.as_ref().map(Page::router);
         // With `--namespace` nothing else is served.
         let serves_all = passthrough.is_none() && globals.namespace.is_none();
         let routes =
@@ -127,10 +123,9 @@ pub(crate) async fn run(globals: &Globals, arguments: &Serve) -> CommandResult {
         }
         watching = watch(loaded, routes);
         let ending = stop.clone().cancelled_owned();
-        let streams = page.take();
         tokio::spawn(async move {
             ending.await;
-            streams.iter().for_each(Page::end);
+            page.iter().for_each(Page::end);
         });
         toolgate_gateway::serve_http(listener, settings, stop.clone()).await;
     } else {
@@ -148,6 +143,20 @@ pub(crate) async fn run(globals: &Globals, arguments: &Serve) -> CommandResult {
         let _ = tokio::task::spawn_blocking(move || factory.guard().broker().flush()).await;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The page beside the gateway, for the person on this machine or for administrators.
+fn page(
+    globals: &Globals,
+    loaded: &Loaded,
+    hosts: &ServedHosts,
+    address: SocketAddr,
+) -> Result<Option<Page>, Failure> {
+    if address.ip().is_loopback() {
+        Ok(web::beside_gateway(globals, loaded, &hosts.all(), address))
+    } else {
+        web::for_administrators(globals, loaded, &hosts.all(), address)
+    }
 }
 
 /// The served factory, and what must be shut down.
