@@ -205,6 +205,9 @@ fn an_error_of_all_promises_has_a_message() {
             r#"["All promises were rejected",1,true]"#,
         ),
         ("return await Promise.any([Promise.reject(1), 2])", "2"),
-        ("return [Promise.any.name, Promise.any.length, new AggregateError([]).message]", r#"["any",1,""]"#),
+        (
+            "return [Promise.any.name, Promise.any.length, new AggregateError([]).message]",
+            r#"["any",1,""]"#,
+        ),
     ]);
 }
