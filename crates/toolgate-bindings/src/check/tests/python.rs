@@ -119,7 +119,7 @@ fn tools_that_do_not_exist() {
         ("from tools import notes_list\nawait notes_list()", &["1 there is no module `tools`"]),
         ("import pandas as pd", &["1 there is no module `pandas`"]),
         (
-            "class A:\n    nope_x = 1\n    def f(self):\n        return nope_x",
+            "class A:\n    nope_x = 1\n    def f(self):\n        return nope_x\nA().f()",
             &["4 `nope_x` is not defined"],
         ),
     ]);

@@ -38,7 +38,7 @@ async fn a_file_or_stdin_is_run() {
     a
     --- stderr
     error: Error: b
-      at line 1, column 29: console.log('a'); throw new Error('b')
+      at line 1, column 25: console.log('a'); throw new Error('b')
     No call was made.
     ");
     insta::assert_snapshot!(workplace.run(&["run", "missing.ts"]).await.shown(), @r"

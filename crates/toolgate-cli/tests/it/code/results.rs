@@ -183,6 +183,10 @@ async fn mistakes_are_found_before_anything_runs() {
       | x = await kit_add(1, c=2)
       |           ^
       = call it as `kit_add(a, b)`
+    2:22 `kit_add` has no parameter `c`
+      | x = await kit_add(1, c=2)
+      |                      ^
+      = it takes `a` and `b`
     3:8 there is no module `requests`
       | import requests
       |        ^
@@ -234,7 +238,7 @@ async fn images_pass_through_to_the_client_and_to_other_tools() {
         "const blocks = await kit_media({});\n\
          const image = blocks.find((block) => block.type === 'image');\n\
          console.log(Object.keys(image).sort().join(' '), image.data.length < 30);\n\
-         const echoed = await kit_echo({ picture: image.data });\n\
+         const sent = { picture: image.data }; const echoed = await kit_echo(sent);\n\
          emit(image);\n\
          return { sent: echoed.picture.length < 30 || echoed.picture.length, image };",
     )

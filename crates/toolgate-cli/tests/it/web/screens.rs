@@ -126,7 +126,9 @@ pub(super) fn hostile() -> Workplace {
 /// Lets a script get a line of 1 MB from the server.
 pub(super) async fn long_run(agent: &mut Gateway) {
     let long = format!("{}.repeat(8000)", json!(format!("{EVIL}{}", "A".repeat(40))));
-    let code = format!("const said = await records_echo({{ text: {long} }});\nconsole.log(said);");
+    let code = format!(
+        "const all = {{ text: {long} }};\nconst said = await records_echo(all);\nconsole.log(said);"
+    );
     call(agent, "run_code", json!({ "code": code })).await;
 }
 
