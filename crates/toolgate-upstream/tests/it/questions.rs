@@ -1,6 +1,9 @@
 //! Input requests of servers, and the clients that get them.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
@@ -23,6 +26,9 @@ pub(crate) struct Person {
     gate: Option<Arc<Notify>>,
     /// How many answers are being waited for.
     thinking: Arc<Mutex<usize>>,
+    /// Whether it is asked by the results of its calls.
+    is_modern: bool,
+    is_gone: AtomicBool,
 }
 
 /// Counts the open input requests.
@@ -49,7 +55,16 @@ impl Person {
             asked: watch::Sender::default(),
             gate: None,
             thinking: Arc::default(),
+            is_modern: false,
+            is_gone: AtomicBool::new(false),
         }
+    }
+
+    /// A call of a modern client.
+    fn of_modern(mut self, client: &ClientId) -> Self {
+        self.session = client.clone();
+        self.is_modern = true;
+        self
     }
 
     pub(crate) fn who_can(mut self, capabilities: &Value) -> Self {
@@ -92,6 +107,14 @@ impl InputHandler for Person {
 
     fn client(&self) -> Option<ClientId> {
         Some(self.session.clone())
+    }
+
+    fn is_asked_by_results(&self) -> bool {
+        self.is_modern
+    }
+
+    fn is_there(&self) -> bool {
+        !self.is_gone.load(Ordering::Relaxed)
     }
 }
 
@@ -262,6 +285,55 @@ async fn over_http_an_input_request_belongs_to_its_stream() {
         tokio::join!(answers(&gate, "ask_form", json!({}), by(&ada)), of_bob);
     assert_eq!(ada_said[0]["form"]["content"]["name"], "ada");
     assert_eq!(bob_said[2]["form"]["content"]["name"], "bob");
+}
+
+#[tokio::test]
+async fn overlapping_calls_of_a_modern_client_are_asked_each_for_itself() {
+    let (spec, _running) = serve(asking(), Over::Stdio).await;
+    let gate = Gate::ready(spec).await;
+    let (client, held) = (ClientId::unique(), Arc::new(Notify::new()));
+    // Before the server is known to ask, and after.
+    for _ in 0..2 {
+        let one = Arc::new(Person::new("one").of_modern(&client).behind(&held));
+        let two = Arc::new(Person::new("two").of_modern(&client));
+        let second = async {
+            one.until_asked(1).await;
+            let said = answers(&gate, "ask_form", json!({}), by(&two)).await;
+            held.notify_one();
+            said
+        };
+        let (of_one, of_two) =
+            tokio::join!(answers(&gate, "ask_form", json!({}), by(&one)), second);
+        assert_eq!(of_one[0]["form"]["content"]["name"], "one");
+        assert_eq!(of_two[0]["form"]["content"]["name"], "two");
+    }
+}
+
+#[tokio::test]
+async fn a_question_to_a_client_that_is_gone_makes_room() {
+    let (spec, _running) = serve(asking(), Over::Stdio).await;
+    let gate = Arc::new(Gate::ready(spec).await);
+    let held = Arc::new(Notify::new());
+    let mut waiting = Vec::new();
+    // As many as there are instances for clients that can be asked.
+    for _ in 0..16 {
+        let person = Arc::new(Person::new("slow").behind(&held));
+        let (gate, options) = (Arc::clone(&gate), by(&person));
+        let call =
+            tokio::spawn(async move { answers(&gate, "ask_form", json!({}), options).await });
+        person.until_asked(1).await;
+        waiting.push((person, call));
+    }
+    let silent = Arc::new(Person::new("silent").who_can(&json!({})));
+    gate.call_with("sleep", json!({ "ms": 1 }), by(&silent)).await.unwrap();
+    // The first instance is not one that another client gets.
+    let (gone, call) = waiting.pop().unwrap();
+    gone.is_gone.store(true, Ordering::Relaxed);
+    let ada = Arc::new(Person::new("ada"));
+    let said = answers(&gate, "ask_form", json!({}), by(&ada)).await;
+    assert_eq!(said[0]["form"]["content"]["name"], "ada");
+    assert_eq!(call.await.unwrap()[0]["form"], json!({ "action": "cancel" }));
+    assert!(waiting.iter().all(|(_, call)| !call.is_finished()));
 }
 
 #[tokio::test]
