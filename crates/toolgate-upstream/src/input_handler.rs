@@ -113,6 +113,10 @@ impl ClientKey {
     pub(crate) fn of_unaskable() -> Self {
         Self { number: 0, gone: CancellationToken::new() }
     }
+
+    pub(crate) fn is_askable(&self) -> bool {
+        self.number != 0
+    }
 }
 
 impl PartialEq for ClientKey {

@@ -98,7 +98,7 @@ impl OtherInstance {
     }
 }
 
-/// The most instances beside the first. If all are in use, calls of further clients wait.
+/// The most instances beside the first, for clients that can be asked. If all are in use, calls of further clients wait.
 const MAX_OTHER_INSTANCES: usize = 15;
 /// How long a call that needs an instance waits before it looks again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -270,7 +270,8 @@ impl Server {
         }
         let Some(client) = client else { return first() };
         // Clients that cannot be asked wait for nobody's answer.
-        if others.len() >= MAX_OTHER_INSTANCES && !is_unaskable && !stop_idle(&mut others) {
+        let askable = others.iter().filter(|other| other.client.is_askable()).count();
+        if askable >= MAX_OTHER_INSTANCES && !is_unaskable && !stop_idle(&mut others) {
             if is_shared {
                 return first();
             }
@@ -360,11 +361,12 @@ impl Server {
     }
 }
 
-/// Stops the instance that was idle for longest. Returns false if all are in use.
+/// Stops the instance of a client that can be asked which was idle for longest. Returns false if all are in use.
 fn stop_idle(others: &mut Vec<OtherInstance>) -> bool {
     let idle =
         |(index, other): (usize, &OtherInstance)| Some((other.server.demand.idle_since()?, index));
-    let longest = others.iter().enumerate().filter_map(idle).min();
+    let askable = others.iter().enumerate().filter(|(_, other)| other.client.is_askable());
+    let longest = askable.filter_map(idle).min();
     let Some((_, index)) = longest else { return false };
     others.swap_remove(index).server.stop.cancel();
     true

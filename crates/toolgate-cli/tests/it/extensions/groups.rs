@@ -158,5 +158,8 @@ async fn groups_are_only_for_clients_that_have_them_and_behind_a_switch() {
     // What is listed is in no group.
     let (mut client, _) =
         connect_with(&workplace(&servers, true), &["--mode", "direct"], &spoken()).await;
-    assert_eq!(ask(&mut client, "groups/list", json!({})).await, json!({ "groups": [] }));
+    let groups = ask(&mut client, "groups/list", json!({})).await;
+    assert_eq!(groups["groups"][0]["name"], "notes", "{groups}");
+    let group = ask(&mut client, "groups/get", json!({ "name": "notes" })).await;
+    assert_eq!(group.get("contents"), None, "{group}");
 }
