@@ -8,12 +8,13 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use toolgate_catalog::Tool;
-use toolgate_host::{HiddenReason, HiddenTool, ToolHost};
+use toolgate_host::{Connect, HiddenReason, HiddenTool, HostSettings, ToolHost};
 use toolgate_policy::{Flow, LabelSet, ToolPolicy, is_reading, request_as_tool};
 
 use crate::{
     cli::{Globals, Policy, PolicyCommand},
     failure::{CommandResult, Failure},
+    load::Loaded,
     print,
 };
 
@@ -30,6 +31,22 @@ pub(crate) async fn run(globals: &Globals, arguments: &Policy) -> CommandResult 
             check(globals, name, arguments.as_deref(), output.json).await
         }
     }
+}
+
+/// A host with the tools that are in the cache. It starts no server.
+async fn cached_host(loaded: &Loaded) -> ToolHost {
+    let mut settings = HostSettings {
+        connect: Connect::WhenNeeded,
+        code: None,
+        encoder: None,
+        ..loaded.settings(None)
+    };
+    for setup in &mut settings.servers {
+        setup.lazy = true;
+    }
+    let host = ToolHost::start(settings);
+    host.recalled().await;
+    host
 }
 
 /// A tool's policy, its server, and why the tool is not listed if it is not.

@@ -4,7 +4,6 @@ use std::{collections::HashSet, process::ExitCode, sync::Arc};
 
 use serde_json::{Value, json};
 use toolgate_catalog::Tool;
-use toolgate_host::{Connect, HostSettings, ToolHost};
 use toolgate_policy::{
     FlowMode, LabelSet, Mode, NamePattern, Policy, PolicySettings, READING, Rule, RuleOrigin,
     RuleTarget, ToolPattern, Trust, definitions::shown, request_as_tool,
@@ -95,18 +94,7 @@ struct CachedTools {
 
 impl CachedTools {
     async fn read(loaded: &Loaded, policy: &Policy) -> Self {
-        let mut settings = HostSettings {
-            connect: Connect::WhenNeeded,
-            code: None,
-            encoder: None,
-            ..loaded.settings(None)
-        };
-        // Nothing is started.
-        for setup in &mut settings.servers {
-            setup.lazy = true;
-        }
-        let host = ToolHost::start(settings);
-        host.recalled().await;
+        let host = super::cached_host(loaded).await;
         let mut tools: Vec<Tool> = host.catalog().read().tools().cloned().collect();
         tools.extend(host.hidden_tools().iter().map(toolgate_host::HiddenTool::tool));
         let entries: Vec<_> = host.catalog().read().servers().cloned().collect();

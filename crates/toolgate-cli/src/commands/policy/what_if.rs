@@ -4,7 +4,7 @@ use std::{path::Path, process::ExitCode};
 
 use serde_json::Value;
 use toolgate_config::{Format, policy_in};
-use toolgate_host::{Connect, HostSettings, PolicyWhatIf, ToolHost};
+use toolgate_host::PolicyWhatIf;
 use toolgate_policy::definitions::shown;
 use toolgate_store::utc;
 
@@ -26,18 +26,7 @@ pub(super) async fn run(globals: &Globals, file: &Path, as_json: bool) -> Comman
     load::report(&loaded);
     let changed = load::policy_if(&loaded, &policy)?;
     let store = load::required_store()?;
-    // The cache has the definitions. Nothing is started.
-    let mut settings = HostSettings {
-        connect: Connect::WhenNeeded,
-        code: None,
-        encoder: None,
-        ..loaded.settings(None)
-    };
-    for setup in &mut settings.servers {
-        setup.lazy = true;
-    }
-    let host = ToolHost::start(settings);
-    host.recalled().await;
+    let host = super::cached_host(&loaded).await;
     let found = host.what_if(&changed, &*store.audit());
     host.shutdown().await;
     let found = found.map_err(|error| Failure::new(error.to_string()))?;
