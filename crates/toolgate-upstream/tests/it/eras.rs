@@ -173,7 +173,7 @@ async fn without_a_good_response_the_failure_says_what_was_sent_and_answered() {
     });
     let (_gate, failure) = Gate::failure(spec).await;
     let reason = &failure.reason;
-    assert!(reason.starts_with("no answer to the handshake within "), "{reason}");
+    assert!(reason.starts_with("no answer to the handshake within 1.5 s: "), "{reason}");
     assert!(reason.contains("`server/discover` was sent at 0"), "{reason}");
     assert!(reason.contains("-32601"), "the refusal: {reason}");
     assert!(reason.contains("`initialize` was sent at "), "{reason}");
