@@ -21,6 +21,20 @@ pub struct FileStamp {
     content: Option<blake3::Hash>,
 }
 
+/// Identifies a file, whatever its content is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileId {
+    number: u64,
+    /// The system uses the numbers of removed files again.
+    created: Option<SystemTime>,
+}
+
+impl FileId {
+    pub(crate) fn of(metadata: &fs::Metadata) -> Self {
+        Self { number: file_number(metadata), created: metadata.created().ok() }
+    }
+}
+
 /// Identifies what was stored, wherever that is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreStamp {
@@ -49,11 +63,7 @@ impl FileStamp {
     /// every change by toolgate, which replaces files.
     pub fn of(path: &Path) -> Option<Self> {
         let metadata = fs::metadata(path).ok()?;
-        #[cfg(unix)]
-        let file = std::os::unix::fs::MetadataExt::ino(&metadata);
-        #[cfg(not(unix))]
-        let file = 0;
-        let modified = metadata.modified().ok();
+        let (modified, file) = (metadata.modified().ok(), file_number(&metadata));
         Some(Self { modified, bytes: metadata.len(), file, content: None })
     }
 
@@ -66,6 +76,16 @@ impl FileStamp {
         let content = is_file.then(|| read_bounded(path, LONGEST_READ).ok()).flatten();
         Some(Self { content: content.map(|content| blake3::hash(&content)), ..stamp })
     }
+}
+
+#[cfg(unix)]
+fn file_number(metadata: &fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(metadata)
+}
+
+#[cfg(not(unix))]
+fn file_number(_metadata: &fs::Metadata) -> u64 {
+    0
 }
 
 /// Makes a folder that only its owner can look into.

@@ -24,6 +24,7 @@ mod rows;
 mod runs;
 mod schema;
 mod sent;
+mod sent_index;
 mod tasks;
 #[cfg(test)]
 mod tests;
@@ -39,7 +40,9 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use rusqlite::{Connection, ErrorCode, OptionalExtension, Params, Row, TransactionBehavior};
+use rusqlite::{
+    Connection, ErrorCode, OptionalExtension, Params, Row, TransactionBehavior, config::DbConfig,
+};
 use thiserror::Error;
 
 use crate::files;
@@ -109,6 +112,8 @@ impl JournalFile {
         let failed = |source: rusqlite::Error| JournalError::new(path, source);
         let mut connection = Connection::open(path).map_err(failed)?;
         connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
+        // Otherwise SQLite prepares a statement again whenever it gets other values.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(failed)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         row_sum::register(&connection).map_err(failed)?;
         schema::prepare(&mut connection).map_err(failed)?;

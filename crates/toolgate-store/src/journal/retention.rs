@@ -80,7 +80,6 @@ impl JournalFile {
         // Some more, so that not every run removes another one.
         let most = retention.runs - retention.runs / SPARE_PART;
         let most = usize::try_from(most).unwrap_or(usize::MAX);
-        let began = self.files.sent.runs();
         let (mut over, mut gone) = (Vec::new(), Vec::new());
         for ListedRun { id, created, state, life } in self.with(|connection| listed(connection))? {
             let runs_now = state == RunState::Running && self.files.lives.is_running(&life, &id);
@@ -90,7 +89,7 @@ impl JournalFile {
             let is_too_old = created < oldest && {
                 // A damaged row does not say when its run began.
                 let intact = self.with(|connection| is_intact(connection, &id))?;
-                intact || began.get(&id).copied().map_or(0, signed) < oldest
+                intact || self.files.sent.index().began(&id).map_or(0, signed) < oldest
             };
             if is_too_old || (state != RunState::Waiting && over.len() >= most) {
                 self.with(|connection| forget(connection, &id))?;

@@ -171,7 +171,7 @@ impl Runs for JournalFile {
                     lost.push(LostCall { number, tool: None, key: String::new() });
                 }
             }
-            let (lines, damage) = self.files.sent.of_run(id);
+            let (lines, damage) = self.files.sent.index().of_run(id);
             lost.extend(unaccounted(lines, damage, &mut accounted));
             let mut rows = connection.prepare_cached(&format!(
                 "SELECT call, at, {} FROM events WHERE run = ?1 ORDER BY position",
@@ -193,12 +193,12 @@ impl Runs for JournalFile {
     }
 
     fn is_lost(&self, id: &str) -> bool {
-        self.files.sent.runs().contains_key(id)
+        self.files.sent.index().began(id).is_some()
     }
 
     fn runs(&self, most: u32) -> Result<Vec<RunSummary>, JournalError> {
-        let began = self.files.sent.runs();
         self.with(|connection| {
+            let index = self.files.sent.index();
             let newest = || {
                 let mut rows = connection.prepare_cached(&format!(
                     "{} ORDER BY created DESC, id LIMIT ?1",
@@ -210,14 +210,14 @@ impl Runs for JournalFile {
             let mut all = match newest() {
                 Ok(all) => all,
                 // Runs that can be read one by one are listed.
-                Err(error) if began.is_empty() => return Err(error),
+                Err(error) if index.began_since(0).next().is_none() => return Err(error),
                 Err(_) => Vec::new(),
             };
-            let listed: HashSet<&String> = all.iter().map(|run| &run.id).collect();
+            let listed: HashSet<&str> = all.iter().map(|run| run.id.as_str()).collect();
             let mut missing = Vec::new();
             let oldest =
                 all.last().filter(|_| all.len() >= most as usize).map_or(0, |it| it.created);
-            let unlisted = began.iter().filter(|(id, at)| !listed.contains(id) && **at >= oldest);
+            let unlisted = index.began_since(oldest).filter(|(id, _)| !listed.contains(id));
             for (id, created) in unlisted {
                 let found = connection
                     .query_row(&format!("{} WHERE id = ?1", summaries()), [id], summary)
@@ -225,12 +225,12 @@ impl Runs for JournalFile {
                 match found {
                     // It was removed meanwhile, or is further down in the list.
                     Ok(Some(run)) => missing.push(run),
-                    _ => missing.push(RunSummary::damaged(id, *created)),
+                    _ => missing.push(RunSummary::damaged(id, created)),
                 }
             }
             all.append(&mut missing);
             for run in all.iter_mut().filter(|run| run.state == RunState::Damaged) {
-                run.created = began.get(&run.id).copied().unwrap_or(run.created);
+                run.created = index.began(&run.id).unwrap_or(run.created);
             }
             all.sort_by(|one, other| other.created.cmp(&one.created).then(one.id.cmp(&other.id)));
             all.truncate(most as usize);
@@ -285,14 +285,14 @@ impl Runs for JournalFile {
             let graph = connection.query_row(&graph, [&summary.id], |row| row.get(0)).optional()?;
             Ok(Some(RunDetail { summary, code, output, error, calls, graph }))
         });
-        let began = || self.files.sent.runs().into_iter().filter(|(run, _)| run.starts_with(id));
         let mut detail = match found {
             Ok(Some(detail)) => detail,
             other => {
-                let mut began = began();
+                let index = self.files.sent.index();
+                let mut began = index.began_since(0).filter(|(run, _)| run.starts_with(id));
                 match (began.next(), began.next()) {
                     (Some((run, at)), None) => RunDetail {
-                        summary: RunSummary::damaged(&run, at),
+                        summary: RunSummary::damaged(run, at),
                         code: String::new(),
                         output: String::new(),
                         error: None,
@@ -308,7 +308,7 @@ impl Runs for JournalFile {
         let lost = if let Ok(Some(history)) = self.history(id) {
             history.lost
         } else {
-            let (lines, damage) = self.files.sent.of_run(id);
+            let (lines, damage) = self.files.sent.index().of_run(id);
             unaccounted(lines, damage, &mut HashMap::new())
         };
         let made = detail.summary.created;

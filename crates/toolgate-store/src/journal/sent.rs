@@ -5,7 +5,7 @@
 //! database does not have a call that explains it, the run has a call of which nothing is known.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashSet,
     fs::{self, File},
     io::{self, Write as _},
     path::PathBuf,
@@ -16,8 +16,9 @@ use std::{
     time::UNIX_EPOCH,
 };
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
+use super::sent_index::SentIndex;
 use crate::files;
 
 /// The files of all processes that use one journal.
@@ -27,6 +28,7 @@ pub(super) struct SentLog {
     own: Mutex<Option<OwnFile>>,
     /// Whether the file of this process is known to be on the disk by its name.
     is_named: AtomicBool,
+    index: Mutex<SentIndex>,
 }
 
 /// The file of this process.
@@ -92,7 +94,8 @@ pub(super) fn call_key(name: &str, arguments: &str) -> String {
 
 impl SentLog {
     pub(super) fn new(folder: PathBuf) -> Self {
-        Self { folder, own: Mutex::default(), is_named: AtomicBool::new(false) }
+        let is_named = AtomicBool::new(false);
+        Self { folder, own: Mutex::default(), is_named, index: Mutex::default() }
     }
 
     /// Appends to the file of this process, which is named `life`.
@@ -155,34 +158,11 @@ impl SentLog {
         entries.flatten().filter_map(read).collect()
     }
 
-    /// All lines about one run, and the damaged lines that may be about it.
-    pub(super) fn of_run(&self, run: &str) -> (Vec<SentLine>, SentDamage) {
-        let files = self.files();
-        let lines = || files.iter().flat_map(|file| &file.lines);
-        let known: HashSet<&str> = lines().map(|line| line.run.as_str()).collect();
-        let mut damage = SentDamage { lines: 0, is_countable: true };
-        for line in files.iter().flat_map(|file| &file.damaged) {
-            let seems_about = seems_about(line).filter(|it| *it == run || known.contains(it));
-            if seems_about.is_none_or(|it| it == run) {
-                damage.lines += 1;
-                damage.is_countable &= seems_about.is_some();
-            }
-        }
-        (lines().filter(|line| line.run == run).cloned().collect(), damage)
-    }
-
-    /// The runs that began and were not removed, with the time of their beginning.
-    pub(super) fn runs(&self) -> HashMap<String, u64> {
-        let (mut began, mut removed) = (HashMap::new(), HashSet::new());
-        for line in self.files().into_iter().flat_map(|file| file.lines) {
-            match line.kind {
-                SentKind::Began => drop(began.insert(line.run, line.number)),
-                SentKind::Removed => drop(removed.insert(line.run)),
-                SentKind::Sent | SentKind::Forgotten => {}
-            }
-        }
-        began.retain(|run, _| !removed.contains(run));
-        began
+    /// The lines of all files, as they are now. Whoever also uses the database locks it first.
+    pub(super) fn index(&self) -> MutexGuard<'_, SentIndex> {
+        let mut index = self.index.lock();
+        index.refresh(&self.folder);
+        index
     }
 
     /// Removes the lines of removed runs, and of runs before `oldest`, from the files of ended
@@ -250,7 +230,7 @@ impl SentFile {
 }
 
 /// The run of a damaged line, if the rest has the form of exactly one line.
-fn seems_about(line: &[u8]) -> Option<&str> {
+pub(super) fn seems_about(line: &[u8]) -> Option<&str> {
     let fields: Vec<&str> = str::from_utf8(line).ok()?.split('\t').collect();
     let [sum, letter, run, _, key, _] = fields[..] else { return None };
     let is_one = sum.len() == 8 && letter.len() == 1 && matches!(key.len(), 0 | 16);
@@ -274,7 +254,7 @@ impl SentLine {
         Self { kind, run: run.to_owned(), number, key: String::new(), tool: String::new() }
     }
 
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let Self { kind, run, number, key, tool } = self;
         let tool = tool.replace(char::is_control, " ");
         let text = format!("{}\t{run}\t{number}\t{key}\t{tool}", kind.letter());
@@ -282,7 +262,7 @@ impl SentLine {
     }
 
     /// `None` if it is damaged.
-    fn read(line: &str) -> Option<Self> {
+    pub(super) fn read(line: &str) -> Option<Self> {
         let (sum, text) = line.split_once('\t')?;
         let mut parts = (sum == checksum(text)).then(|| text.splitn(5, '\t'))?;
         let kinds = [SentKind::Began, SentKind::Sent, SentKind::Forgotten, SentKind::Removed];
