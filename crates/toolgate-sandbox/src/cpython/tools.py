@@ -134,7 +134,8 @@ def function_of(name, parameters, place=None, takes_all=False):
 inspect = __import__("inspect")
 if hasattr(inspect, "markcoroutinefunction"):
     marked = inspect.markcoroutinefunction
-    coroutine_marks = {"_is_coroutine_mark": inspect._is_coroutine_mark}
+    # The name of the mark depends on the version.
+    coroutine_marks = dict(vars(marked(lambda: None)))
 else:
     coroutine_mark = asyncio.coroutines._is_coroutine
     coroutine_marks = {}

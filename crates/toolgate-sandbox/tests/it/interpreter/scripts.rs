@@ -445,3 +445,25 @@ async fn packages_of_a_virtual_environment_are_there_if_they_are_allowed() {
         ending(&report)
     );
 }
+
+/// Version managers install several versions beside each other. Each of them runs scripts.
+#[tokio::test]
+async fn other_versions_of_python_run_scripts_too() {
+    let first = interpreter(&pool()).await.program.canonicalize().unwrap();
+    let installed = first.ancestors().nth(3).and_then(|folder| std::fs::read_dir(folder).ok());
+    let programs = installed.into_iter().flatten().flatten().map(|it| it.path().join("bin/python3"));
+    for program in std::iter::once(first.clone()).chain(programs) {
+        let is_new = "import sys; sys.exit(sys.version_info < (3, 11))";
+        let asked = tokio::process::Command::new(&program).args(["-c", is_new]).status().await;
+        if !asked.is_ok_and(|status| status.success()) {
+            continue;
+        }
+        let choice = PythonChoice::Named(program.clone());
+        let pool = with(PythonSettings { choice, packages: Vec::new() });
+        let code = "import inspect\nname = 'ec' + 'ho'\n\
+                    r = await asyncio.gather(echo(a=1), tools[name](a=2))\n\
+                    [r, inspect.iscoroutinefunction(echo), inspect.iscoroutinefunction(tools[name])]";
+        let report = run_python(&pool, code).await;
+        assert_eq!(ending(&report), r#"value: [[{"a":1},{"a":2}],true,true]"#, "{program:?}");
+    }
+}
