@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 use toolgate_catalog::{Fingerprint, Tool};
@@ -48,6 +48,10 @@ pub(crate) struct AuditWriter {
     queue: SyncSender<AuditMessage>,
     /// How many records are in the queue or are being written by the thread.
     queued: Arc<AtomicUsize>,
+    /// How many calls have begun and have not ended.
+    open_calls: AtomicUsize,
+    /// Records of calls that ended while others are open. The one that came first writes all.
+    together: Mutex<Vec<(AuditRecord, oneshot::Sender<()>)>>,
     error_logged: Arc<AtomicBool>,
 }
 
@@ -62,13 +66,37 @@ enum AuditMessage {
 /// even if the process is killed then.
 #[derive(Debug, Default)]
 #[must_use = "the call is not answered before its record is written"]
-pub(crate) struct AuditWritten(Option<oneshot::Receiver<()>>);
+pub(crate) enum AuditWritten {
+    /// There is nothing to write.
+    #[default]
+    Nothing,
+    /// It is written, or somebody else writes it.
+    Soon(oneshot::Receiver<()>),
+    /// Whoever waits for this writes it, with those that came later.
+    Together(WriteTogether),
+}
+
+/// Writes the records of calls that ended together, when it is dropped.
+#[derive(Debug)]
+pub(crate) struct WriteTogether(Arc<AuditWriter>);
+
+impl Drop for WriteTogether {
+    fn drop(&mut self) {
+        self.0.write_together();
+    }
+}
 
 impl AuditWritten {
     pub(crate) async fn wait(self) {
-        if let Some(written) = self.0 {
+        match self {
+            Self::Nothing => {}
             // The sender is dropped, whatever became of the record.
-            let _ = written.await;
+            Self::Soon(written) => drop(written.await),
+            Self::Together(first) => {
+                // Calls that are answered at the same time add their records meanwhile.
+                tokio::task::yield_now().await;
+                drop(first);
+            }
         }
     }
 }
@@ -145,7 +173,15 @@ impl AuditWriter {
         if let Err(error) = std::thread::Builder::new().name("audit".to_owned()).spawn(write_all) {
             tracing::warn!("the audit log is written by the callers themselves: {error}");
         }
-        Self { options, redactors: RwLock::default(), queue, queued, error_logged }
+        Self {
+            options,
+            redactors: RwLock::default(),
+            queue,
+            queued,
+            open_calls: AtomicUsize::new(0),
+            together: Mutex::default(),
+            error_logged,
+        }
     }
 
     /// Keeps the secrets of the servers of now out of the log, besides those of the start.
@@ -186,21 +222,53 @@ impl AuditWriter {
         self.queue(record, None);
     }
 
-    /// Writes a record, or queues it, and says when it is written.
-    fn write_and_tell(&self, record: AuditRecord) -> AuditWritten {
-        // Records of one caller stay in their order: what is queued comes first.
-        if self.queued.load(Ordering::Relaxed) == 0
-            && let Some(log) = &self.options.log
-            && let Some(written) = log.append_at_once(&record)
-        {
-            if let Err(error) = written {
-                log_once(&self.error_logged, &error);
-            }
-            return AuditWritten::default();
-        }
+    /// Writes a record, or lets others write it, and says when it is written.
+    fn write_and_tell(self: &Arc<Self>, record: AuditRecord) -> AuditWritten {
         let (done, written) = oneshot::channel();
-        self.queue(record, Some(done));
-        AuditWritten(Some(written))
+        let mut together = self.together.lock();
+        let is_first = together.is_empty();
+        if self.is_busy() {
+            self.queue(record, Some(done));
+            return AuditWritten::Soon(written);
+        }
+        if is_first && self.open_calls.load(Ordering::Relaxed) == 0 {
+            drop(together);
+            self.write_or_queue(vec![(record, done)]);
+            return AuditWritten::Soon(written);
+        }
+        together.push((record, done));
+        if is_first {
+            AuditWritten::Together(WriteTogether(Arc::clone(self)))
+        } else {
+            AuditWritten::Soon(written)
+        }
+    }
+
+    /// Writes the records of calls that ended together.
+    fn write_together(&self) {
+        let together = std::mem::take(&mut *self.together.lock());
+        self.write_or_queue(together);
+    }
+
+    /// Writes records right away, unless others write at the moment.
+    fn write_or_queue(&self, records: Vec<(AuditRecord, oneshot::Sender<()>)>) {
+        let (records, waiting): (Vec<_>, Vec<_>) = records.into_iter().unzip();
+        let log = self.options.log.as_ref().filter(|_| !self.is_busy());
+        match log.and_then(|log| log.append_at_once(&records)) {
+            // Dropping the senders wakes those who wait.
+            Some(Ok(())) => {}
+            Some(Err(error)) => log_once(&self.error_logged, &error),
+            None => {
+                for (record, done) in records.into_iter().zip(waiting) {
+                    self.queue(record, Some(done));
+                }
+            }
+        }
+    }
+
+    /// Whether the thread writes. Records of one caller stay in their order: what is queued comes first.
+    fn is_busy(&self) -> bool {
+        self.queued.load(Ordering::Relaxed) > 0
     }
 
     fn queue(&self, record: AuditRecord, done: Option<oneshot::Sender<()>>) {
@@ -240,6 +308,7 @@ impl CallAudit {
         });
         let mut record = AuditRecord::default();
         if let Some(writer) = &writer {
+            writer.open_calls.fetch_add(1, Ordering::Relaxed);
             "call".clone_into(&mut record.kind);
             record.caller = context.session.caller().name.to_string();
             record.session = session.to_string();
@@ -352,6 +421,7 @@ impl CallAudit {
             });
         }
         let Some(writer) = &self.writer else { return AuditWritten::default() };
+        writer.open_calls.fetch_sub(1, Ordering::Relaxed);
         let duration = self.started.elapsed().as_micros();
         record.duration = u64::try_from(duration).unwrap_or(u64::MAX);
         record.result_bytes = result_bytes.unwrap_or(record.result_bytes);
@@ -496,5 +566,82 @@ impl fmt::Debug for AuditWriter {
             .debug_struct("AuditWriter")
             .field("log", &self.options.log)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use toolgate_store::{AuditError, AuditExtent, AuditProblem, NumberedRecord};
+
+    use super::*;
+
+    /// Remembers the tools of the records that were appended together.
+    #[derive(Debug, Default)]
+    struct Appended(Mutex<Vec<Vec<String>>>);
+
+    impl AuditLog for Appended {
+        fn prepare(&self) -> Result<(), AuditError> {
+            Ok(())
+        }
+
+        fn append_all(&self, records: &[AuditRecord]) -> Result<(), AuditError> {
+            self.0.lock().push(records.iter().map(|record| record.tool.clone()).collect());
+            Ok(())
+        }
+
+        fn append_at_once(&self, records: &[AuditRecord]) -> Option<Result<(), AuditError>> {
+            Some(self.append_all(records))
+        }
+
+        fn unrecorded(&self) -> u64 {
+            0
+        }
+
+        fn damage(&self) -> Option<AuditProblem> {
+            None
+        }
+
+        fn read_back(
+            &self,
+            _before: Option<u64>,
+            _seen: &mut dyn FnMut(NumberedRecord) -> ControlFlow<()>,
+        ) -> Result<(), AuditError> {
+            Ok(())
+        }
+
+        fn read(
+            &self,
+            _seen: &mut dyn FnMut(Result<(u64, AuditRecord), AuditProblem>),
+        ) -> Result<AuditExtent, AuditError> {
+            Ok(AuditExtent::default())
+        }
+    }
+
+    fn of(tool: &str) -> AuditRecord {
+        AuditRecord { tool: tool.to_owned(), ..AuditRecord::default() }
+    }
+
+    #[tokio::test]
+    async fn calls_that_end_together_are_written_together() {
+        let log = Arc::new(Appended::default());
+        let (arguments, required, redactors) = (false, false, Vec::new());
+        let options = AuditOptions { log: Some(log.clone()), arguments, required, redactors };
+        let writer = Arc::new(AuditWriter::new(options));
+        writer.write_and_tell(of("alone")).wait().await;
+        assert_eq!(*log.0.lock(), [["alone"]]);
+
+        writer.open_calls.store(1, Ordering::Relaxed);
+        let (first, second) = (writer.write_and_tell(of("first")), writer.write_and_tell(of("second")));
+        assert_eq!(log.0.lock().len(), 1, "nothing is written before the others had their turn");
+        tokio::join!(first.wait(), second.wait());
+        assert_eq!(log.0.lock()[1], ["first", "second"]);
+
+        // Nobody waits for the first one any more.
+        let (first, second) = (writer.write_and_tell(of("third")), writer.write_and_tell(of("fourth")));
+        drop(first);
+        second.wait().await;
+        assert_eq!(log.0.lock()[2], ["third", "fourth"]);
     }
 }

@@ -342,7 +342,7 @@ impl AuditLog for SharedAudit {
         Ok(())
     }
 
-    fn append_at_once(&self, _record: &AuditRecord) -> Option<Result<(), AuditError>> {
+    fn append_at_once(&self, _records: &[AuditRecord]) -> Option<Result<(), AuditError>> {
         // The thread of the writer waits for the database, and gathers the records of that time.
         None
     }

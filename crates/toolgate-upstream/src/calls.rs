@@ -194,6 +194,8 @@ pub(crate) struct ConnectionState {
     next_key: AtomicI64,
     /// By their keys.
     calls: Arc<OpenCalls>,
+    /// How many of them are of tools that have never answered without asking.
+    untried: AtomicUsize,
     /// The calls that wait for tasks, by the ids of the tasks.
     tasks: Arc<FollowedTasks>,
     /// The elicitations at a URL of calls that have ended, and whom they are for. People take longer than calls.
@@ -220,6 +222,7 @@ impl ConnectionState {
             observer,
             next_key: AtomicI64::new(1),
             calls: Arc::default(),
+            untried: AtomicUsize::new(0),
             tasks: Arc::default(),
             elicitations: Mutex::default(),
             lists: AnnouncedLists::default(),
@@ -234,6 +237,7 @@ impl ConnectionState {
     /// Adds a call and returns its key.
     pub(crate) fn add(&self, call: Arc<PendingCall>) -> i64 {
         let key = self.next_key.fetch_add(1, Ordering::Relaxed);
+        self.untried.fetch_add(usize::from(call.is_untried), Ordering::Relaxed);
         self.calls.lock().insert(key, (call, None));
         key
     }
@@ -294,6 +298,9 @@ impl ConnectionState {
 
     /// Whether another client has an open call for which the server may ask.
     pub(crate) fn may_ask_another(&self, client: &CallClient) -> bool {
+        if self.untried.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
         let calls = self.calls.lock();
         let may_ask =
             |call: &PendingCall| call.is_untried && !call.is_subscription && !call.has_asked();
@@ -308,6 +315,7 @@ impl ConnectionState {
     fn remove(&self, key: i64, stage: CallStage) {
         let removed = self.calls.lock().remove(&key);
         let Some((call, _)) = removed else { return };
+        self.untried.fetch_sub(usize::from(call.is_untried), Ordering::Relaxed);
         call.reach(stage);
         if let CallClient::Named(client) = call.client() {
             let mut remembered = self.elicitations.lock();

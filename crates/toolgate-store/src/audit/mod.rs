@@ -143,9 +143,9 @@ pub trait AuditLog: fmt::Debug + Send + Sync {
     /// Appends all records, or none if that fails.
     fn append_all(&self, records: &[AuditRecord]) -> Result<(), AuditError>;
 
-    /// Appends a record without waiting for others; `None` if somebody else appends at the moment, or if it
-    /// would wait for a network.
-    fn append_at_once(&self, record: &AuditRecord) -> Option<Result<(), AuditError>>;
+    /// Appends all records without waiting for others, or none if that fails; `None` if somebody else appends at the
+    /// moment, or if it would wait for a network.
+    fn append_at_once(&self, records: &[AuditRecord]) -> Option<Result<(), AuditError>>;
 
     /// How many records are missing between the existing lines. Reads one line.
     fn unrecorded(&self) -> u64;
@@ -360,18 +360,18 @@ impl AuditLog for AuditFile {
         self.count_missing(&mut state, records.len(), appended)
     }
 
-    fn append_at_once(&self, record: &AuditRecord) -> Option<Result<(), AuditError>> {
+    fn append_at_once(&self, records: &[AuditRecord]) -> Option<Result<(), AuditError>> {
         let mut state = self.open.try_lock()?;
         let AuditState { log, missing, mark } = &mut *state;
         let appended = OpenAuditLog::of(log, &self.path).and_then(|open| {
             if !open.try_lock()? {
                 return Ok(false);
             }
-            open.append(std::slice::from_ref(record), missing, mark, self.limits).map(|()| true)
+            open.append(records, missing, mark, self.limits).map(|()| true)
         });
         match appended {
             Ok(false) => None,
-            appended => Some(self.count_missing(&mut state, 1, appended.map(drop))),
+            appended => Some(self.count_missing(&mut state, records.len(), appended.map(drop))),
         }
     }
 

@@ -27,6 +27,8 @@ pub(super) struct OpenAuditLog {
     /// The known end of the file. Other processes may have appended more.
     end: u64,
     known: ChainHead,
+    /// The head file as it was last written, from `known`.
+    known_text: Vec<u8>,
     /// Whether it is written beside the folder that there is a log.
     marked: bool,
 }
@@ -53,6 +55,7 @@ impl OpenAuditLog {
             head_file,
             end: u64::MAX,
             known: ChainHead::default(),
+            known_text: Vec::new(),
             marked: false,
         })
     }
@@ -213,12 +216,20 @@ impl OpenAuditLog {
         let mut text = [0; LONGEST_HEAD];
         self.head_file.seek(SeekFrom::Start(0))?;
         let length = self.head_file.read(&mut text)?;
-        Ok(ChainHead::read(&text[..length]))
+        let text = &text[..length];
+        if !text.is_empty() && text == self.known_text {
+            return Ok(Some(self.known.clone()));
+        }
+        Ok(ChainHead::read(text))
     }
 
     fn write_head(&mut self) -> io::Result<()> {
+        let text = self.known.text().into_bytes();
+        self.known_text.clear();
         self.head_file.seek(SeekFrom::Start(0))?;
-        self.head_file.write_all(self.known.text().as_bytes())
+        self.head_file.write_all(&text)?;
+        self.known_text = text;
+        Ok(())
     }
 
     /// Whether the file was begun a day ago or earlier, and lines are removed by their age. Then the next file is begun,
