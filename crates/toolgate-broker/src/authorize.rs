@@ -263,8 +263,7 @@ impl CallAuthorizer {
         };
         let _pause = context.run.as_ref().and_then(|(run, _)| run.pause());
         if let Some(progress) = &options.progress {
-            let message = Some(waiting.to_string());
-            let _ = progress.try_send(Progress { progress: 1.0, total: None, message });
+            let _ = progress.try_send(Progress::new(1, Some(waiting.to_string())));
         }
         became_task.notify_one();
         let until = tokio::time::Instant::now() + QUEUED_TIMEOUT;

@@ -18,7 +18,6 @@ use toolgate_upstream::{
 };
 
 use crate::{
-    aggregate::progress_params,
     era::{self, Era, ServerInfo},
     service::{ClientInfo, IncomingRequest, McpService, ServiceFactory},
 };
@@ -106,7 +105,7 @@ impl ForwardedServer {
         let reporting = async {
             while let Some(report) = reports.recv().await {
                 if let Some(token) = &token {
-                    channel.notify(methods::PROGRESS, Some(progress_params(token, report)));
+                    channel.notify(methods::PROGRESS, Some(report.into_params(token)));
                 }
             }
         };

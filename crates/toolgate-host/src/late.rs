@@ -198,13 +198,9 @@ impl ToolHost {
         let report = |settled: usize| {
             let Some(progress) = &options.progress else { return };
             let left = servers.len() - settled;
-            #[expect(clippy::cast_precision_loss, reason = "there are not that many servers")]
-            let (progress_made, total) = (settled as f64, servers.len() as f64);
-            let _ = progress.try_send(Progress {
-                progress: progress_made,
-                total: Some(total),
-                message: Some(format!("waiting for {left} of {} servers", servers.len())),
-            });
+            let message = format!("waiting for {left} of {} servers", servers.len());
+            let _ =
+                progress.try_send(Progress::new(settled, Some(message)).of_total(servers.len()));
         };
         if !servers.is_empty() {
             report(0);

@@ -17,7 +17,7 @@ pub enum Builtin {
     /// Reports the last request that was cancelled while it ran: `{requestId, reason}` or null. Also the
     /// tasks that were cancelled, and the roots that it asked for after the last change of them.
     LastCancelled,
-    /// Sends `steps` progress notifications, `intervalMs` apart, then answers.
+    /// Sends `steps` progress notifications, `intervalMs` apart, then answers. Each has the fields of `with` too.
     Progress,
     /// Answers `isError: true`.
     Fail,

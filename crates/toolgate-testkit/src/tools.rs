@@ -105,16 +105,19 @@ async fn progress(request: &Request) -> Reply {
         if token.is_null() {
             continue;
         }
-        request.outbox.initiate(&json!({
-            "jsonrpc": "2.0",
-            "method": "notifications/progress",
-            "params": {
-                "progressToken": token,
-                "progress": step,
-                "total": steps,
-                "message": format!("step {step}"),
-            },
-        }));
+        let mut params = json!({
+            "progressToken": token,
+            "progress": step,
+            "total": steps,
+            "message": format!("step {step}"),
+        });
+        // Further fields, such as `_meta`.
+        if let (Value::Object(params), Value::Object(with)) = (&mut params, &arguments["with"]) {
+            params.extend(with.clone());
+        }
+        request.outbox.initiate(
+            &json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params }),
+        );
     }
     Reply::text(format!("Took {steps} steps."))
 }

@@ -82,14 +82,12 @@ impl PendingCall {
         })
     }
 
-    fn report(&self, params: &Value) {
-        let Some(progress) = params.get("progress").and_then(Value::as_f64) else { return };
+    fn report(&self, params: Value) {
+        let Some(progress) = Progress::read(params) else { return };
         self.progressed.notify_one();
         if let Some(sink) = &self.progress {
-            let total = params.get("total").and_then(Value::as_f64);
-            let message = params.get("message").and_then(Value::as_str).map(str::to_owned);
             // A slow caller loses progress reports, never the result.
-            let _ = sink.try_send(Progress { progress, total, message });
+            let _ = sink.try_send(progress);
         }
     }
 
@@ -399,7 +397,7 @@ impl ConnectionHandler for ConnectionState {
             methods::PROGRESS => {
                 let call = about.and_then(Value::as_i64).and_then(|key| self.call(key));
                 if let (Some(call), Some(params)) = (call, params) {
-                    call.report(&params);
+                    call.report(params);
                 }
             }
             methods::TOOLS_CHANGED | methods::GROUPS_CHANGED => self.lists.announce(),
@@ -539,8 +537,10 @@ pub(crate) mod tests {
         state.forget(key.as_i64().unwrap());
         state.notification(Some(&key), methods::PROGRESS, step(2));
         call.progressed().await;
-        let first = Progress { progress: 1.0, total: None, message: None };
-        assert_eq!(steps.try_recv(), Ok(first));
+        assert_eq!(
+            steps.try_recv().unwrap().into_params(&json!("t")),
+            json!({ "progressToken": "t", "progress": 1 })
+        );
         assert!(steps.try_recv().is_err());
     }
 

@@ -30,20 +30,11 @@ use crate::{
 
 mod errors;
 pub(crate) mod logs;
+mod progress;
 mod tasks;
 
 pub use logs::LogSink;
-
-/// How far a call has come.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Progress {
-    /// Grows with each report.
-    pub progress: f64,
-    /// What it grows towards, if known.
-    pub total: Option<f64>,
-    /// A text for a person.
-    pub message: Option<String>,
-}
+pub use progress::Progress;
 
 /// How a call is made.
 #[derive(Debug, Clone, Default)]

@@ -199,9 +199,9 @@ fn event_of(event: HostEvent, inner: &toolgate_host::ToolHost) -> Event {
         },
         HostEvent::CallProgress { call, progress } => Event::CallProgress {
             call: facts(&call),
-            progress: progress.progress,
-            total: progress.total,
-            message: progress.message,
+            progress: progress.progress(),
+            total: progress.total(),
+            message: progress.message().map(str::to_owned),
         },
         HostEvent::ApprovalAsked { question } => Event::ApprovalAsked {
             tool: question.name.clone(),

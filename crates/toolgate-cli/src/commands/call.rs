@@ -50,8 +50,8 @@ async fn call(
     arguments: Map<String, Value>,
 ) -> Result<Value, Failure> {
     let options = super::interruptible(bar, |report| {
-        let total = report.total.map(|total| format!("/{total}")).unwrap_or_default();
-        format!("calling: {}{total} {}", report.progress, report.message.unwrap_or_default())
+        let total = report.total().map(|total| format!("/{total}")).unwrap_or_default();
+        format!("calling: {}{total} {}", report.progress(), report.message().unwrap_or_default())
     });
     let request = Map::from_iter([
         ("name".to_owned(), json!(name)),

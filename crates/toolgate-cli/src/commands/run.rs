@@ -33,7 +33,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Run) -> CommandResult {
     }
     let bar = print::progress(0, "running");
     let options = super::interruptible(&bar, |report| {
-        format!("running: {}", report.message.unwrap_or_default())
+        format!("running: {}", report.message().unwrap_or_default())
     });
     let cancel = options.cancel.clone();
     let session = host.session_of(terminal::session(&bar, loaded.presence_or_strictest()));

@@ -96,7 +96,7 @@ async fn an_empty_list_and_calls_wait_for_the_server() {
     let progress = notification(&mut client, "notifications/progress").await;
     assert_eq!(
         progress,
-        json!({ "progressToken": "wait", "progress": 0.0, "total": 1.0, "message": "waiting for 1 of 1 servers" })
+        json!({ "progressToken": "wait", "progress": 0, "total": 1, "message": "waiting for 1 of 1 servers" })
     );
 }
 

@@ -252,9 +252,9 @@ impl AggregateService {
         });
         let (log, logged) = log.unzip();
         let channel = channel.of_client(self.client.clone());
-        let report = |report| {
+        let report = |report: Progress| {
             if let Some(token) = &token {
-                channel.notify(methods::PROGRESS, Some(progress_params(token, report)));
+                channel.notify(methods::PROGRESS, Some(report.into_params(token)));
             }
         };
         let is_call = method == methods::TOOLS_CALL;
@@ -366,17 +366,6 @@ fn is_sent_to_servers(method: &str, era: Era) -> bool {
         methods::RESOURCES_SUBSCRIBE | methods::RESOURCES_UNSUBSCRIBE => era == Era::Legacy,
         _ => false,
     }
-}
-
-pub(crate) fn progress_params(token: &Value, report: Progress) -> Value {
-    let mut params = json!({ "progressToken": token, "progress": report.progress });
-    if let Some(total) = report.total {
-        params["total"] = json!(total);
-    }
-    if let Some(message) = report.message {
-        params["message"] = json!(message);
-    }
-    params
 }
 
 fn error_of(failure: CallFailure) -> ErrorObject {

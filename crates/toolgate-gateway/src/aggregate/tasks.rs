@@ -143,7 +143,7 @@ impl ClientTasks {
             tokio::select! {
                 biased;
                 Some(report) = reports.recv() => {
-                    said.clone_from(&report.message);
+                    said = report.message().map(str::to_owned);
                     notify(report);
                 }
                 outcome = &mut calling => return outcome.unwrap_or_else(|_| Err(failed())),
@@ -169,7 +169,7 @@ impl ClientTasks {
                 tokio::select! {
                     biased;
                     Some(report) = reports.recv() => {
-                        task.state.send_if_modified(|state| state.report(report.message.as_deref()));
+                        task.state.send_if_modified(|state| state.report(report.message()));
                     }
                     outcome = &mut calling => break outcome.unwrap_or_else(|_| Err(failed())),
                     () = tokio::time::sleep_until(task.until), if !task.cancel.is_cancelled() => {

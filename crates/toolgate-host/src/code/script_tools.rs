@@ -490,9 +490,9 @@ impl ScriptToolsInner {
     fn report_progress(&self, name: &str) {
         let done = self.done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
         if let Some(progress) = &self.context.progress {
-            let message = Some(format!("{done} calls answered, the last of {name}"));
+            let message = format!("{done} calls answered, the last of {name}");
             // A slow client misses some reports.
-            let _ = progress.try_send(Progress { progress: f64::from(done), total: None, message });
+            let _ = progress.try_send(Progress::new(done, Some(message)));
         }
     }
 }

@@ -179,7 +179,7 @@ struct Following<'a> {
 
 impl Following<'_> {
     async fn result(&mut self, mut task: ServerTask) -> Result<Value, CallFailure> {
-        let (id, mut reports, mut said) = (task.id.clone(), 0.0, None);
+        let (id, mut reports, mut said) = (task.id.clone(), 0, None);
         let mut asked = HashSet::new();
         let mut rounds = 0;
         // A new task has no result yet, whatever its status.
@@ -190,9 +190,8 @@ impl Following<'_> {
             task = known.ok_or_else(|| self.unusable("the state of its task cannot be read"))?;
             if let Some(progress) = self.options.progress.as_ref().filter(|_| task.message != said)
             {
-                reports += 1.0;
-                let message = task.message.clone();
-                let _ = progress.try_send(Progress { progress: reports, total: None, message });
+                reports += 1;
+                let _ = progress.try_send(Progress::new(reports, task.message.clone()));
                 said.clone_from(&task.message);
             }
             let is_legacy = self.connection.handshake.era == Era::Legacy;

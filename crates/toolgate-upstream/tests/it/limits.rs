@@ -90,9 +90,9 @@ async fn progress_comes_whole_in_order_and_before_the_result() {
             gate.call_with("progress", json!({ "steps": 500 }), options).await.unwrap();
             let mut seen = Vec::new();
             while let Ok(step) = steps.try_recv() {
-                assert_eq!(step.total, Some(500.0));
-                assert_eq!(step.message, Some(format!("step {}", step.progress)));
-                seen.push(step.progress);
+                assert_eq!(step.total(), Some(500.0));
+                assert_eq!(step.message().unwrap(), format!("step {}", step.progress()));
+                seen.push(step.progress());
             }
             let expected: Vec<f64> = (1..=500).map(f64::from).collect();
             assert_eq!(seen, expected, "{era:?} over {over:?}");

@@ -1,7 +1,7 @@
 //! What passes through while a call runs: metadata, progress, cancellation, deadlines.
 
 use serde_json::{Value, json};
-use toolgate_testkit::{Builtin, Fixture, HttpAnswers, HttpOptions, RawClient, within};
+use toolgate_testkit::{Builtin, Fixture, FixtureEra, HttpAnswers, HttpOptions, RawClient, within};
 
 use crate::{
     fixtures::kit,
@@ -58,6 +58,41 @@ async fn progress_passes_in_order_and_before_the_result() {
     let answer = client.answer(id.unwrap()).await.unwrap();
     assert!(answer["result"].is_object());
     assert!(client.asides.is_empty(), "{:?}", client.asides);
+}
+
+#[tokio::test]
+async fn progress_passes_as_it_was_sent_in_both_eras() {
+    let server = |era| entry(&Fixture::new("s").with_era(era).with_builtins([Builtin::Progress]));
+    let workplace = Workplace::deferred(&json!({
+        "old": server(FixtureEra::Legacy), "new": server(FixtureEra::Modern),
+    }));
+    let mut old = workplace.connect(&[]).await;
+    let mut new = workplace.serve(&[]);
+    let with = json!({ "_meta": { "org.example/trace": { "n": 1.5 } }, "odd": [null], "total": 3 });
+    let sent = json!({
+        "progressToken": "t", "progress": 1, "total": 3, "message": "step 1",
+        "_meta": { "org.example/trace": { "n": 1.5 } }, "odd": [null],
+    });
+    for tool in ["old_progress", "new_progress"] {
+        let arguments = json!({ "steps": 1, "with": with });
+        for (client, meta) in [
+            (&mut old, json!({ "progressToken": "t" })),
+            (
+                &mut new,
+                json!({
+                    "progressToken": "t",
+                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                    "io.modelcontextprotocol/clientInfo": { "name": "raw-client", "version": "1" },
+                    "io.modelcontextprotocol/clientCapabilities": {},
+                }),
+            ),
+        ] {
+            let params = request(tool, &arguments, &meta);
+            let id = client.begin("tools/call", params).await.unwrap();
+            let (progress, answer) = reports(client, id, &json!("t")).await;
+            assert_eq!(progress, std::slice::from_ref(&sent), "{tool}: {answer}");
+        }
+    }
 }
 
 #[tokio::test]
