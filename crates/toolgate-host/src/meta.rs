@@ -94,8 +94,9 @@ pub(crate) async fn call(
     session: &ToolSession,
     tool: MetaTool,
     arguments: Map<String, Value>,
-    options: CallOptions,
+    mut options: CallOptions,
 ) -> Result<Value, CallFailure> {
+    options.gets_texts = true;
     let called = if tool == MetaTool::Call {
         async { Ok(call::call(session, read(tool, arguments)?, options).await?) }.await
     } else {

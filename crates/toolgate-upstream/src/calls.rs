@@ -185,6 +185,26 @@ const MAX_ELICITATIONS: usize = 64;
 /// How long a task may be unknown of which a server asks. Its call has been answered just before.
 const TASK_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// The ids of elicitations at a URL that the server said to be done, the newest last.
+#[derive(Debug, Default)]
+pub(crate) struct Completions(watch::Sender<VecDeque<String>>);
+
+impl Completions {
+    fn add(&self, id: &str) {
+        self.0.send_modify(|done| {
+            done.push_back(id.to_owned());
+            let excess = done.len().saturating_sub(MAX_ELICITATIONS);
+            done.drain(..excess);
+        });
+    }
+
+    /// Waits until all of these are done.
+    pub(crate) async fn all(&self, ids: &[&str]) {
+        let mut done = self.0.subscribe();
+        let _ = done.wait_for(|done| ids.iter().all(|id| done.iter().any(|it| it == id))).await;
+    }
+}
+
 /// The state of one connection. It handles notifications and input requests of the server.
 pub(crate) struct ConnectionState {
     server: ServerName,
@@ -198,6 +218,7 @@ pub(crate) struct ConnectionState {
     tasks: Arc<FollowedTasks>,
     /// The elicitations at a URL of calls that have ended, and whom they are for. People take longer than calls.
     elicitations: Mutex<VecDeque<(String, ClientKey)>>,
+    pub(crate) completions: Completions,
     pub(crate) lists: AnnouncedLists,
     pub(crate) asking: Arc<Asking>,
     held: Arc<HeldInputRequests>,
@@ -223,6 +244,7 @@ impl ConnectionState {
             untried: AtomicUsize::new(0),
             tasks: Arc::default(),
             elicitations: Mutex::default(),
+            completions: Completions::default(),
             lists: AnnouncedLists::default(),
             asking,
             held: Arc::default(),
@@ -354,6 +376,7 @@ impl ConnectionState {
     fn completed(&self, params: Option<Value>) {
         let Some(params) = params else { return };
         let Some(id) = params.get("elicitationId").and_then(Value::as_str) else { return };
+        self.completions.add(id);
         let calls = self.calls();
         let asked = calls.iter().find(|call| call.elicitations.lock().iter().any(|it| it == id));
         if let Some(handler) = asked.and_then(|call| call.input_handler.as_ref()) {

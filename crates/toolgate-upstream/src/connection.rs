@@ -56,6 +56,8 @@ pub struct CallOptions {
     pub hold: Option<CallHold>,
     /// Receives the log messages of the server that belong to the call. Without one there are none.
     pub log: Option<LogSink>,
+    /// Whether the caller gets the refusal of a server as a text, and so cannot see what it requires.
+    pub gets_texts: bool,
     /// Whether the server takes the call only as a task (`taskSupport`), in the legacy era.
     pub needs_task: bool,
     /// Given if the caller can fetch the result later. Notified when the call will take long: its server has made
@@ -110,6 +112,8 @@ pub(crate) enum CallFailure {
 }
 
 const ASKS_WITHOUT_END: &str = "the server asks without end";
+/// How long a person may take at a page before the call that required the visit is made again.
+const VISIT_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a server may take to answer a ping. Most servers that do not are busy.
 const PING_TIMEOUT: Duration = Duration::from_millis(200);
 /// `_meta` keys that belong to the connection and not to the caller.
@@ -255,6 +259,15 @@ impl Connection {
         for round in 0.. {
             let started = Instant::now();
             let sent = self.send(about, method, params.clone(), options, &limits).await;
+            if let Some(visits) = required_visits(&sent, options)
+                && round < MAX_ROUNDS
+            {
+                limits.total = limits.total.saturating_sub(started.elapsed());
+                if self.visited(about, &visits, options, &mut person_time).await? {
+                    continue;
+                }
+                return sent;
+            }
             let result = match sent {
                 // A person must not be asked the same again.
                 Err(CallFailure::NotSent) if round > 0 => return Err(self.lost(about)),
@@ -304,6 +317,34 @@ impl Connection {
         };
         *person_time = person_time.saturating_sub(started.elapsed());
         answers.map_err(CallFailure::Failed)
+    }
+
+    /// Asks the client for the visits to pages without which the server refuses a call, and waits until the server
+    /// says that they are done. Returns whether the call can be made again.
+    async fn visited(
+        &self,
+        about: &str,
+        visits: &InputRequired,
+        options: &CallOptions,
+        person_time: &mut Duration,
+    ) -> Result<bool, CallFailure> {
+        let answers = self.answers(about, visits, Duration::ZERO, options, person_time).await?;
+        let is_accepted = |answer: &Value| answer.get("action") == Some(&json!("accept"));
+        if !answers.values().all(is_accepted) {
+            return Ok(false);
+        }
+        let ids = visits.elicitations();
+        let (started, limit) = (Instant::now(), VISIT_TIMEOUT.min(*person_time));
+        tokio::select! {
+            biased;
+            () = options.cancel.cancelled() => return Err(CallFailure::Failed(CallError::Cancelled)),
+            () = self.state.completions.all(&ids) => {}
+            () = self.raw.closed() => {}
+            // Servers need not say it. The person may be done anyway, and else the server requires it again.
+            () = tokio::time::sleep(limit) => {}
+        }
+        *person_time = person_time.saturating_sub(started.elapsed());
+        Ok(true)
     }
 
     /// If another client has just called a tool that may ask, lets the server begin that call: it has
@@ -423,4 +464,16 @@ impl Connection {
         }
         params.insert("_meta".to_owned(), Value::Object(all));
     }
+}
+
+/// The visits to pages that a refused call requires, if the client does not learn of them by the refusal: the modern
+/// era has no such error.
+fn required_visits(
+    sent: &Result<Value, CallFailure>,
+    options: &CallOptions,
+) -> Option<InputRequired> {
+    let Err(CallFailure::Failed(CallError::Refused { error, .. })) = sent else { return None };
+    let handler = options.input_handler.as_deref()?;
+    let is_asked = handler.is_asked_by_results() || options.gets_texts;
+    InputRequired::of_refusal(error, handler).filter(|_| is_asked)
 }

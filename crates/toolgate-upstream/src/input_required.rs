@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::future::try_join_all;
 use serde_json::Value;
 use toolgate_catalog::ServerName;
-use toolgate_mcp::{ErrorObject, JsonObject, client::InputRequest, methods};
+use toolgate_mcp::{ErrorObject, JsonObject, client::InputRequest, codes, methods};
 
 use crate::input_handler::{InputHandler, can_answer, signed};
 
@@ -70,6 +70,34 @@ impl InputRequired {
             return Some(Err("it asks for nothing"));
         }
         Some(Ok(Self { requests, state }))
+    }
+
+    /// The visits to pages that a legacy server requires before it takes a request, which it has refused with
+    /// this error. `None` if it requires none, or if this client cannot be asked for them.
+    pub(crate) fn of_refusal(error: &ErrorObject, handler: &dyn InputHandler) -> Option<Self> {
+        if error.code != codes::URL_ELICITATION_REQUIRED {
+            return None;
+        }
+        let required = error.data.as_ref()?.get("elicitations")?.as_array()?;
+        if required.is_empty() || required.len() > MAX_INPUT_REQUESTS {
+            return None;
+        }
+        let requests = required.iter().enumerate().map(|(number, elicitation)| {
+            let mut params = elicitation.as_object()?.clone();
+            params.insert("mode".to_owned(), "url".into());
+            let key = params.get("elicitationId").and_then(Value::as_str).map(str::to_owned);
+            let key = key.unwrap_or_else(|| format!("elicitation-{number}"));
+            let method = methods::ELICITATION_CREATE.to_owned();
+            let request = InputRequest { method, params: Some(Value::Object(params)) };
+            can_answer(handler.capabilities(), &request).then_some((key, request))
+        });
+        Some(Self { requests: requests.collect::<Option<_>>()?, state: None })
+    }
+
+    /// The ids of the elicitations at a URL.
+    pub(crate) fn elicitations(&self) -> Vec<&str> {
+        let params = self.requests.iter().filter_map(|(_, request)| request.params.as_ref());
+        params.filter_map(|params| params.get("elicitationId")?.as_str()).collect()
     }
 
     /// Asks everything at the same time. The client is told that `server` asks, unless another node has told it.

@@ -10,6 +10,7 @@ mod peers;
 mod presence;
 mod talk;
 mod terminal;
+mod visits;
 
 use std::path::PathBuf;
 

@@ -335,7 +335,15 @@ impl ScriptToolsInner {
             (self.context.trace.clone(), self.context.input_handler.clone());
         let log = self.context.log.clone();
         let became_task = self.context.became_task.clone();
-        CallOptions { meta, cancel, input_handler, log, became_task, ..CallOptions::default() }
+        CallOptions {
+            meta,
+            cancel,
+            input_handler,
+            log,
+            became_task,
+            gets_texts: true,
+            ..CallOptions::default()
+        }
     }
 
     /// How much of an output a script gets at once. As JSON it may have several times as many bytes.

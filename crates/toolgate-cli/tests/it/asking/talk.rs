@@ -35,6 +35,8 @@ pub(super) enum Talk {
 pub(super) struct Manners {
     pub(super) name: &'static str,
     pub(super) can_be_asked: bool,
+    /// Whether it can be asked to visit a page.
+    pub(super) visits_pages: bool,
 }
 
 /// A connection over HTTP.
@@ -47,25 +49,30 @@ pub(super) struct Line {
 }
 
 impl Manners {
-    pub(super) const ALONE: Self = Self { name: "lonely", can_be_asked: false };
-    pub(super) const ASKED: Self = Self { name: "kind", can_be_asked: true };
+    pub(super) const ALONE: Self =
+        Self { name: "lonely", can_be_asked: false, visits_pages: false };
+    pub(super) const ASKED: Self = Self { name: "kind", can_be_asked: true, visits_pages: false };
 
     fn capabilities(&self) -> Value {
-        if self.can_be_asked { json!({ "elicitation": { "form": {} } }) } else { json!({}) }
+        match (self.can_be_asked, self.visits_pages) {
+            (false, _) => json!({}),
+            (true, false) => json!({ "elicitation": { "form": {} } }),
+            (true, true) => json!({ "elicitation": { "form": {}, "url": {} } }),
+        }
     }
 
     fn info(&self) -> Value {
         json!({ "name": self.name, "version": "1" })
     }
 
-    fn initialize(&self) -> Value {
+    pub(super) fn initialize(&self) -> Value {
         json!({
             "protocolVersion": "2025-11-25", "capabilities": self.capabilities(),
             "clientInfo": self.info(),
         })
     }
 
-    fn modern(&self, mut params: Value) -> Value {
+    pub(super) fn modern(&self, mut params: Value) -> Value {
         params["_meta"] = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientInfo": self.info(),
