@@ -229,6 +229,7 @@ impl Admitted {
                 }
                 if let Some(judged) = &self.judged {
                     options.caller = Some(judged.context.session.caller().login_owner());
+                    options.is_repeatable = self.is_call && judged.policy.is_repeatable();
                 }
                 options.hold = hold;
                 options.needs_task = self.is_call && self.needs_task();

@@ -45,6 +45,8 @@ pub struct Faults {
     pub broken_answers: Vec<BrokenAnswer>,
     /// Sends `roots/list` and `ping` to the client right after the handshake.
     pub asks_after_handshake: bool,
+    /// In the modern era, tools that would ask fail as those of the Python SDK do that ask by requests.
+    pub asks_only_by_requests: bool,
     /// Over HTTP: forgets all its sessions after this many calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sessions_lost_after_calls: Option<u64>,

@@ -57,6 +57,14 @@ pub(crate) async fn run(builtin: Builtin, engine: &Arc<Engine>, request: &Reques
         Builtin::SpawnGrandchild => spawn_grandchild(arguments),
         Builtin::Stderr => write_stderr(arguments).await,
         Builtin::AskRoots => ask_roots(request).await,
+        Builtin::AskForm | Builtin::AskUrl | Builtin::AskModel | Builtin::AskAll
+            if engine.fixture.faults.asks_only_by_requests
+                && request.generation == Generation::Modern =>
+        {
+            let message = "Cannot send 'elicitation/create': this transport context has no back-channel \
+                           for server-initiated requests.";
+            Reply::error(-32600, message)
+        }
         Builtin::AskForm | Builtin::AskUrl | Builtin::AskModel | Builtin::AskAll => {
             questions::ask(builtin, request).await
         }

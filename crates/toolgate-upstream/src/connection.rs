@@ -58,6 +58,8 @@ pub struct CallOptions {
     pub log: Option<LogSink>,
     /// Whether the caller gets the refusal of a server as a text, and so cannot see what it requires.
     pub gets_texts: bool,
+    /// Whether the call can be made twice without harm.
+    pub is_repeatable: bool,
     /// Whether the server takes the call only as a task (`taskSupport`), in the legacy era.
     pub needs_task: bool,
     /// Given if the caller can fetch the result later. Notified when the call will take long: its server has made

@@ -29,6 +29,7 @@ use crate::{
 mod callers;
 mod demand;
 mod instances;
+mod older_era;
 mod supervise;
 
 pub(crate) use instances::Asking;
@@ -354,7 +355,18 @@ impl Server {
                         continue;
                     }
                 }
-                match connection.request(&about, &method, params.clone(), &options).await {
+                let mut sent = connection.request(&about, &method, params.clone(), &options).await;
+                if let Some(is_switched) = server.use_older_era(&connection, &sent).await {
+                    if is_switched && options.is_repeatable {
+                        // In that era clients may need instances of their own.
+                        if let Some(found) = first.instance(&about, &method, &options) {
+                            (server, in_use) = found;
+                        }
+                        continue;
+                    }
+                    older_era::advise(&mut sent, is_switched);
+                }
+                match sent {
                     Ok(result) => return Ok(result),
                     Err(CallFailure::Failed(error)) => return Err(error),
                     // Nothing was sent, so nothing is repeated.

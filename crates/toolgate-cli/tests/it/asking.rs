@@ -1,5 +1,6 @@
 //! Calls that need an approval: in the client, at the terminal, in the queue.
 
+mod both_eras;
 mod data;
 mod first;
 mod late;

@@ -26,7 +26,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use toolgate_mcp::{Era, InstanceMode, client::Endpoint, methods};
 
-use super::{Server, demand::CallInProgress};
+use super::{Server, demand::CallInProgress, older_era::OlderEra};
 use crate::{
     connection::CallOptions,
     input_handler::{self, CallClient, ClientKey},
@@ -43,6 +43,7 @@ pub(crate) struct Asking {
     sharing: Mutex<Sharing>,
     /// The calls of the first instance, once it is one client's.
     calls: AtomicUsize,
+    older_era: OlderEra,
 }
 
 /// Who uses the first instance, while it is not known whether the server asks.
@@ -111,6 +112,10 @@ pub(super) const IDLE_TIMEOUT: Duration = Duration::from_mins(30);
 impl Asking {
     pub(crate) fn new(asks: bool) -> Self {
         Self { asks: asks.into(), ..Self::default() }
+    }
+
+    pub(super) fn older_era(&self) -> &OlderEra {
+        &self.older_era
     }
 
     pub(crate) fn is_quiet(&self, tool: &str) -> bool {

@@ -27,8 +27,13 @@ use crate::{
 /// The shortest time between two lists, because some servers announce changes all the time.
 const SHORTEST_RELIST: Duration = Duration::from_millis(500);
 
+/// A new connection, its tools, and where its server runs.
+pub(super) type Connected = (Connection, Listing, Option<PlacedServer>);
+
 /// Why the supervisor leaves a connection.
 enum ConnectionEnd {
+    /// A tool needs the legacy era.
+    OtherEra,
     /// The connection ended, or the supervisor was stopped.
     Closed,
     /// The server is gone.
@@ -63,17 +68,16 @@ impl Server {
                     resting = true;
                     continue;
                 }
-                outcome = self.connect_in_time(era) => outcome,
+                outcome = self.connect_in_time(self.asking.older_era().or(era)) => outcome,
             };
             self.demand.answered();
             let after_connection = outcome.is_ok();
             let failure = match outcome {
                 Ok((connection, listing, placed)) => {
-                    era = Some(connection.handshake.era);
                     backoff.connected(Instant::now());
-                    let connection = Arc::new(connection);
-                    self.connected(&connection, listing, placed.as_ref());
-                    let end = self.attend(&connection, placed).await;
+                    let (connection, end) =
+                        self.use_connection((connection, listing, placed)).await;
+                    era = Some(connection.handshake.era);
                     if self.stop.is_cancelled() {
                         connection.raw.close().await;
                         break;
@@ -90,7 +94,7 @@ impl Server {
                             failure
                         }
 
-                        ConnectionEnd::Closed => {
+                        ConnectionEnd::Closed | ConnectionEnd::OtherEra => {
                             let reason = connection.raw.end_reason().await;
                             // A process that only closed its pipes would stay.
                             connection.raw.close().await;
@@ -143,6 +147,28 @@ impl Server {
         });
     }
 
+    /// Uses a connection, and then perhaps one in the legacy era, until its end. Returns the last one.
+    async fn use_connection(&self, connected: Connected) -> (Arc<Connection>, ConnectionEnd) {
+        let (connection, listing, mut placed) = connected;
+        let mut connection = Arc::new(connection);
+        if connection.handshake.era == Era::Modern && !connection.state.is_node {
+            // It may have been asked for the legacy era first.
+            self.asking.older_era().is_unavailable();
+        }
+        self.connected(&connection, listing, placed.as_ref());
+        loop {
+            let end = self.attend(&connection, placed.clone()).await;
+            if !matches!(end, ConnectionEnd::OtherEra) {
+                return (connection, end);
+            }
+            if let Some((older, listing, place)) = self.connect_older().await {
+                // Open calls keep the other connection until they end.
+                (connection, placed) = (Arc::new(older), place);
+                self.connected(&connection, listing, placed.as_ref());
+            }
+        }
+    }
+
     fn rest(&self) {
         self.give_up();
         self.tell_state();
@@ -168,10 +194,10 @@ impl Server {
     }
 
     /// Connects and lists the tools, both together within the time to connect.
-    async fn connect_in_time(
+    pub(super) async fn connect_in_time(
         &self,
         era: Option<Era>,
-    ) -> Result<(Connection, Listing, Option<PlacedServer>), ConnectFailure> {
+    ) -> Result<Connected, ConnectFailure> {
         let placed = match &self.spec.placement {
             Some(placement) => Some(Arc::clone(placement).place().await?),
             None => None,
@@ -316,8 +342,10 @@ impl Server {
                 None => std::future::pending().await,
             }
         };
+        let may_need_older = connection.handshake.era == Era::Modern && !connection.state.is_node;
         tokio::select! {
             () = over => ConnectionEnd::Closed,
+            () = self.asking.older_era().needed(), if may_need_older => ConnectionEnd::OtherEra,
             failure = listing => ConnectionEnd::Gone(failure),
             () = self.unneeded() => ConnectionEnd::Unneeded,
             () = moved => {
