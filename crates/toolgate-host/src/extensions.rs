@@ -1,20 +1,30 @@
 //! Extensions of the protocol: what clients and servers declare, views of MCP Apps, and methods that toolgate does not
 //! know.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
+use futures::{StreamExt as _, stream::FuturesOrdered};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
-use tokio::sync::broadcast::{self, error::RecvError};
-use toolgate_broker::CallContext;
+use tokio::sync::{
+    broadcast::{self, error::RecvError},
+    mpsc, oneshot,
+};
+use tokio_util::sync::CancellationToken;
+use toolgate_broker::{BrokerError, CallContext};
 use toolgate_catalog::{ServerName, Tool, ToolId};
 use toolgate_mcp::{
     JsonObject,
+    client::Backoff,
     codes::{INVALID_PARAMS, METHOD_NOT_FOUND},
     extensions, meta, methods,
 };
 use toolgate_policy::CallPath;
-use toolgate_upstream::CallOptions;
+use toolgate_upstream::{CallError, CallOptions, SubscriptionEvent};
 
 use crate::{
     host::ToolHost,
@@ -65,6 +75,8 @@ const OF_CONNECTION: [&str; 5] = [
     meta::SERVER,
 ];
 const SHOWN_CHARACTERS: usize = 128;
+/// How long a client waits for the servers that acknowledge what it listens to.
+const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Default for ExtensionEvents {
     fn default() -> Self {
@@ -255,6 +267,95 @@ impl ToolSession {
         sent.map_err(|error| resources::failure(server, error))
     }
 
+    /// Listens for what only extensions know, at the modern servers that have an extension which the client declares and
+    /// toolgate does not know. `params` are those of the client without what toolgate answers itself. Returns what the
+    /// servers have accepted. Ends when `cancel` does.
+    pub async fn listen_for_extensions(
+        self: &Arc<Self>,
+        params: JsonObject,
+        meta: Option<JsonObject>,
+        cancel: &CancellationToken,
+    ) -> (JsonObject, mpsc::Receiver<SubscriptionEvent>) {
+        let (notifications, passed_on) = mpsc::channel(QUEUED_EVENTS);
+        let mut accepted = JsonObject::new();
+        if params.is_empty() {
+            return (accepted, passed_on);
+        }
+        self.begin().await;
+        self.host().recalled().await;
+        let servers = self.servers_with_shared_extensions().into_iter().map(|(server, _)| server);
+        let mut acknowledging: FuturesOrdered<_> = servers
+            .map(|server| {
+                let (acknowledged, acknowledgement) = oneshot::channel();
+                let listening = Arc::clone(self).listen_at(
+                    server,
+                    params.clone(),
+                    CallOptions {
+                        meta: meta.clone(),
+                        cancel: cancel.clone(),
+                        ..CallOptions::default()
+                    },
+                    (acknowledged, notifications.clone()),
+                );
+                tokio::spawn(cancel.clone().run_until_cancelled_owned(listening));
+                tokio::time::timeout(ACKNOWLEDGE_TIMEOUT, acknowledgement)
+            })
+            .collect();
+        while let Some(acknowledged) = acknowledging.next().await {
+            if let Ok(Ok(of_server)) = acknowledged {
+                extensions::merge(&mut accepted, &of_server);
+            }
+        }
+        (accepted, passed_on)
+    }
+
+    /// Listens at one server, again after each connection that ended.
+    async fn listen_at(
+        self: Arc<Self>,
+        server: ServerName,
+        params: JsonObject,
+        mut options: CallOptions,
+        (acknowledged, notifications): (
+            oneshot::Sender<JsonObject>,
+            mpsc::Sender<SubscriptionEvent>,
+        ),
+    ) {
+        let mut acknowledged = Some(acknowledged);
+        let mut backoff = Backoff::default();
+        loop {
+            backoff.connected(Instant::now());
+            let (subscription, mut events) = mpsc::channel(QUEUED_EVENTS);
+            options.subscription = Some(subscription);
+            let context = CallContext::direct(self.context());
+            let broker = self.host().broker();
+            let params = Value::Object(params.clone());
+            let listening =
+                broker.request(&server, methods::LISTEN, params, &context, options.clone());
+            options.subscription = None;
+            let passing_on = async {
+                while let Some(event) = events.recv().await {
+                    if event.method != methods::LISTEN_ACKNOWLEDGED {
+                        // A slow client loses notifications.
+                        let _ = notifications.try_send(event);
+                    } else if let Some(acknowledged) = acknowledged.take() {
+                        let accepted = event.params.and_then(|mut params| {
+                            Some(params.get_mut("notifications")?.as_object_mut()?.clone())
+                        });
+                        let _ = acknowledged.send(accepted.unwrap_or_default());
+                    }
+                }
+            };
+            let (ended, ()) = tokio::join!(listening, passing_on);
+            if let Err(error) = ended
+                && !is_lost(&error)
+            {
+                tracing::debug!(%server, %error, "the server is not listened to");
+                return;
+            }
+            tokio::time::sleep(backoff.next(Instant::now())).await;
+        }
+    }
+
     /// Whether a server may understand a method that toolgate does not know.
     pub fn has_extension_method(&self, method: &str) -> bool {
         !self.extension_owners(method).0.is_empty()
@@ -284,26 +385,36 @@ impl ToolSession {
         if !methods::is_of_unknown_extension(method) {
             return (Vec::new(), false);
         }
-        let host = self.host();
         let mut owners = Vec::new();
         let mut named = Vec::new();
-        for server in host.names() {
-            if !self.sees(&server) || host.is_off(&server) {
-                continue;
-            }
-            let declared = host.extensions_of(&server);
-            let shared: Vec<&String> = extensions::unknown(&declared)
-                .filter(|name| self.declares_extension(name))
-                .collect();
+        for (server, shared) in self.servers_with_shared_extensions() {
             if shared.iter().any(|name| is_named_like(name, method)) {
                 named.push(server.clone());
             }
-            if !shared.is_empty() {
-                owners.push(server);
-            }
+            owners.push(server);
         }
         if named.is_empty() { (owners, false) } else { (named, true) }
     }
+
+    /// The servers that declare extensions which toolgate does not know and the client declares, with these extensions.
+    fn servers_with_shared_extensions(&self) -> Vec<(ServerName, Vec<String>)> {
+        let host = self.host();
+        let servers = host.names().into_iter();
+        let servers = servers.filter(|server| self.sees(server) && !host.is_off(server));
+        let shared = servers.map(|server| {
+            let declared = host.extensions_of(&server);
+            let shared = extensions::unknown(&declared);
+            let shared = shared.filter(|name| self.declares_extension(name)).cloned().collect();
+            (server, shared)
+        });
+        shared.filter(|(_, shared): &(_, Vec<String>)| !shared.is_empty()).collect()
+    }
+}
+
+/// Whether the connection to the server ended.
+fn is_lost(error: &BrokerError) -> bool {
+    let BrokerError::Call(error) = error else { return false };
+    matches!(**error, CallError::Stopped { .. } | CallError::Transport { .. })
 }
 
 /// Whether an extension, such as `org.example/events`, is named like a method, such as `events/list`.

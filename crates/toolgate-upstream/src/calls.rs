@@ -27,7 +27,7 @@ use toolgate_mcp::{
 
 use crate::{
     announced_lists::AnnouncedLists,
-    connection::{CallOptions, LogSink, Progress, logs},
+    connection::{CallOptions, LogSink, Progress, SubscriptionEvent, logs},
     input_handler::{self, CallClient, ClientKey, InputHandler},
     input_requests::{self, HeldInputRequests},
     server::Asking,
@@ -39,6 +39,7 @@ use crate::{
 pub(crate) struct PendingCall {
     progressed: Notify,
     progress: Option<mpsc::Sender<Progress>>,
+    subscription: Option<mpsc::Sender<SubscriptionEvent>>,
     log: Option<LogSink>,
     pub(crate) input_handler: Option<Arc<dyn InputHandler>>,
     pub(crate) open_input_requests: OpenInputRequests,
@@ -71,9 +72,10 @@ pub(crate) enum CallStage {
 impl PendingCall {
     pub(crate) fn new(method: &str, is_untried: bool, options: &CallOptions) -> Arc<Self> {
         let is_subscription = method == methods::LISTEN;
-        let CallOptions { progress, log, input_handler, .. } = options.clone();
+        let CallOptions { progress, subscription, log, input_handler, .. } = options.clone();
         Arc::new(Self {
             progress,
+            subscription,
             log,
             input_handler,
             is_subscription,
@@ -372,6 +374,21 @@ impl ConnectionState {
         }
     }
 
+    /// Passes a notification to the client whose `subscriptions/listen` it belongs to. Returns false if there is none.
+    fn is_subscribed(&self, about: Option<&Value>, method: &str, params: Option<&Value>) -> bool {
+        let is_for_one =
+            method == methods::LISTEN_ACKNOWLEDGED || methods::is_of_unknown_extension(method);
+        let call =
+            about.filter(|_| is_for_one).and_then(Value::as_i64).and_then(|key| self.call(key));
+        let Some(sink) = call.as_ref().and_then(|call| call.subscription.as_ref()) else {
+            return false;
+        };
+        // A slow client loses notifications.
+        let _ =
+            sink.try_send(SubscriptionEvent { method: method.to_owned(), params: params.cloned() });
+        true
+    }
+
     /// Tells the client that was asked that an elicitation at a URL is done.
     fn completed(&self, params: Option<Value>) {
         let Some(params) = params else { return };
@@ -425,8 +442,9 @@ impl ConnectionHandler for ConnectionState {
             }
             methods::TOOLS_CHANGED | methods::GROUPS_CHANGED => self.lists.announce(),
             methods::LOG_MESSAGE => self.logged(about, params),
-            methods::LISTEN_ACKNOWLEDGED => {}
             methods::ELICITATION_COMPLETE => self.completed(params),
+            _ if self.is_subscribed(about, method, params.as_ref()) => {}
+            methods::LISTEN_ACKNOWLEDGED => {}
             _ => self.observer.notified(&self.server, method, params.as_ref()),
         }
     }

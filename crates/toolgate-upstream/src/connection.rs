@@ -11,7 +11,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use toolgate_catalog::ServerName;
 use toolgate_mcp::{
-    Era, JsonObject, LogLevel,
+    Era, ErrorObject, JsonObject, LogLevel,
     client::{
         Backoff, CallHold, ConnectionClient, PERSON_TIMEOUT, RawConnection, Redactor, RequestError,
         ServerLimits, answered,
@@ -36,6 +36,15 @@ mod tasks;
 pub use logs::LogSink;
 pub use progress::Progress;
 
+/// A notification that belongs to a `subscriptions/listen`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SubscriptionEvent {
+    /// Its method.
+    pub method: String,
+    /// Its parameters.
+    pub params: Option<Value>,
+}
+
 /// How a call is made.
 #[derive(Debug, Clone, Default)]
 pub struct CallOptions {
@@ -56,6 +65,9 @@ pub struct CallOptions {
     pub hold: Option<CallHold>,
     /// Receives the log messages of the server that belong to the call. Without one there are none.
     pub log: Option<LogSink>,
+    /// Receives the acknowledgement of a `subscriptions/listen`, and the notifications of extensions that toolgate does
+    /// not know and that belong to it.
+    pub subscription: Option<mpsc::Sender<SubscriptionEvent>>,
     /// Whether the caller gets the refusal of a server as a text, and so cannot see what it requires.
     pub gets_texts: bool,
     /// Whether the call can be made twice without harm.
@@ -252,6 +264,10 @@ impl Connection {
     ) -> Result<Value, CallFailure> {
         let mut limits = self.about.limits;
         if method == methods::LISTEN {
+            if self.handshake.era == Era::Legacy {
+                let error = ErrorObject::method_not_found(method);
+                return Err(self.failed(about, RequestError::Refused(error)));
+            }
             // It has no response until it ends.
             (limits.idle, limits.total) = (Duration::MAX, Duration::MAX);
         }

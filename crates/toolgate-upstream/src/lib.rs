@@ -29,7 +29,7 @@ pub use auth::{
     CallerLoginSettings, CallerLogins, LOGIN_PATH, Login, LoginCredentials, LoginError, LoginEvent,
     LoginState, LogoutOutcome, PendingLogin, PendingLogins, SubjectToken, TokenSource,
 };
-pub use connection::{CallOptions, LogSink, Progress, SendCheck};
+pub use connection::{CallOptions, LogSink, Progress, SendCheck, SubscriptionEvent};
 pub use error::CallError;
 pub use forwarding::forwarded_error;
 pub use handshake::Handshake;

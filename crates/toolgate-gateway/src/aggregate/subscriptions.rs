@@ -8,12 +8,12 @@ use std::{
 };
 
 use futures::{FutureExt as _, StreamExt as _, stream};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::sync::{Mutex, watch};
 use tokio_util::sync::CancellationToken;
 use toolgate_host::{NotificationStream, ServerNotification, Subscriber, ToolSession};
 use toolgate_mcp::{ErrorObject, JsonObject, LogLevel, meta, methods};
-use toolgate_upstream::CallOptions;
+use toolgate_upstream::{CallOptions, SubscriptionEvent};
 
 use super::tasks::{self, ClientTask, ClientTasks, TaskState};
 use crate::{
@@ -28,6 +28,14 @@ const SETTLE_TIME: Duration = Duration::from_millis(50);
 /// Resources that one `subscriptions/listen` may name. The acknowledgement does not list further ones.
 const MAX_SUBSCRIPTIONS: usize = 1_000;
 const CONCURRENT_SUBSCRIPTIONS: usize = 32;
+/// What toolgate itself answers of the filter of a `subscriptions/listen`.
+const ANSWERED_HERE: [&str; 5] = [
+    "toolsListChanged",
+    "promptsListChanged",
+    "resourcesListChanged",
+    "resourceSubscriptions",
+    "taskIds",
+];
 
 /// A hash of the tool list that the client has. It is locked while a list is made: otherwise a list
 /// from before a change could be noted after the change was compared with an older list, and the
@@ -164,7 +172,11 @@ pub(crate) async fn listen(
     let uris = filter.get("resourceSubscriptions").and_then(Value::as_array);
     let uris = uris.into_iter().flatten().filter_map(Value::as_str).take(MAX_SUBSCRIPTIONS);
     let subscribed = subscribe_all(&watcher, uris, &request.cancel).await;
-    let mut accepted = Map::new();
+    let listening = request.cancel.child_token();
+    let _ended_when_dropped = listening.clone().drop_guard();
+    let of_client = params.get("_meta").and_then(Value::as_object).cloned();
+    let (mut accepted, mut of_servers) =
+        session.listen_for_extensions(for_extensions(params), of_client, &listening).await;
     for (key, is_accepted) in [
         ("toolsListChanged", tools),
         ("promptsListChanged", prompts),
@@ -208,20 +220,24 @@ pub(crate) async fn listen(
                 _ => true,
             };
             if is_wanted {
-                let mut params = params.filter(Value::is_object).unwrap_or_else(|| json!({}));
-                set_meta(&mut params, meta::SUBSCRIPTION_ID, request.id.clone());
-                request.channel.notify(method, Some(params));
+                pass_on(&request, method, params);
             }
         }
     };
     let extension_events = async {
         while let Some((method, params)) = of_extensions.next().await {
-            let mut params = params.filter(Value::is_object).unwrap_or_else(|| json!({}));
-            set_meta(&mut params, meta::SUBSCRIPTION_ID, request.id.clone());
-            request.channel.notify(&method, Some(params));
+            pass_on(&request, &method, params);
         }
     };
+    let subscribed_events = async {
+        while let Some(SubscriptionEvent { method, params }) = of_servers.recv().await {
+            pass_on(&request, &method, params);
+        }
+        // No server listens for it.
+        std::future::pending::<()>().await;
+    };
     tokio::select! {
+        () = subscribed_events => {}
         () = notify_of_tasks(states, &request) => {}
         () = list_changes => {}
         () = server_events => {}
@@ -229,6 +245,24 @@ pub(crate) async fn listen(
         () = request.cancel.cancelled() => {}
     }
     Ok(json!({ "_meta": subscription_meta }))
+}
+
+/// Passes a notification on as one of the subscription of a request.
+fn pass_on(request: &IncomingRequest, method: &str, params: Option<Value>) {
+    let mut params = params.filter(Value::is_object).unwrap_or_else(|| json!({}));
+    set_meta(&mut params, meta::SUBSCRIPTION_ID, request.id.clone());
+    request.channel.notify(method, Some(params));
+}
+
+/// The parameters of a `subscriptions/listen` without what toolgate answers itself. Empty if there is nothing else.
+fn for_extensions(params: &JsonObject) -> JsonObject {
+    let mut left = params.clone();
+    left.retain(|key, _| key != "_meta");
+    if let Some(Value::Object(filter)) = left.get_mut("notifications") {
+        filter.retain(|key, _| !ANSWERED_HERE.contains(&key.as_str()));
+    }
+    let has_filter = left.get("notifications") != Some(&json!({}));
+    if has_filter || left.len() > 1 { left } else { JsonObject::new() }
 }
 
 /// Subscribes to resources. Returns those that their servers have accepted.

@@ -39,6 +39,8 @@ pub(crate) enum MessageRoute {
         id: Value,
         token: Option<Value>,
         wants_logs: bool,
+        /// Whether it is a `subscriptions/listen`.
+        listens: bool,
     },
     /// To a legacy client, on behalf of which we listen at a modern server.
     OwnSubscription { acknowledged: watch::Sender<bool> },
@@ -83,6 +85,7 @@ impl MessageRouter {
             id: request.id.clone(),
             token: get_meta(params, meta::PROGRESS_TOKEN).cloned(),
             wants_logs: get_meta(params, meta::LOG_LEVEL).is_some(),
+            listens: request.method == methods::LISTEN,
         })
     }
 
@@ -117,6 +120,30 @@ impl MessageRouter {
         let mut requests = routes.values().filter(is_request);
         let only = requests.next().cloned();
         only.filter(|_| requests.next().is_none())
+    }
+
+    /// Passes a notification of an extension that names no request to all modern clients that listen: it is not known
+    /// to what it belongs. Returns whether there are any.
+    fn tell_all_that_listen(&self, method: &str, params: Option<&Value>) -> bool {
+        let mut is_told = false;
+        for route in self.routes.lock().values() {
+            match route {
+                MessageRoute::Request { channel, listens: true, .. } => {
+                    channel.notify(method, params.cloned());
+                    is_told = true;
+                }
+                // A legacy server knows no subscription.
+                MessageRoute::Listener { channel, id, .. } => {
+                    let params = params.filter(|params| params.is_object());
+                    let mut params = params.cloned().unwrap_or_else(|| json!({}));
+                    set_meta(&mut params, meta::SUBSCRIPTION_ID, id.clone());
+                    channel.notify(method, Some(params));
+                    is_told = true;
+                }
+                MessageRoute::Request { .. } | MessageRoute::OwnSubscription { .. } => {}
+            }
+        }
+        is_told
     }
 
     /// Notifies the modern clients that listen for this notification.
@@ -160,8 +187,14 @@ impl ConnectionHandler for MessageRouter {
         if is_announcement {
             self.notify_listeners(method, params.as_ref());
         }
+        if about.is_none()
+            && methods::is_of_unknown_extension(method)
+            && self.tell_all_that_listen(method, params.as_ref())
+        {
+            return;
+        }
         match self.find(about, method, params.as_ref()) {
-            Some(MessageRoute::Request { channel, id, token, wants_logs }) => {
+            Some(MessageRoute::Request { channel, id, token, wants_logs, .. }) => {
                 let is_unwanted_log = method == methods::LOG_MESSAGE && !wants_logs;
                 if about.is_none() && (is_announcement || is_unwanted_log) {
                     return;

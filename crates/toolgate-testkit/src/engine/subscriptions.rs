@@ -8,11 +8,13 @@ use super::{Engine, Request};
 use crate::reply::Reply;
 
 /// The notifications that a client can subscribe to, and their keys.
-const KINDS: [(&str, &str); 4] = [
+const KINDS: [(&str, &str); 5] = [
     ("notifications/tools/list_changed", "toolsListChanged"),
     ("notifications/prompts/list_changed", "promptsListChanged"),
     ("notifications/resources/list_changed", "resourcesListChanged"),
     ("notifications/resources/updated", "resourceSubscriptions"),
+    // Of no protocol.
+    ("notifications/fixture/subscribed", "org.example/fixture"),
 ];
 
 impl Engine {
@@ -51,7 +53,7 @@ impl Engine {
         let Some((_, kind)) = KINDS.iter().find(|(known, _)| *known == method) else { return };
         let asked_for = |request: &&Arc<Request>| {
             let wanted = &request.params["notifications"][kind];
-            *wanted == true || wanted.is_array()
+            *wanted == true || wanted.is_array() || wanted.is_object()
         };
         for subscription in state.subscriptions.iter().filter(asked_for) {
             let id = &subscription.id;

@@ -166,3 +166,70 @@ async fn servers_that_connect_later_learn_what_a_client_declares() {
     let of_request = &new["structuredContent"]["io.modelcontextprotocol/clientCapabilities"];
     assert_eq!(of_request["extensions"], self::client(), "{new}");
 }
+
+/// The parameters of a modern client that listens for what only the extension knows.
+fn listen(wanted: &Value) -> Value {
+    let filter = json!({ "toolsListChanged": true, "org.example/fixture": wanted });
+    modern(json!({ "notifications": filter }), &client())
+}
+
+#[tokio::test]
+async fn a_subscription_of_an_extension_reaches_the_servers_and_its_notifications_the_client() {
+    let other =
+        Fixture::new("other").with_capability("extensions", json!({ "org.example/more": {} }));
+    let servers = json!({
+        "odd": entry(&odd("odd", FixtureEra::Modern)),
+        "old": entry(&odd("old", FixtureEra::Legacy)),
+        "other": entry(&other.with_era(FixtureEra::Modern)),
+    });
+    let workplace = Workplace::deferred(&servers);
+    let mut client = workplace.serve(&[]);
+    until("the servers are known", async || {
+        let found = ask(&mut client, "server/discover", modern(json!({}), &self::client())).await;
+        let of = &found["capabilities"]["extensions"]["org.example/fixture"];
+        (of["odd"] == true && of["old"] == true).then_some(())
+    })
+    .await;
+    let wanted = json!({ "topics": ["a"] });
+    let listening = client.begin("subscriptions/listen", listen(&wanted)).await.unwrap();
+    let told = notification(&mut client, "notifications/subscriptions/acknowledged").await;
+    let accepted = json!({ "toolsListChanged": true, "org.example/fixture": wanted });
+    assert_eq!(told["notifications"], accepted, "what the server has accepted: {told}");
+    // Another one, which does not ask for it.
+    let filter = json!({ "notifications": { "promptsListChanged": true } });
+    client.begin("subscriptions/listen", modern(filter, &self::client())).await.unwrap();
+    notification(&mut client, "notifications/subscriptions/acknowledged").await;
+    for (method, to_all) in
+        [("notifications/fixture/subscribed", true), ("notifications/fixture/happened", false)]
+    {
+        let tell = json!({
+            "method": method, "params": { "k": [1] }, "toAll": to_all,
+            "_meta": { "toolgate/server": "odd" },
+        });
+        ask(&mut client, "fixture/notify", modern(tell, &self::client())).await;
+    }
+    let heard = notification(&mut client, "notifications/fixture/subscribed").await;
+    assert_eq!(heard["k"], json!([1]), "{heard}");
+    assert_eq!(heard["_meta"]["io.modelcontextprotocol/subscriptionId"], listening, "{heard}");
+    // What names no subscription comes with both.
+    for _ in 0..2 {
+        notification(&mut client, "notifications/fixture/happened").await;
+    }
+    let rest = |message: &Value| message["method"] == "notifications/fixture/subscribed";
+    assert!(!client.asides.iter().any(rest), "{:?}", client.asides);
+}
+
+#[tokio::test]
+async fn pass_through_keeps_notifications_of_extensions_while_a_client_listens() {
+    for era in [FixtureEra::Modern, FixtureEra::Legacy] {
+        let workplace = Workplace::deferred(&json!({ "odd": entry(&odd("odd", era)) }));
+        let mut client = workplace.serve(&["--passthrough", "odd"]);
+        client.begin("subscriptions/listen", listen(&json!(true))).await.unwrap();
+        notification(&mut client, "notifications/subscriptions/acknowledged").await;
+        let tell = json!({ "method": "notifications/fixture/happened", "params": { "k": 1 } });
+        let tell = modern(tell, &self::client());
+        ask(&mut client, "fixture/notify", tell).await;
+        let heard = notification(&mut client, "notifications/fixture/happened").await;
+        assert_eq!(heard["k"], 1, "{era:?}: {heard}");
+    }
+}
