@@ -63,6 +63,31 @@ struct SharedCall {
     is_untried: bool,
 }
 
+/// Who shares an instance with whom.
+#[derive(Debug)]
+enum InstanceUser {
+    /// All clients use the first instance together.
+    Everybody,
+    /// A caller without a session. It uses the first instance.
+    Unnamed,
+    /// The calls of one session use an instance together.
+    Session(ClientKey),
+    /// One call of a client that is asked by results. The next call of the client may use the instance after it.
+    OneCall(ClientKey),
+    /// All clients that cannot be asked use an instance together.
+    Unaskable(ClientKey),
+}
+
+impl InstanceUser {
+    /// Whose instance it is, unless it is the first one for all.
+    fn client(&self) -> Option<&ClientKey> {
+        match self {
+            Self::Everybody | Self::Unnamed => None,
+            Self::Session(client) | Self::OneCall(client) | Self::Unaskable(client) => Some(client),
+        }
+    }
+}
+
 /// What a call uses until it ends.
 #[derive(Debug)]
 pub(super) struct InUse {
@@ -201,92 +226,137 @@ impl Server {
         method: &str,
         options: &CallOptions,
     ) -> Option<(Arc<Self>, InUse)> {
-        let in_use = |other: Option<CallInProgress>| InUse {
-            calls: [Some(self.demand.call()), other],
-            shared: None,
-            first: None,
-            freed: Arc::clone(&self.freed),
-        };
-        let first = || Some((Arc::clone(self), in_use(None)));
-        let first_of_one = || {
-            self.asking.calls.fetch_add(1, Ordering::AcqRel);
-            let mut in_use = in_use(None);
-            in_use.first = Some(Arc::clone(&self.asking));
-            Some((Arc::clone(self), in_use))
-        };
-        let is_shared = match self.spec.instances {
-            InstanceMode::Auto => !self.asking.asks.load(Ordering::Acquire),
-            InstanceMode::Shared => return first(),
-            InstanceMode::PerSession => false,
-        };
-        if is_for_all(method) {
-            return first();
+        let asks = self.asks_clients();
+        let user = self.user(method, options, asks);
+        if matches!(user, InstanceUser::Everybody) {
+            return Some(self.first());
         }
-        let handler = options.input_handler.as_ref();
-        let id = handler.and_then(|handler| handler.client());
-        let can_be_asked = handler.is_some_and(|it| input_handler::can_be_asked(it.as_ref()));
-        let stands_alone = handler.is_some_and(|it| it.is_asked_by_results()) && can_be_asked;
-        let is_unaskable = !can_be_asked && !is_shared && self.spec.instances == InstanceMode::Auto;
-        let client = if is_unaskable {
-            id.as_ref().map(|_| ClientKey::of_unaskable())
-        } else {
-            id.as_ref().map(|id| id.key().clone())
-        };
+        let is_one_call = matches!(user, InstanceUser::OneCall(_));
         // Locked until the call counts, so that its instance is not stopped before.
         let mut others = self.others.lock();
-        let known = |others: &[OtherInstance]| {
-            let client = client.as_ref()?;
-            let is_usable = |server: &Self| !stands_alone || !server.demand.has_calls();
-            let other =
-                others.iter().find(|other| other.client == *client && is_usable(&other.server))?;
-            let server = Arc::clone(&other.server);
-            let counted = server.demand.call();
-            Some((server, in_use(Some(counted))))
+        if !is_one_call && let Some(known) = self.known(&others, &user) {
+            return Some(known);
+        }
+        if !asks && let Some(first) = self.shared_first(about, options, &user) {
+            return Some(first);
+        }
+        let Some(client) = user.client().filter(|_| !asks || !self.demand.is_disabled()) else {
+            return Some(self.first());
         };
-        if !stands_alone && let Some(known) = known(&others) {
+        if asks && let Some(first) = self.own_first(&user, client) {
+            return Some(first);
+        }
+        if is_one_call && let Some(known) = self.known(&others, &user) {
             return Some(known);
         }
-        if is_shared {
-            if !self.may_ask_by_requests() || self.demand.is_disabled() {
-                return first();
-            }
-            let call = SharedCall {
-                client: CallClient::of(handler),
-                can_be_asked,
-                is_untried: !self.asking.is_quiet(about),
-            };
-            if let Some(number) = self.asking.share(call, client.as_ref()) {
-                let mut in_use = in_use(None);
-                in_use.shared = Some((Arc::clone(&self.asking), number));
-                return Some((Arc::clone(self), in_use));
-            }
-        }
-        if client.is_none() || (!is_shared && self.demand.is_disabled()) {
-            return first();
-        }
-        if !is_shared && client.as_ref().is_some_and(|client| self.is_first_of(client)) {
-            let is_free = self.asking.calls.load(Ordering::Acquire) == 0;
-            if is_free || !stands_alone {
-                return first_of_one();
-            }
-        }
-        if stands_alone && let Some(known) = known(&others) {
-            return Some(known);
-        }
-        let Some(client) = client else { return first() };
-        // Clients that cannot be asked wait for nobody's answer.
-        let askable = others.iter().filter(|other| other.client.is_askable()).count();
-        if askable >= MAX_OTHER_INSTANCES && !is_unaskable && !stop_idle(&mut others) {
-            if is_shared {
-                return first();
+        if !has_room(&mut others, &user) {
+            if !asks {
+                return Some(self.first());
             }
             withdraw_longest(&others);
             return None;
         }
-        let server = self.start_instance(&client);
-        others.push(OtherInstance { client, server: Arc::clone(&server) });
-        let counted = server.demand.call();
-        Some((server, in_use(Some(counted))))
+        let server = self.start_instance(client);
+        others.push(OtherInstance { client: client.clone(), server: Arc::clone(&server) });
+        Some(self.other(server))
+    }
+
+    /// Whether clients that can be asked have instances of their own, because the server asks or because of the settings.
+    fn asks_clients(&self) -> bool {
+        match self.spec.instances {
+            InstanceMode::Auto => self.asking.asks.load(Ordering::Acquire),
+            InstanceMode::Shared => false,
+            InstanceMode::PerSession => true,
+        }
+    }
+
+    /// Who uses the instance of a call.
+    fn user(&self, method: &str, options: &CallOptions, asks: bool) -> InstanceUser {
+        if self.spec.instances == InstanceMode::Shared || is_for_all(method) {
+            return InstanceUser::Everybody;
+        }
+        let Some(handler) = options.input_handler.as_ref() else { return InstanceUser::Unnamed };
+        let Some(id) = handler.client() else { return InstanceUser::Unnamed };
+        let can_be_asked = input_handler::can_be_asked(handler.as_ref());
+        if !can_be_asked && asks && self.spec.instances == InstanceMode::Auto {
+            InstanceUser::Unaskable(ClientKey::of_unaskable())
+        } else if can_be_asked && handler.is_asked_by_results() {
+            InstanceUser::OneCall(id.key().clone())
+        } else {
+            InstanceUser::Session(id.key().clone())
+        }
+    }
+
+    /// The first instance, for a call that may share it with all others.
+    fn first(self: &Arc<Self>) -> (Arc<Self>, InUse) {
+        (Arc::clone(self), self.in_use())
+    }
+
+    /// An instance beside the first.
+    fn other(&self, server: Arc<Self>) -> (Arc<Self>, InUse) {
+        let mut in_use = self.in_use();
+        in_use.calls[1] = Some(server.demand.call());
+        (server, in_use)
+    }
+
+    fn in_use(&self) -> InUse {
+        InUse {
+            calls: [Some(self.demand.call()), None],
+            shared: None,
+            first: None,
+            freed: Arc::clone(&self.freed),
+        }
+    }
+
+    /// The instance that a user has. For one call only if no other call uses it.
+    fn known(&self, others: &[OtherInstance], user: &InstanceUser) -> Option<(Arc<Self>, InUse)> {
+        let client = user.client()?;
+        let is_free = |server: &Self| match user {
+            InstanceUser::OneCall(_) => !server.demand.has_calls(),
+            _ => true,
+        };
+        let is_usable = |other: &&OtherInstance| other.client == *client && is_free(&other.server);
+        let other = others.iter().find(is_usable)?;
+        Some(self.other(Arc::clone(&other.server)))
+    }
+
+    /// The first instance, while the server is not known to ask. `None` if it would not be known whom the server asks.
+    fn shared_first(
+        self: &Arc<Self>,
+        about: &str,
+        options: &CallOptions,
+        user: &InstanceUser,
+    ) -> Option<(Arc<Self>, InUse)> {
+        if !self.may_ask_by_requests() || self.demand.is_disabled() {
+            return Some(self.first());
+        }
+        let handler = options.input_handler.as_ref();
+        let call = SharedCall {
+            client: CallClient::of(handler),
+            can_be_asked: handler.is_some_and(|it| input_handler::can_be_asked(it.as_ref())),
+            is_untried: !self.asking.is_quiet(about),
+        };
+        let number = self.asking.share(call, user.client())?;
+        let (server, mut in_use) = self.first();
+        in_use.shared = Some((Arc::clone(&self.asking), number));
+        Some((server, in_use))
+    }
+
+    /// The first instance, if it is this client's.
+    fn own_first(
+        self: &Arc<Self>,
+        user: &InstanceUser,
+        client: &ClientKey,
+    ) -> Option<(Arc<Self>, InUse)> {
+        let is_free = || self.asking.calls.load(Ordering::Acquire) == 0;
+        let is_usable = !matches!(user, InstanceUser::OneCall(_)) || is_free();
+        if !self.is_first_of(client) || !is_usable {
+            return None;
+        }
+        self.asking.calls.fetch_add(1, Ordering::AcqRel);
+        let (server, mut in_use) = self.first();
+        in_use.first = Some(Arc::clone(&self.asking));
+        Some((server, in_use))
     }
 
     /// The same. Waits as long as all instances are in use.
@@ -364,6 +434,13 @@ impl Server {
         }
         !is_needed
     }
+}
+
+/// Whether one more instance may be started for a user. Stops an idle one if there are too many.
+fn has_room(others: &mut Vec<OtherInstance>, user: &InstanceUser) -> bool {
+    // Clients that cannot be asked wait for nobody's answer.
+    let askable = others.iter().filter(|other| other.client.is_askable()).count();
+    askable < MAX_OTHER_INSTANCES || matches!(user, InstanceUser::Unaskable(_)) || stop_idle(others)
 }
 
 /// Stops the instance of a client that can be asked which was idle for longest. Returns false if all are in use.
