@@ -20,7 +20,7 @@ use crate::{
     audit::{AuditOptions, AuditWriter, CallAudit},
     authorize::{CallAuthorizer, ClientForms, EndpointFingerprints},
     caller_reads::{CallerReads, KeepTime},
-    context::{CallContext, Caller, RunContext, SessionContext},
+    context::{CallContext, RunContext, SessionContext},
     data_flow::{self, CallerMemory, ResultOrigin, SentData},
     error::BrokerError,
     limits::{CallLimitReached, CallLimiter, WhenBusy},
@@ -228,17 +228,19 @@ impl Broker {
         SendCheck::new(move || {
             let is_same = |tool: &Tool| {
                 tool.definition.fingerprint() == judged
-                    && broker.upgrade().is_some_and(|it| it.offers(tool, session.caller()))
+                    && broker.upgrade().is_some_and(|it| it.offers(tool, &session))
             };
             same_policy() && catalog.read().by_id(&id).is_some_and(is_same)
         })
     }
 
-    /// Whether a server offers a caller a tool with this definition. It may depend on the caller where each
-    /// caller has their own login.
-    pub fn offers(&self, tool: &Tool, caller: &Caller) -> bool {
-        let definition = tool.definition.fingerprint();
-        self.upstream.offers(&tool.id.server, &tool.id.tool, definition, || caller.login_owner())
+    /// Whether a server offers a session a tool with this definition. It may depend on the caller where each
+    /// caller has their own login, and on the session where it has its own instance.
+    pub fn offers(&self, tool: &Tool, session: &SessionContext) -> bool {
+        let (definition, owner) =
+            (tool.definition.fingerprint(), || session.caller().login_owner());
+        let client = session.client();
+        self.upstream.offers(&tool.id.server, &tool.id.tool, definition, owner, client)
     }
 
     /// Says whether the policy is still the one of now.
@@ -500,7 +502,7 @@ impl Broker {
         context: &CallContext,
     ) -> Result<Value, BrokerError> {
         let caller = context.session.caller();
-        if self.is_closed(tool, &caller.facts) || !self.offers(tool, caller) {
+        if self.is_closed(tool, &caller.facts) || !self.offers(tool, &context.session) {
             return Err(self.unknown(tool.name.as_str(), context));
         }
         self.validate(tool, arguments).await
@@ -603,7 +605,7 @@ impl Broker {
         let catalog = self.catalog.read();
         let caller = context.session.caller();
         let open = catalog.tools().filter(|tool| {
-            self.is_open(tool, &caller.facts, context.path()) && self.offers(tool, caller)
+            self.is_open(tool, &caller.facts, context.path()) && self.offers(tool, &context.session)
         });
         let others = open.map(|tool| tool.name.as_str()).filter(|other| *other != name);
         let nearest = nearest(name, others, SUGGESTIONS);

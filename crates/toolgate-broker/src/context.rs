@@ -16,6 +16,7 @@ use toolgate_catalog::Tool;
 use toolgate_flow::LabelSet;
 use toolgate_policy::{CallPath, CallerFacts, definitions::shown};
 use toolgate_store::CallDecision;
+use toolgate_upstream::ClientKey;
 
 use crate::{
     approval::ApprovalPrompt,
@@ -28,6 +29,7 @@ pub struct SessionContext {
     id: Arc<str>,
     caller: Caller,
     prompt: Option<Arc<dyn ApprovalPrompt>>,
+    client: Option<ClientKey>,
     pub(crate) data: SessionDataFlow,
 }
 
@@ -133,7 +135,14 @@ pub struct CallContext {
 impl SessionContext {
     /// Starts a session of this caller.
     pub fn new(caller: Caller) -> Self {
-        Self { id: new_id("s"), caller, prompt: None, data: SessionDataFlow::default() }
+        let data = SessionDataFlow::default();
+        Self { id: new_id("s"), caller, prompt: None, client: None, data }
+    }
+
+    /// Sets the client of the session, by which servers know whose their instances are.
+    #[must_use]
+    pub fn of_client(self, client: ClientKey) -> Self {
+        Self { client: Some(client), ..self }
     }
 
     /// Sets who is asked for approvals, such as the person at a terminal. A client that supports
@@ -170,6 +179,10 @@ impl SessionContext {
     /// The party at the other end.
     pub fn caller(&self) -> &Caller {
         &self.caller
+    }
+
+    pub(crate) fn client(&self) -> Option<&ClientKey> {
+        self.client.as_ref()
     }
 
     pub(crate) fn prompt(&self) -> Option<&Arc<dyn ApprovalPrompt>> {

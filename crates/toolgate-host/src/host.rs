@@ -685,6 +685,10 @@ impl ServerObserver for ObserverFanout {
         self.events.send(|| HostEvent::ToolsListed { server: server.clone() });
     }
 
+    fn offers_changed(&self, _server: &ServerName) {
+        self.live_catalog.offers_changed();
+    }
+
     fn state_changed(&self, server: &ServerName) {
         self.resources.state_changed(server);
         self.events.send(|| HostEvent::ServerChanged { server: server.clone() });

@@ -382,6 +382,11 @@ impl LiveCatalog {
         filtered.touched
     }
 
+    /// Notes that sessions may see other tools than before.
+    pub(crate) fn offers_changed(&self) {
+        self.changes.send_modify(|count| *count += 1);
+    }
+
     /// Filters a server again, because similar names of another server or the policy have changed.
     fn filter_again(&self, server: &ServerName) {
         let Some(record) = self.record(server) else { return };

@@ -711,7 +711,7 @@ impl ToolSession {
             return false;
         }
         let (broker, caller) = (&self.host.inner.broker, self.context.caller());
-        broker.is_open(tool, &caller.facts, from) && broker.offers(tool, caller)
+        broker.is_open(tool, &caller.facts, from) && broker.offers(tool, &self.context)
     }
 
     /// Whether the caller can call a tool at all: in a script by the script, else also directly.
@@ -728,7 +728,7 @@ impl ToolSession {
     pub(crate) fn offered_of(&self, catalog: &Catalog, server: &str) -> usize {
         let tools = catalog.tools_of(server);
         let are_alike = !self.host.inner.broker.policy().tells_callers_apart()
-            && !self.host.servers().has_callers();
+            && self.host.servers().offers_all_the_same();
         if are_alike {
             return tools.iter().filter(|tool| !tool.definition.view().only_for_views).count();
         }

@@ -2,7 +2,10 @@
 
 use std::{
     fmt,
-    sync::{Arc, Weak},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -21,6 +24,7 @@ use crate::{
     connection::{CallFailure, CallOptions, Connection},
     error::CallError,
     handshake::Handshake,
+    input_handler::ClientKey,
     listing::{Listing, ListingProblem},
     spec::{ServerSpec, StartMode},
     upstream::ServerObserver,
@@ -29,6 +33,7 @@ use crate::{
 mod callers;
 mod demand;
 mod instances;
+mod lists;
 mod older_era;
 mod supervise;
 
@@ -37,6 +42,7 @@ pub(crate) use instances::Asking;
 use callers::CallerServers;
 use demand::Demand;
 use instances::OtherInstance;
+use lists::{FIRST, InstanceLists};
 
 /// The state of a server.
 #[derive(Debug, Clone, Default)]
@@ -88,7 +94,10 @@ pub(crate) struct Server {
     others: Mutex<Vec<OtherInstance>>,
     /// Notified when a call ends.
     freed: Arc<Notify>,
-    is_first: bool,
+    /// The number of the instance.
+    number: u64,
+    /// What the instances list. All of them share it.
+    lists: Arc<InstanceLists>,
     /// The supervisors of the other instances.
     running: TaskTracker,
     state: watch::Sender<SupervisedState>,
@@ -104,6 +113,8 @@ pub(crate) struct Server {
     pub(crate) finished: CancellationToken,
     /// The extensions that clients have declared.
     extensions: Arc<RwLock<JsonObject>>,
+    /// How many servers have instances that list different tools.
+    differing_lists: Arc<AtomicUsize>,
 }
 
 /// The caller of a server that only its parent knows. All instances share it.
@@ -143,6 +154,7 @@ impl Server {
         observer: Arc<dyn ServerObserver>,
         stop: CancellationToken,
         extensions: Arc<RwLock<JsonObject>>,
+        differing_lists: Arc<AtomicUsize>,
     ) -> Self {
         let mut current = SupervisedState::default();
         if spec.start == StartMode::OnDemand {
@@ -157,7 +169,9 @@ impl Server {
             observer,
             others: Mutex::default(),
             freed: Arc::default(),
-            is_first: true,
+            number: FIRST,
+            lists: Arc::new(InstanceLists::new(Arc::clone(&differing_lists))),
+            differing_lists,
             running: TaskTracker::new(),
             state: watch::Sender::new(current),
             demand: Demand::new(),
@@ -172,10 +186,12 @@ impl Server {
 
     /// One more instance of a server.
     fn instance_of(first: &Self, spec: ServerSpec) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(FIRST + 1);
         Self {
             asking: Arc::clone(&first.asking),
             owner: first.owner.clone(),
-            is_first: false,
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            lists: Arc::clone(&first.lists),
             retired: first.retired.clone(),
             listed: Arc::clone(&first.listed),
             ..Self::new(
@@ -183,6 +199,7 @@ impl Server {
                 Arc::clone(&first.observer),
                 first.stop.child_token(),
                 Arc::clone(&first.extensions),
+                Arc::clone(&first.differing_lists),
             )
         }
     }
@@ -215,13 +232,42 @@ impl Server {
             }
             return;
         }
-        let fingerprint = Fingerprint::of_list(&listing.definitions);
         let mut listed = self.listed.lock();
-        let is_known = !self.is_first && listed.as_ref() == Some(&fingerprint);
-        if !self.retired.is_cancelled() && !is_known {
+        let (handshake, listing) = self.lists.add(self.number, handshake, listing);
+        self.pass_on_merged(&mut listed, &handshake, listing, self.is_first());
+    }
+
+    /// Passes on what all instances list. What is known is passed on only if it `is_news`.
+    fn pass_on_merged(
+        &self,
+        listed: &mut Option<Fingerprint>,
+        handshake: &Handshake,
+        listing: Listing,
+        is_news: bool,
+    ) {
+        let fingerprint = Fingerprint::of_list(&listing.definitions);
+        let is_known = !is_news && listed.as_ref() == Some(&fingerprint);
+        if self.retired.is_cancelled() {
+            return;
+        }
+        if !is_known {
             *listed = Some(fingerprint);
             self.observer.listed(&self.spec.name, handshake, listing);
+        } else if self.lists.differ() {
+            self.observer.offers_changed(&self.spec.name);
         }
+    }
+
+    /// Forgets what an instance listed that has ended.
+    fn unlist(&self, instance: &Self) {
+        let mut listed = self.listed.lock();
+        if let Some((handshake, listing)) = self.lists.remove(instance.number) {
+            self.pass_on_merged(&mut listed, &handshake, listing, false);
+        }
+    }
+
+    fn is_first(&self) -> bool {
+        self.number == FIRST
     }
 
     /// Whether each caller has their own login.
@@ -237,10 +283,18 @@ impl Server {
         }
     }
 
-    /// Whether a caller is offered a tool with this definition.
-    pub(crate) fn offers(&self, caller: &str, tool: &str, definition: Fingerprint) -> bool {
-        let callers = self.callers.as_ref();
-        callers.is_none_or(|callers| Self::is_offered(callers, caller, tool, definition))
+    /// Whether a caller is offered a tool with this definition, in a session of this client.
+    pub(crate) fn offers(
+        &self,
+        caller: impl FnOnce() -> Arc<str>,
+        client: Option<&ClientKey>,
+        tool: &str,
+        definition: Fingerprint,
+    ) -> bool {
+        match &self.callers {
+            Some(callers) => Self::is_offered(callers, &caller(), tool, definition),
+            None => self.lists.offers(client, tool, definition),
+        }
     }
 
     /// Connects for the caller of the options, who may have to log in.
@@ -485,13 +539,13 @@ impl Server {
     }
 
     fn tell_state(&self) {
-        if self.is_first {
+        if self.is_first() {
             self.observer.state_changed(&self.spec.name);
         }
     }
 
     fn note(&self, text: &str) {
-        let whose = match (&self.owner, self.is_first) {
+        let whose = match (&self.owner, self.is_first()) {
             (Some(_), _) => "the connection of one caller: ",
             (None, true) => "",
             (None, false) => "the instance of one session: ",

@@ -59,6 +59,11 @@ pub trait ServerObserver: Send + Sync + 'static {
         let _ = (server, method, params);
     }
 
+    /// The instances of a server list the same tools together as before, but some sessions may see others than before.
+    fn offers_changed(&self, server: &ServerName) {
+        let _ = server;
+    }
+
     /// A client has done what a server asked it to do at a URL, during a call that has ended.
     fn elicitation_completed(&self, client: &ClientKey, params: Value) {
         let _ = (client, params);
@@ -91,6 +96,8 @@ pub struct ServerPool {
     extensions: Arc<RwLock<JsonObject>>,
     /// How many servers were added at which each caller has their own login.
     per_caller: AtomicUsize,
+    /// How many servers have instances that list different tools.
+    differing_lists: Arc<AtomicUsize>,
 }
 
 impl Upstream {
@@ -104,6 +111,7 @@ impl Upstream {
             stop: CancellationToken::new(),
             extensions: Arc::default(),
             per_caller: AtomicUsize::new(0),
+            differing_lists: Arc::default(),
         };
         for spec in specs {
             pool.add(spec);
@@ -194,6 +202,7 @@ impl ServerPool {
             observer,
             self.stop.child_token(),
             Arc::clone(&self.extensions),
+            Arc::clone(&self.differing_lists),
         ));
         let finished = server.finished.clone().drop_guard();
         let supervising = Arc::clone(&server).supervise();
@@ -284,20 +293,27 @@ impl ServerPool {
         servers.map(|server| server.spec.name.clone()).collect()
     }
 
-    /// Whether a server offers a caller a tool with this definition. `caller` is asked for only if it
-    /// matters.
+    /// Whether a server offers a caller a tool with this definition, in a session of `client`. `caller` is asked for
+    /// only if it matters.
     pub fn offers(
         &self,
         server: &ServerName,
         tool: &str,
         definition: Fingerprint,
         caller: impl FnOnce() -> Arc<str>,
+        client: Option<&ClientKey>,
     ) -> bool {
-        if !self.has_callers() {
+        if self.offers_all_the_same() {
             return true;
         }
-        let known = self.server(server.as_str()).filter(|server| server.is_per_caller());
-        known.is_none_or(|server| server.offers(&caller(), tool, definition))
+        let known = self.server(server.as_str());
+        known.is_none_or(|server| server.offers(caller, client, tool, definition))
+    }
+
+    /// Whether every session is offered the same tools: nobody has logins of their own, and all instances of a server list
+    /// the same.
+    pub fn offers_all_the_same(&self) -> bool {
+        !self.has_callers() && self.differing_lists.load(Ordering::Relaxed) == 0
     }
 
     /// Connects a server for the caller of the options, and asks the person to log in if it is necessary.

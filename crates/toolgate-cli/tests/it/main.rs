@@ -46,6 +46,7 @@ mod flow;
 mod gateway;
 mod guard;
 mod http;
+mod instances;
 #[cfg(unix)]
 mod late;
 #[cfg(unix)]

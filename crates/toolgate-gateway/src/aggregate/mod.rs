@@ -76,7 +76,9 @@ impl AggregateFactory {
 
 impl ServiceFactory for AggregateFactory {
     fn open(&self, client: ClientInfo) -> BoxFuture<'_, Result<Arc<dyn McpService>, ErrorObject>> {
-        let mut session = self.host.session_of(SessionContext::new(caller_of(&client)));
+        let id = ClientId::unique();
+        let context = SessionContext::new(caller_of(&client)).of_client(id.key().clone());
+        let mut session = self.host.session_of(context);
         let listens = Arc::<OpenListens>::default();
         session.set_client_capabilities(&client.capabilities);
         session.set_hearing(hearing::of(&client, Arc::clone(&listens)));
@@ -88,7 +90,7 @@ impl ServiceFactory for AggregateFactory {
         }
         let service = AggregateService {
             session: Arc::new(session),
-            client: ClientId::unique(),
+            client: id,
             sent_list: Arc::default(),
             listens,
             notifications: Arc::new(Semaphore::new(MAX_NOTIFICATIONS)),

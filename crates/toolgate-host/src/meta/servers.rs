@@ -178,7 +178,7 @@ fn enable_report(session: &ToolSession, name: &str, enabled: EnableOutcome) -> E
         EnableOutcome::Connected => {
             let catalog = host.catalog().read();
             let mut tools = catalog.tools_of(plain).to_vec();
-            tools.retain(|tool| session.host().broker().offers(tool, session.context().caller()));
+            tools.retain(|tool| session.host().broker().offers(tool, session.context()));
             let names: Vec<&str> =
                 tools.iter().take(NAMED_TOOLS).map(|tool| tool.name.as_str()).collect();
             let plural = if tools.len() == 1 { "" } else { "s" };

@@ -24,7 +24,8 @@ impl ToolSession {
                 let entry = catalog.server(server.as_str());
                 return self.sees(server) && entry.is_some_and(|entry| entry.may_own(name));
             };
-            let is_known = broker.offers(tool, caller) || broker.is_closed(tool, &caller.facts);
+            let is_known =
+                broker.offers(tool, &self.context) || broker.is_closed(tool, &caller.facts);
             tool.id.server == *server && !is_known
         };
         owners.retain(is_due);

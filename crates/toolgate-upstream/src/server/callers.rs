@@ -271,7 +271,13 @@ impl Server {
                 caller: Arc::clone(caller),
                 replaced: CancellationToken::new(),
             }),
-            ..Self::new(spec, observer, self.stop.child_token(), Arc::clone(&self.extensions))
+            ..Self::new(
+                spec,
+                observer,
+                self.stop.child_token(),
+                Arc::clone(&self.extensions),
+                Arc::clone(&self.differing_lists),
+            )
         };
         if let Some(way_on) = self.demand.way_on() {
             own.set_disabled(Some(&way_on));

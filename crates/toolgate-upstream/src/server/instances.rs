@@ -226,6 +226,22 @@ impl Server {
         method: &str,
         options: &CallOptions,
     ) -> Option<(Arc<Self>, InUse)> {
+        let (server, in_use) = self.choose(about, method, options)?;
+        let client = options.input_handler.as_ref().and_then(|handler| handler.client());
+        if let Some(client) = client.filter(|_| !is_for_all(method))
+            && self.lists.note_user(client.key(), server.number)
+        {
+            self.observer.offers_changed(&self.spec.name);
+        }
+        Some((server, in_use))
+    }
+
+    fn choose(
+        self: &Arc<Self>,
+        about: &str,
+        method: &str,
+        options: &CallOptions,
+    ) -> Option<(Arc<Self>, InUse)> {
         let asks = self.asks_clients();
         let user = self.user(method, options, asks);
         if matches!(user, InstanceUser::Everybody) {
@@ -431,6 +447,8 @@ impl Server {
         let is_needed = instance.demand.has_calls() && !instance.stop.is_cancelled();
         if !is_needed {
             others.retain(|other| !Arc::ptr_eq(&other.server, instance));
+            drop(others);
+            self.unlist(instance);
         }
         !is_needed
     }

@@ -228,7 +228,7 @@ impl Server {
     ) -> Result<Connection, ConnectFailure> {
         let (observer, asking) = (Arc::clone(&self.observer), Arc::clone(&self.asking));
         let mut state = ConnectionState::new(self.spec.name.clone(), observer, asking);
-        (state.is_shared, state.is_node) = (self.is_first, is_node);
+        (state.is_shared, state.is_node) = (self.is_first(), is_node);
         let state = Arc::new(state);
         let see_logs = self.see_logs();
         let settings = ConnectionSettings { endpoint, era, ..self.spec.settings(&see_logs) };
