@@ -13,12 +13,13 @@ use toolgate_catalog::ServerName;
 use toolgate_host::{HostEvent, ToolHost};
 use toolgate_mcp::{ErrorObject, JsonObject, LogLevel, extensions, meta, methods};
 use toolgate_upstream::{
-    CallError, CallOptions, ConnectFailure, InputHandler, LogSink, ServerPlacement, StateKind,
-    forwarded_error,
+    CallError, CallOptions, ConnectFailure, InputHandler, LogSink, Progress, ServerPlacement,
+    StateKind, forwarded_error,
 };
 
 use crate::{
     era::{self, Era, ServerInfo},
+    reports::with_reports,
     service::{ClientInfo, IncomingRequest, McpService, ServiceFactory},
 };
 
@@ -85,8 +86,8 @@ impl ForwardedServer {
         let field = |key: &str| meta.as_ref().and_then(|meta| meta.get(key)).cloned();
         let token = field(meta::PROGRESS_TOKEN);
         let level = field(meta::LOG_LEVEL).and_then(|level| LogLevel::named(level.as_str()?));
-        let (progress, mut reports) = mpsc::channel(MAX_QUEUED);
-        let (messages, mut logged) = mpsc::channel(MAX_QUEUED);
+        let (progress, reports) = mpsc::channel(MAX_QUEUED);
+        let (messages, logged) = mpsc::channel(MAX_QUEUED);
         let options = CallOptions {
             meta,
             progress: token.is_some().then_some(progress),
@@ -102,21 +103,13 @@ impl ForwardedServer {
                 error => ErrorObject::internal_error(error.to_string(), None),
             })
         };
-        let reporting = async {
-            while let Some(report) = reports.recv().await {
-                if let Some(token) = &token {
-                    channel.notify(methods::PROGRESS, Some(report.into_params(token)));
-                }
+        let report = |report: Progress| {
+            if let Some(token) = &token {
+                channel.notify(methods::PROGRESS, Some(report.into_params(token)));
             }
         };
-        let logging = async {
-            while let Some(message) = logged.recv().await {
-                channel.notify(methods::LOG_MESSAGE, Some(message));
-            }
-        };
-        // The call drops its senders when it ends, so nothing comes after the result.
-        let (outcome, (), ()) = tokio::join!(sending, reporting, logging);
-        outcome
+        let pass_on = |message| channel.notify(methods::LOG_MESSAGE, Some(message));
+        with_reports(sending, (reports, report), (Some(logged), pass_on)).await
     }
 
     /// Says when the list of tools has changed, until the other node no longer listens.

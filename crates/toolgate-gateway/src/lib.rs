@@ -14,6 +14,7 @@ mod forwarded;
 mod http;
 mod modern;
 mod passthrough;
+mod reports;
 mod service;
 mod session;
 mod stdio;

@@ -28,6 +28,7 @@ use self::{
 use crate::{
     channel::ClientChannel,
     era::{self, Era, ServerInfo},
+    reports::with_reports,
     service::{AuthenticatedClient, ClientInfo, IncomingRequest, McpService, ServiceFactory},
 };
 
@@ -246,7 +247,7 @@ impl AggregateService {
                 field(meta::LOG_LEVEL).and_then(|level| LogLevel::named(level.as_str()?))
             }
         };
-        let (progress, mut reports) = mpsc::channel(MAX_QUEUED_PROGRESS);
+        let (progress, reports) = mpsc::channel(MAX_QUEUED_PROGRESS);
         // A legacy client that has set no level gets what servers send by themselves, as from the servers.
         let log = (era == Era::Legacy || level.is_some()).then(|| {
             let (messages, logged) = mpsc::channel(MAX_QUEUED_MESSAGES);
@@ -292,13 +293,14 @@ impl AggregateService {
             };
             sent.map_err(error_of)
         };
-        let logging = async {
-            let Some(mut logged) = logged else { return };
-            while let Some(message) = logged.recv().await {
-                channel.notify(methods::LOG_MESSAGE, Some(message));
-            }
-        };
+        let pass_on = |message: Value| channel.notify(methods::LOG_MESSAGE, Some(message));
         if let Some(task) = task {
+            let logging = async {
+                let Some(mut logged) = logged else { return };
+                while let Some(message) = logged.recv().await {
+                    pass_on(message);
+                }
+            };
             let calling = tokio::spawn(sending);
             let mut outcome =
                 std::pin::pin!(self.tasks.outcome(task, calling, reports, &cancel, report));
@@ -310,14 +312,7 @@ impl AggregateService {
                 outcome = &mut outcome => outcome,
             };
         }
-        let forwarding = async {
-            while let Some(progress) = reports.recv().await {
-                report(progress);
-            }
-        };
-        // The call drops its senders when it ends, so nothing comes after the result.
-        let (outcome, (), ()) = tokio::join!(sending, forwarding, logging);
-        outcome
+        with_reports(sending, (reports, report), (logged, pass_on)).await
     }
 
     async fn set_log_level(&self, params: &JsonObject) -> Result<Value, ErrorObject> {

@@ -115,7 +115,7 @@ impl IndexedFile {
         let complete = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let (lines, rest) = bytes.split_at(complete);
         self.end += lines.len() as u64;
-        self.rest = rest.to_owned();
+        rest.clone_into(&mut self.rest);
         for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             match str::from_utf8(line).ok().and_then(SentLine::read) {
                 Some(line) => self.add(line),
