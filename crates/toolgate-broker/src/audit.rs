@@ -633,13 +633,15 @@ mod tests {
         assert_eq!(*log.0.lock(), [["alone"]]);
 
         writer.open_calls.store(1, Ordering::Relaxed);
-        let (first, second) = (writer.write_and_tell(of("first")), writer.write_and_tell(of("second")));
+        let (first, second) =
+            (writer.write_and_tell(of("first")), writer.write_and_tell(of("second")));
         assert_eq!(log.0.lock().len(), 1, "nothing is written before the others had their turn");
         tokio::join!(first.wait(), second.wait());
         assert_eq!(log.0.lock()[1], ["first", "second"]);
 
         // Nobody waits for the first one any more.
-        let (first, second) = (writer.write_and_tell(of("third")), writer.write_and_tell(of("fourth")));
+        let (first, second) =
+            (writer.write_and_tell(of("third")), writer.write_and_tell(of("fourth")));
         drop(first);
         second.wait().await;
         assert_eq!(log.0.lock()[2], ["third", "fourth"]);

@@ -31,6 +31,7 @@ mod flow;
 mod literal;
 mod lookup;
 mod names;
+mod positions;
 mod python;
 mod schema;
 mod source;
@@ -49,6 +50,7 @@ pub use self::{
     finding::{CheckFinding, CheckSeverity},
     flow::{CallPlace, CallSite, MAX_FLOW_STEPS, ProgramFlow, SiteFlow},
     lookup::{Lookup, LookupResult},
+    positions::SourcePositions,
     python::ModuleShape,
     typescript::NOT_RETURNED,
 };
@@ -74,6 +76,8 @@ pub struct Checked {
     /// The source to run, with the line numbers of the script: JavaScript, or Python. Calls of tools
     /// have the names of their places.
     pub source: String,
+    /// Which positions of the script those of the source stand for.
+    pub positions: SourcePositions,
     /// The script as it was written, without a code fence around it.
     pub text: String,
     /// The tools that it mentions, in the order of their names.
@@ -147,14 +151,25 @@ pub fn check(
             Language::Python => python::check(&text, globals, modules, lookup, &mut report),
         },
     };
-    let LanguageCheck { source, tools, flow, places, flow_steps, module } =
+    let LanguageCheck { source, positions, tools, flow, places, flow_steps, module } =
         outcome.unwrap_or_default();
     let (findings, findings_left_out) = report.finish(MAX_FINDINGS);
     let (source, text) = match source {
         Some(source) => (source, text.into_owned()),
         None => (text.clone().into_owned(), text.into_owned()),
     };
-    Checked { source, text, tools, flow, places, flow_steps, module, findings, findings_left_out }
+    Checked {
+        source,
+        positions,
+        text,
+        tools,
+        flow,
+        places,
+        flow_steps,
+        module,
+        findings,
+        findings_left_out,
+    }
 }
 
 /// Whether a text that contains a fence is a script as a whole, because the fence is in a string or
@@ -173,6 +188,8 @@ fn is_script(language: Language, text: &str) -> bool {
 struct LanguageCheck {
     /// The source to run, if it differs from the script.
     source: Option<String>,
+    /// What the positions of the source stand for.
+    positions: SourcePositions,
     tools: Vec<ToolUse>,
     flow: Option<ProgramFlow>,
     places: Vec<CallPlace>,

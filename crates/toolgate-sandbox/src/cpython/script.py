@@ -97,6 +97,7 @@ def main_module(start, parts):
     variables = main.__dict__
     if start["looks_up"]:
         variables = Globals({name for part in parts for name in names_of(part)}, variables)
+        main = module_of(variables)
     variables["__file__"] = SCRIPT
     variables["__builtins__"] = builtins
     variables["__annotations__"] = {}

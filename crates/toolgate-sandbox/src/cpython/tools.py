@@ -269,6 +269,33 @@ class Globals(dict):
             return default
 
 
+def module_of(variables):
+    """A module with these variables. That of Python has a plain dictionary."""
+
+    class Module(types.ModuleType):
+        __dict__ = property(lambda self: variables)
+
+        def __getattribute__(self, name):
+            if name in ("__class__", "__dict__"):
+                return super().__getattribute__(name)
+            try:
+                return dict.__getitem__(variables, name)
+            except KeyError:
+                raise AttributeError(f"module '__main__' has no attribute {name!r}") from None
+
+        def __setattr__(self, name, value):
+            variables[name] = value
+
+        def __delattr__(self, name):
+            if variables.pop(name, made) is made:
+                raise AttributeError(name)
+
+        def __dir__(self):
+            return list(variables)
+
+    return Module("__main__")
+
+
 def warn_unawaited(coroutine):
     # A call is made even if it is not awaited. The end of the run says so.
     if coroutine.cr_code is not OUTCOME_CODE:

@@ -12,7 +12,9 @@ mod tests;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
-use toolgate_bindings::check::{CheckFinding, Language, LookupResult, ProgramFlow};
+use toolgate_bindings::check::{
+    CheckFinding, Language, LookupResult, ProgramFlow, SourcePositions,
+};
 use toolgate_engines::{Completion, EngineCall, Function, ScriptFailure, ScriptPlace, Stream};
 
 use crate::lockdown::LockdownReport;
@@ -166,8 +168,11 @@ pub struct PreparedRun {
 pub struct PreparedScript {
     /// The script as it was written.
     pub text: String,
-    /// The script as it runs, with the same positions.
+    /// The script as it runs.
     pub source: String,
+    /// Which positions of the script those of the source stand for.
+    #[serde(skip)]
+    pub positions: SourcePositions,
     /// Where the expression begins and ends whose value is that of the script.
     pub value: Option<(u32, u32)>,
     /// Whether the script has a `return` outside of a function.

@@ -8,10 +8,11 @@ mod world;
 use std::os::fd::OwnedFd;
 
 use toolgate_bindings::check::{
-    CallPlace, CheckFinding, Language, Lookup, LookupResult, ModuleShape, check,
+    CallPlace, CheckFinding, Language, Lookup, LookupResult, ModuleShape, SourcePositions, check,
 };
 use toolgate_engines::{
-    EngineLimits, EngineOutcome, EngineScript, Function, ScriptPlace,
+    EngineLimits, EngineOutcome, EngineScript, Function, ScriptFailure, ScriptPlace,
+    ScriptPosition, StackFrame,
     javascript::{GLOBALS, MODULES},
     python::{BUILTINS, modules},
 };
@@ -91,9 +92,22 @@ fn run(mut pipe: Pipe, engines: Engines, start: &RunStart) -> Result<(), ExitRea
             }
         }
         EngineOutcome::Value(None) => Done::NoValue,
-        EngineOutcome::Failed(failure) => Done::Failed(failure),
+        EngineOutcome::Failed(failure) => Done::Failed(placed(failure, &prepared.positions)),
     };
     end(world.into_pipe(), &FromWorker::Done(done))
+}
+
+/// A failure with the positions of the script. Frames of what the script does not contain are left out.
+fn placed(mut failure: ScriptFailure, positions: &SourcePositions) -> ScriptFailure {
+    failure.stack.retain_mut(|StackFrame { position, .. }| {
+        if position.column == 0 {
+            return true;
+        }
+        let original = positions.original(position.line, position.column);
+        *position = original.map_or(*position, |(line, column)| ScriptPosition { line, column });
+        original.is_some()
+    });
+    failure
 }
 
 /// Sends the last frame and waits to be killed, so that the host can still read the CPU time.
@@ -162,8 +176,8 @@ fn prepare(
     let place = |CallPlace { alias, function }| ScriptPlace { alias, function };
     let places = checked.places.into_iter().map(place).collect();
     let ModuleShape { value, returns, looks_up } = checked.module;
-    let (text, source) = (checked.text, checked.source);
-    Ok(Ok(PreparedScript { text, source, value, returns, looks_up, functions, places }))
+    let (text, source, positions) = (checked.text, checked.source, checked.positions);
+    Ok(Ok(PreparedScript { text, source, positions, value, returns, looks_up, functions, places }))
 }
 
 /// The script of a component, which nobody here can read: each word of it may be the name of a tool.
@@ -171,9 +185,9 @@ fn unchecked(pipe: &mut Pipe, start: &RunStart) -> Result<PreparedScript, HostLo
     let names = mentions::words(&start.code);
     let found = PipeLookup { pipe, lost: None }.ask(&names)?;
     let functions = found.into_iter().filter_map(mentions::function).collect();
-    let (text, source) = (String::new(), start.code.clone());
+    let (text, source, positions) = (String::new(), start.code.clone(), SourcePositions::default());
     let (value, returns, looks_up, places) = (None, false, false, Vec::new());
-    Ok(PreparedScript { text, source, value, returns, looks_up, functions, places })
+    Ok(PreparedScript { text, source, positions, value, returns, looks_up, functions, places })
 }
 
 /// Looks up names at the host.

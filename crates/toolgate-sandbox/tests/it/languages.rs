@@ -86,3 +86,29 @@ async fn a_call_that_fails_can_be_caught() {
         assert_eq!(report.calls[0].state, CallState::Failed(String::from("it is broken")));
     }
 }
+
+/// Where the text that runs is not that of the script, positions are still those of the script.
+#[tokio::test]
+async fn positions_are_those_of_the_script_in_rewritten_lines() {
+    let pool = pool();
+    for (code, positions) in [
+        ("function f(o: any) { return o.a.b; }\nf({});", &[(1, 29), (2, 1)][..]),
+        ("async function f(o: any) {\n  return o.a.b;\n}\nawait f({});", &[(2, 10), (4, 7)]),
+        ("enum E { A = 1, B } const z: any = {}; z.a.b;", &[(1, 40)]),
+        ("namespace N { export const f = (o: any) => o.a.b; }\nN.f({});", &[(1, 44), (2, 3)]),
+        (
+            "class P { constructor(private a: number, readonly b = 2) { (null as any).x; } }\nnew P(1);",
+            &[(1, 60), (2, 1)],
+        ),
+        ("import { createHash } from \"node:crypto\"; const z: any = {}; z.a.b;", &[(1, 62)]),
+        // What toolgate adds has no place in the script.
+        ("async () => {\n  const z: any = {};\n  z.a.b;\n}", &[(3, 3)]),
+        ("export async function main() {\n  (null as any).x;\n}", &[(2, 3)]),
+    ] {
+        let report = run(&pool, typescript(code), &limits()).await;
+        let RunOutcome::Failed(failure) = &report.outcome else { panic!("{}", ending(&report)) };
+        let found: Vec<_> =
+            failure.stack.iter().map(|it| (it.position.line, it.position.column)).collect();
+        assert_eq!(found, positions, "{code}\n{failure:?}");
+    }
+}

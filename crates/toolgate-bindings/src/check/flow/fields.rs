@@ -56,6 +56,7 @@ impl Solver<'_> {
             ObjectKind::AnyTool if self.may_be_server(field) => {
                 self.add(to, Value::Object(object), node);
             }
+            ObjectKind::Builtin(path) if self.is_number(path, field) => {}
             ObjectKind::Builtin(path) => {
                 let part = self.builtin_part(path, field);
                 self.add(to, Value::Object(part), node);

@@ -18,7 +18,7 @@ use ruff_text_size::Ranged;
 use self::reader::ScriptReader;
 pub use self::shape::ModuleShape;
 use super::{
-    Language, LanguageCheck,
+    Language, LanguageCheck, SourcePositions,
     finding::FindingCollector,
     flow,
     lookup::{Lookup, ToolTable},
@@ -95,6 +95,8 @@ fn check_parsed(
     LanguageCheck {
         module: ModuleShape::of(body),
         source: flow::PlaceMark::apply(&analysis.marks, text),
+        // Names of places are as long as what they stand for.
+        positions: SourcePositions::default(),
         tools: tools.used(script.names.tool_names()),
         flow: analysis.flow,
         flow_steps: analysis.steps,

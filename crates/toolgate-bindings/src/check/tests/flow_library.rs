@@ -122,6 +122,7 @@ const HONEST: &[&str] = &[
     "print('{} costs {:.2f}'.format(s['a'], s['n']))\nout = '{0}-{1}'.format(1, 2)",
     "import ipaddress\nprint(ipaddress.ip_address(s['a']).is_private)\nout = str(ipaddress.ip_network('10.0.0.0/8'))",
     "import warnings\nwarnings.simplefilter('ignore')\nprint(s['a'])\nout = 'ok'",
+    "import logging, warnings\nif 0: warnings.warn('a')\nlogging.basicConfig(level=logging.INFO)\nprint(s['a'])\nout = 'ok'",
     "import decimal\ndecimal.getcontext().prec = 6\nprint(decimal.Decimal(s['a']) / 3)\nout = str(decimal.Decimal(1) / 3)",
 ];
 

@@ -1,7 +1,7 @@
 //! Scripts that only define a function, or export one: the function is called, and what it returns
 //! is the value of the script.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Range};
 
 use oxc_ast::ast::{
     BindingIdentifier, BindingPattern, Declaration, ExportDefaultDeclarationKind, Expression,
@@ -11,11 +11,34 @@ use oxc_ast::ast::{
 use oxc_semantic::SemanticBuilder;
 use oxc_span::{GetSpan, Span};
 
+use crate::check::positions::TextChange;
+
 /// A script as it is meant.
 pub(super) struct MeantScript {
     pub(super) text: String,
     /// Where text was inserted before other text of its line, and how much.
     pub(super) inserted: Option<(usize, usize)>,
+    /// What was inserted.
+    pub(super) changes: Vec<TextChange>,
+}
+
+impl MeantScript {
+    /// A text with insertions: before which offset of the original each stands, and how long it is.
+    fn new(text: String, insertions: &[(usize, usize)]) -> Self {
+        let mut moved = 0;
+        let change = |&(at, length): &(usize, usize)| {
+            let start = at + moved;
+            moved += length;
+            TextChange { new: start..start + length, old: at..at, has_meaning: false }
+        };
+        let changes = insertions.iter().map(change).collect();
+        Self { text, inserted: None, changes }
+    }
+
+    /// The same, where the first insertion stands before other text of its line.
+    fn moved(text: String, insertions: &[(usize, usize)]) -> Self {
+        Self { inserted: insertions.first().copied(), ..Self::new(text, insertions) }
+    }
 }
 
 /// The name of a function that is exported without one.
@@ -43,7 +66,7 @@ pub(super) fn meant(program: &Program<'_>, text: &str) -> Option<MeantScript> {
     // The edit of an export keeps the length of the text before it.
     let at = last + (edited.len() - text.len());
     edited.insert_str(at, &append);
-    Some(MeantScript { text: edited, inserted: None })
+    Some(MeantScript::new(edited, &[(at, append.len())]))
 }
 
 /// A script that is one function without a name, which does not parse as a statement.
@@ -59,9 +82,7 @@ pub(super) fn nameless(text: &str) -> Option<MeantScript> {
     };
     let start = text.len() - text.trim_start().len();
     let end = start + body.trim_end_matches(';').len();
-    let inner = &text[start..end];
-    let text = format!("{}{BEFORE}{inner})({given}){}", &text[..start], &text[end..]);
-    Some(MeantScript { text, inserted: Some((start, BEFORE.len())) })
+    Some(called(text, start..end, &given))
 }
 
 /// What stands before a function that is called in its place.
@@ -81,9 +102,15 @@ fn called_in_place(function: &Expression<'_>, text: &str) -> MeantScript {
     let Span { start, end, .. } = function.span();
     let (start, end) = (start as usize, end as usize);
     let given = parameters(function).map(|given| arguments(given, text)).unwrap_or_default();
-    let inner = &text[start..end];
-    let text = format!("{}{BEFORE}{inner})({given}){}", &text[..start], &text[end..]);
-    MeantScript { text, inserted: Some((start, BEFORE.len())) }
+    called(text, start..end, &given)
+}
+
+/// The script with a call of the function in a range of it.
+fn called(text: &str, function: Range<usize>, given: &str) -> MeantScript {
+    let Range { start, end } = function;
+    let after = format!(")({given})");
+    let called = format!("{}{BEFORE}{}{after}{}", &text[..start], &text[start..end], &text[end..]);
+    MeantScript::moved(called, &[(start, BEFORE.len()), (end, after.len())])
 }
 
 /// The call of a function with which a script ends that only defines functions otherwise: what it
@@ -122,7 +149,7 @@ fn returned(value: &Expression<'_>, text: &str) -> MeantScript {
     // A comment or a bracket may stand before it.
     let mut text = text.to_owned();
     text.insert_str(start, RETURN);
-    MeantScript { text, inserted: Some((start, RETURN.len())) }
+    MeantScript::moved(text, &[(start, RETURN.len())])
 }
 
 /// What a function gets that is called with the tools.

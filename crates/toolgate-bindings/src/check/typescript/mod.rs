@@ -33,6 +33,7 @@ use super::{
     flow,
     lookup::{Lookup, ToolTable},
     names::{NameContext, report_hiding_variables},
+    positions::SourcePositions,
     python, wording,
 };
 
@@ -61,6 +62,7 @@ pub(super) fn check(
     let allocator = Allocator::default();
     let parsed = parse(&allocator, &meant.text);
     let mut checked = check_parsed(&meant.text, &parsed, globals, modules, lookup, report)?;
+    checked.positions.add(&meant.text, text, &meant.changes);
     checked.source.get_or_insert(meant.text);
     Some(checked)
 }
@@ -137,13 +139,16 @@ fn check_parsed(
     promises::check(&own, &script, report);
     literals::check_value(&parsed.program, &script, report);
     let analysis = flow::analyse(translate::translate(&parsed.program, &script), &tools, text);
+    let replaced = names::module_calls(&script, modules);
+    let stripped = strip::strip(&parsed.program, text, &analysis.marks, &replaced);
+    let mut positions = SourcePositions::default();
+    let source = stripped.map(|(source, changes)| {
+        positions.add(&source, text, &changes);
+        source
+    });
     Some(LanguageCheck {
-        source: strip::strip(
-            &parsed.program,
-            text,
-            &analysis.marks,
-            &names::module_calls(&script, modules),
-        ),
+        source,
+        positions,
         tools: tools.used(names.tool_names()),
         flow: analysis.flow,
         flow_steps: analysis.steps,

@@ -55,6 +55,10 @@ async fn tools_are_asynchronous_functions() {
             json!(5),
         ),
         (
+            "from __future__ import annotations\nimport dataclasses, pickle, sys, typing\n@dataclasses.dataclass\nclass A:\n    k: typing.ClassVar[int] = 1\n    x: A | None = None\nsetattr(sys.modules[__name__], 'y', 4)\n['A' in globals(), str(A()), str(pickle.loads(pickle.dumps(A()))), len(typing.get_type_hints(A)), y]",
+            json!([true, "A(x=None)", "A(x=None)", 2, 4]),
+        ),
+        (
             "import inspect\nother = 'no' + 'pe'\nasync def own(): pass\ndef plain(): pass\n[f(t) for f in (inspect.iscoroutinefunction, asyncio.iscoroutinefunction) for t in (echo, tools['echo'], tools[other], own, plain)]",
             json!([true, true, true, true, false, true, true, true, true, false]),
         ),
@@ -451,7 +455,8 @@ async fn packages_of_a_virtual_environment_are_there_if_they_are_allowed() {
 async fn other_versions_of_python_run_scripts_too() {
     let first = interpreter(&pool()).await.program.canonicalize().unwrap();
     let installed = first.ancestors().nth(3).and_then(|folder| std::fs::read_dir(folder).ok());
-    let programs = installed.into_iter().flatten().flatten().map(|it| it.path().join("bin/python3"));
+    let programs =
+        installed.into_iter().flatten().flatten().map(|it| it.path().join("bin/python3"));
     for program in std::iter::once(first.clone()).chain(programs) {
         let is_new = "import sys; sys.exit(sys.version_info < (3, 11))";
         let asked = tokio::process::Command::new(&program).args(["-c", is_new]).status().await;

@@ -111,6 +111,10 @@ const LOGGING: &[&str] = &[
     "critical", "debug", "error", "exception", "fatal", "info", "log", "warn", "warning",
 ];
 
+/// The numbers of levels.
+const LOG_LEVELS: &[&str] =
+    &["CRITICAL", "DEBUG", "ERROR", "FATAL", "INFO", "NOTSET", "WARN", "WARNING"];
+
 /// What configures a log without a way to read it.
 const LOG_SETTINGS: &[&str] = &["level", "format", "datefmt", "style", "force", "encoding"];
 
@@ -223,6 +227,14 @@ impl Solver<'_> {
         let known = self.holding(ObjectKind::Opaque);
         self.library = Some(known);
         known
+    }
+
+    /// Whether a part of the library is a number. Otherwise it might be a function that the library keeps and calls, which
+    /// takes very many steps to follow.
+    pub(in crate::check::flow) fn is_number(&self, path: Name, part: Name) -> bool {
+        self.program.is_python
+            && &*self.names.text(path) == "logging"
+            && LOG_LEVELS.contains(&&*self.names.text(part))
     }
 
     /// What the library keeps, if a part of it depends on that.

@@ -2,6 +2,8 @@
 
 use oxc_span::Span;
 
+use crate::check::positions::TextChange;
+
 /// The edits of one text. They are applied together.
 pub(super) struct Edits<'t> {
     text: &'t str,
@@ -71,15 +73,15 @@ impl<'t> Edits<'t> {
         }
     }
 
-    /// The edited text; `None` if there are no edits.
-    pub(super) fn apply(mut self) -> Option<String> {
+    /// The edited text, and what moves columns in it; `None` if there are no edits.
+    pub(super) fn apply(mut self) -> Option<(String, Vec<TextChange>)> {
         if self.edits.is_empty() {
             return None;
         }
         // An insertion comes before another edit at the same offset.
         self.edits.sort_by_key(|edit| (edit.start, edit.end != edit.start));
         let mut out = String::with_capacity(self.text.len() + 64);
-        let mut at = 0;
+        let (mut at, mut changes) = (0, Vec::new());
         for edit in &self.edits {
             // The edit is inside of an edited range.
             if edit.start < at {
@@ -97,14 +99,19 @@ impl<'t> Edits<'t> {
                     }));
                 }
                 Change::Replace(text) => {
+                    let start = out.len();
                     out.push_str(text);
                     out.extend(removed.chars().filter(|c| *c == '\n'));
+                    if text.len() != removed.len() || removed.contains('\n') {
+                        let (new, old) = (start..out.len(), edit.start..edit.end);
+                        changes.push(TextChange { new, old, has_meaning: true });
+                    }
                 }
             }
             at = edit.end;
         }
         out.push_str(&self.text[at..]);
-        Some(out)
+        Some((out, changes))
     }
 
     fn push(&mut self, start: u32, end: u32, change: Change) {

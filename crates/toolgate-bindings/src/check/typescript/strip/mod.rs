@@ -19,16 +19,16 @@ use oxc_ast_visit::Visit;
 use oxc_span::{GetSpan, Span};
 
 use self::edits::Edits;
-use crate::check::flow::PlaceMark;
+use crate::check::{flow::PlaceMark, positions::TextChange};
 
-/// The script as JavaScript, with the names of its places and with `replaced` parts; `None` if it has
-/// nothing of that.
+/// The script as JavaScript, with the names of its places and with `replaced` parts, and what moves columns in it;
+/// `None` if it has nothing of that.
 pub(super) fn strip(
     program: &Program<'_>,
     text: &str,
     marks: &[PlaceMark],
     replaced: &[(Span, String)],
-) -> Option<String> {
+) -> Option<(String, Vec<TextChange>)> {
     let mut stripper = Stripper { edits: Edits::new(text), accessors: 0 };
     for (span, text) in replaced {
         stripper.edits.replace(span.start, span.end, text.clone());
