@@ -222,7 +222,10 @@ def _tg_make_asyncio(native, deque, isinstance=isinstance, list=list, len=len, t
         async def __aexit__(self, kind, error, trace):
             done = 0
             while done < len(self._tasks):
-                await self._tasks[done]._join()
+                try:
+                    await self._tasks[done]._join()
+                except Exception as failed:
+                    _tg_refuse(f"a task of a TaskGroup failed ({failed}), and exception groups are not available here: catch errors in the task, or use asyncio.gather()")
                 done += 1
 
     def absent(name, instead):

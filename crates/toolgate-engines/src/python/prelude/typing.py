@@ -11,9 +11,12 @@ def _tg_make_typing():
     def cast_to(value):
         return value
 
+    def runtime_checkable(kind):
+        _tg_refuse("isinstance() with a Protocol: look for its methods with hasattr()")
+
     return _tg_module("typing", {
         "cast": cast, "NewType": NewType, "overload": same, "final": same, "no_type_check": same,
-        "runtime_checkable": same, "ParamSpec": same, "TypeVar": same, "TypeVarTuple": same,
+        "runtime_checkable": runtime_checkable, "ParamSpec": same, "TypeVar": same, "TypeVarTuple": same,
         "assert_never": same, "reveal_type": same, "override": same, "AbstractSet": "AbstractSet",
         "AnyStr": "AnyStr", "AsyncContextManager": "AsyncContextManager", "AsyncGenerator": "AsyncGenerator",
         "AsyncIterable": "AsyncIterable", "AsyncIterator": "AsyncIterator", "Awaitable": "Awaitable",

@@ -243,7 +243,8 @@ fn of_statement(statement: &Stmt, classes: &Classes, bindings: &Bindings) -> Opt
         Stmt::Assign(assignment) => assignment
             .targets
             .iter()
-            .find_map(|target| inherited(target, classes).or_else(|| of_slice(target))),
+            .find_map(|target| inherited(target, classes).or_else(|| of_slice(target)))
+            .or_else(|| assignment.targets.iter().find_map(of_stream)),
         Stmt::AugAssign(assignment) => inherited(&assignment.target, classes),
         Stmt::Raise(raise) => raise.exc.as_deref().and_then(|kind| never_raised(kind, bindings)),
         _ => None,
@@ -257,6 +258,19 @@ fn never_raised(kind: &Expr, bindings: &Bindings) -> Option<Refusal> {
             kind,
             format!("raising {name}"),
             "raise another exception, or a class of your own",
+        )
+    })
+}
+
+/// Another stream in the place of one that `print` writes to, which would not be used.
+fn of_stream(target: &Expr) -> Option<Refusal> {
+    let stream = target.as_attribute_expr()?;
+    let is_sys = stream.value.as_name_expr().is_some_and(|module| module.id == "sys");
+    (is_sys && matches!(stream.attr.as_str(), "stdout" | "stderr")).then(|| {
+        Refusal::new(
+            target,
+            "another stream in the place of sys.stdout or sys.stderr",
+            "collect the texts in a list",
         )
     })
 }

@@ -146,6 +146,10 @@ fn missing_features_suggest_an_alternative() {
 #[test]
 fn what_would_be_wrong_is_refused_while_it_runs() {
     for (script, told) in [
+        (
+            "import asyncio\nasync def f():\n    raise ValueError('x')\ntry:\n    async with asyncio.TaskGroup() as g:\n        g.create_task(f())\nexcept ValueError:\n    print('caught')",
+            "asyncio.gather()",
+        ),
         ("x = -8\nprint(x ** (1 / 3))", "abs(x)"),
         ("x = -8\nprint(pow(x, 0.5))", "abs(x)"),
         ("print('ß'.capitalize())", "write the text out"),
@@ -211,6 +215,12 @@ fn what_would_be_wrong_is_refused() {
         ("import re\np = re.compile('x*')\np.sub('-', 'abxd')", 3, "use x+"),
         ("'a\\x0cb'.splitlines()", 1, "split("),
         ("import copy\nclass A: pass\ncopy.copy(A())", 3, "a method that makes a new one"),
+        ("import io, sys\nsys.stdout = io.StringIO()\nprint(1)", 2, "in a list"),
+        (
+            "from typing import Protocol, runtime_checkable\n@runtime_checkable\nclass P(Protocol): pass",
+            2,
+            "hasattr()",
+        ),
         ("def f(x):\n    print(x)\n    return x\nany(f(x) for x in [1, 2])", 4, "a plain loop"),
         ("def f(x):\n    print(x)\n    return x\nnext(map(f, [1, 2]))", 4, "a plain loop"),
         ("log = []\ndef f(x):\n    log.append(x)\nm = map(f, [1])", 4, "a plain loop"),
