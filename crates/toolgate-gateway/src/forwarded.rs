@@ -109,6 +109,7 @@ impl ForwardedServer {
             }
         };
         let pass_on = |message| channel.notify(methods::LOG_MESSAGE, Some(message));
+        let sending = std::pin::pin!(sending);
         with_reports(sending, (reports, report), (Some(logged), pass_on)).await
     }
 

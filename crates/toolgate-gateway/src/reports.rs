@@ -1,22 +1,23 @@
 //! What a server reports while it works on a request.
 
+use std::pin::Pin;
+
 use tokio::sync::mpsc::Receiver;
 
 /// Waits for an outcome, and passes on what is reported before it. Nothing comes after the outcome, although the
 /// senders may live longer: a server may still report on a call of a script that was cancelled.
 pub(crate) async fn with_reports<T, P, M>(
-    outcome: impl Future<Output = T>,
+    mut outcome: Pin<&mut impl Future<Output = T>>,
     (mut progress, on_progress): (Receiver<P>, impl Fn(P)),
     (mut messages, on_message): (Option<Receiver<M>>, impl Fn(M)),
 ) -> T {
-    let mut outcome = std::pin::pin!(outcome);
     let outcome = loop {
         let message = async { messages.as_mut()?.recv().await };
         tokio::select! {
             biased;
             Some(progress) = progress.recv() => on_progress(progress),
             Some(message) = message => on_message(message),
-            outcome = &mut outcome => break outcome,
+            outcome = outcome.as_mut() => break outcome,
         }
     };
     while let Ok(progress) = progress.try_recv() {
@@ -30,7 +31,7 @@ pub(crate) async fn with_reports<T, P, M>(
 
 #[cfg(test)]
 mod tests {
-    use std::{cell::RefCell, time::Duration};
+    use std::{cell::RefCell, pin::pin, time::Duration};
 
     use tokio::{sync::mpsc, time::timeout};
 
@@ -48,8 +49,9 @@ mod tests {
             first.send("all").await.unwrap();
             1
         };
+        let outcome = pin!(outcome);
         let reported = with_reports(outcome, (progress, see), (Some(messages), see));
-        let outcome = timeout(Duration::from_secs(60), reported).await;
+        let outcome = timeout(Duration::from_mins(1), reported).await;
         assert_eq!(outcome, Ok(1));
         assert_eq!(*seen.borrow(), ["a half", "all", "a message"]);
     }

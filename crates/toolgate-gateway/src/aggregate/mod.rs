@@ -312,6 +312,7 @@ impl AggregateService {
                 outcome = &mut outcome => outcome,
             };
         }
+        let sending = std::pin::pin!(sending);
         with_reports(sending, (reports, report), (logged, pass_on)).await
     }
 
