@@ -394,24 +394,21 @@ impl ToolHost {
         let _ = self.inner.started.subscribe().wait_for(|started| *started).await;
     }
 
-    /// Ends the connection of a server when its open calls have ended, and connects again. `false` if there is no such
-    /// server, it is disabled, or its calls do not end soon.
+    /// Ends the connection of a server when its open calls have ended, connects again, and waits until the server has
+    /// listed its tools or failed. `false` if there is no such server, it is disabled, or its calls do not end soon.
     pub async fn restart(&self, server: &str) -> bool {
         const LIMIT: Duration = Duration::from_secs(20);
-        const LOOK: Duration = Duration::from_millis(50);
         let kind = || self.servers().state(server).map(|state| state.kind);
         if matches!(kind(), None | Some(StateKind::Disabled)) {
             return false;
         }
         self.servers().disable(server, "it restarts now; try again");
-        let ended = async {
-            while !matches!(kind(), Some(StateKind::Disabled | StateKind::Stopped) | None) {
-                tokio::time::sleep(LOOK).await;
-            }
-        };
+        // The state is `Disabled` at once, while the connection is still there.
+        let ended = self.servers().disconnected(server);
         let has_ended = tokio::time::timeout(LIMIT, ended).await.is_ok();
         self.servers().enable(server);
         self.servers().retry(server);
+        let _ = tokio::time::timeout(LIMIT, self.servers().settled(server)).await;
         has_ended
     }
 

@@ -351,6 +351,20 @@ impl Server {
         }
     }
 
+    /// Waits until neither the disabled server nor an instance of it has a connection.
+    pub(crate) async fn disconnected(&self) {
+        let mut states: Vec<_> = vec![self.state.subscribe()];
+        states.extend(instances::all(&self.others).iter().map(|other| other.state.subscribe()));
+        let callers = self.callers.iter().flat_map(CallerServers::all);
+        states.extend(callers.map(|own| own.state.subscribe()));
+        for mut state in states {
+            let has_none = |current: &SupervisedState| {
+                current.connection.is_none() && current.state.kind != StateKind::Connecting
+            };
+            let _ = state.wait_for(has_none).await;
+        }
+    }
+
     /// Waits until the current attempt to connect has ended.
     pub(crate) async fn settled(&self) {
         let mut state = self.state.subscribe();

@@ -255,6 +255,13 @@ impl ServerPool {
         }
     }
 
+    /// Waits until a disabled server has no connection.
+    pub async fn disconnected(&self, server: &str) {
+        if let Some(server) = self.server(server) {
+            server.disconnected().await;
+        }
+    }
+
     /// Connects to a lazy server.
     pub fn wake(&self, server: &str) {
         if let Some(server) = self.server(server) {

@@ -101,6 +101,11 @@ impl CallerServers {
         lists.update_common();
     }
 
+    /// The servers of all callers.
+    pub(super) fn all(&self) -> Vec<Arc<Server>> {
+        self.servers.lock().values().cloned().collect()
+    }
+
     pub(super) fn set_disabled(&self, way_on: Option<&str>) {
         for server in self.servers.lock().values() {
             server.set_disabled(way_on);

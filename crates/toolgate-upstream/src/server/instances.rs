@@ -496,6 +496,11 @@ pub(super) fn is_for_all(method: &str) -> bool {
     )
 }
 
+/// All instances beside the first.
+pub(super) fn all(others: &Mutex<Vec<OtherInstance>>) -> Vec<Arc<Server>> {
+    others.lock().iter().map(|other| Arc::clone(&other.server)).collect()
+}
+
 /// Disables or enables all instances beside the first.
 pub(super) fn set_disabled(others: &Mutex<Vec<OtherInstance>>, way_on: Option<&str>) {
     for other in others.lock().iter() {
