@@ -53,7 +53,9 @@ impl CallActivity {
                 return ControlFlow::Break(());
             };
             let record = seen.record;
+            // A call that waits for a person has neither gone well nor failed. It is counted when it is made.
             if record.kind == "call"
+                && record.outcome != "waiting"
                 && let Some(minute) = activity.minutes.get_mut(place)
             {
                 let is_well = record.outcome == "ok";
