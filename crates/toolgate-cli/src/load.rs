@@ -20,7 +20,7 @@ use toolgate_config::{
     ServerConfig, TelemetryConfig,
 };
 use toolgate_host::{CodeSettings, ServerDirectory};
-use toolgate_policy::{Mode, PolicySettings};
+use toolgate_policy::{Mode, PolicySettings, RuleOrigin};
 use toolgate_store::{ChoiceStore, SharedStore, WRITABLE};
 use toolgate_telemetry::Telemetry;
 
@@ -253,7 +253,13 @@ pub(crate) fn policy_if(
     };
     let place = loaded.folder_file.as_ref().map(FolderFile::place);
     let place = place.as_deref().unwrap_or(&loaded.path);
-    let read = parse(&loaded.path, place, &text, &environment, &source)?;
+    let mut read = parse(&loaded.path, place, &text, &environment, &source)?;
+    // The text is in no file, so the positions in it lead nowhere.
+    for rule in &mut read.policy.rules {
+        if let RuleOrigin::Configured { position, .. } = &mut rule.origin {
+            *position = None;
+        }
+    }
     let known = parse(&loaded.path, place, &before, &environment, &source)
         .map(|known| known.problems.iter().map(|it| it.message.clone()).collect::<Vec<_>>())
         .unwrap_or_default();
