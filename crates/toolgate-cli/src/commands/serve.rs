@@ -10,7 +10,7 @@ use std::{
 
 use futures::future::join_all;
 use parking_lot::Mutex;
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use toolgate_gateway::{
     AggregateFactory, HttpSettings, NamespaceRoute, NodeHosts, PassthroughFactory, RouteTable,
@@ -143,6 +143,28 @@ pub(crate) async fn run(globals: &Globals, arguments: &Serve) -> CommandResult {
         let _ = tokio::task::spawn_blocking(move || factory.guard().broker().flush()).await;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Follows edits of the configuration of one host, until `stop`.
+pub(super) fn follow(
+    globals: &Globals,
+    loaded: Loaded,
+    host: &ToolHost,
+    stop: &CancellationToken,
+) -> JoinHandle<Option<()>> {
+    let hosts = ServedHosts::default();
+    hosts.push(loaded.namespace.clone(), host.clone());
+    let reloader = Reloader {
+        globals: globals.clone(),
+        mode: None,
+        loaded,
+        hosts,
+        routes: None,
+        passthrough: None,
+        reported: None,
+        pins_are_gone: false,
+    };
+    tokio::spawn(stop.clone().run_until_cancelled_owned(reloader.run()))
 }
 
 /// The page beside the gateway, for the person on this machine or for administrators.

@@ -60,6 +60,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Web) -> CommandResult {
         .ok_or_else(|| Failure::new("the page is for this machine alone"))?;
     let stop = CancellationToken::new();
     tokio::spawn(serve::stop_on_signal(stop.clone()));
+    let watching = serve::follow(globals, loaded, &host, &stop);
     let link = page.link();
     if !arguments.no_open {
         login::open(&link);
@@ -72,7 +73,11 @@ pub(crate) async fn run(globals: &Globals, arguments: &Web) -> CommandResult {
         ended.cancelled().await;
         streams.end();
     });
-    toolgate_gateway::serve_http(listener, HttpSettings::of_pages(page.router()), stop).await;
+    let settings = HttpSettings::of_pages(page.router());
+    toolgate_gateway::serve_http(listener, settings, stop.clone()).await;
+    // No server is added to a host that shuts down.
+    stop.cancel();
+    let _ = watching.await;
     host.shutdown().await;
     Ok(ExitCode::SUCCESS)
 }
@@ -146,7 +151,6 @@ struct Shown {
     globals: Globals,
     host: ShownHost,
     store: Store,
-    presence: Presence,
     configuration: String,
     choices: Option<Arc<dyn ChoiceStore>>,
     /// The servers at which a person can log in, and when that was read.
@@ -170,7 +174,6 @@ impl Shown {
             globals: globals.clone(),
             host: ShownHost(host),
             store,
-            presence: loaded.configuration.approvals.presence,
             configuration: folders::shown(&loaded.path),
             choices: loaded.choices(loaded.namespace.as_deref()),
             with_login: Mutex::default(),
@@ -242,8 +245,9 @@ impl PageSource for Shown {
     }
 
     fn presence(&self) -> Presence {
-        // The user's own configuration may change while the page is open.
-        load::own_presence().map_or(Presence::Password, |own| own.max(self.presence))
+        // The configurations may change while the page is open.
+        let presence = self.host().settings().policy.presence;
+        load::own_presence().map_or(Presence::Password, |own| own.max(presence))
     }
 
     fn person(&self) -> String {
@@ -320,10 +324,13 @@ impl PageSource for Shown {
         if self.is_public {
             return None;
         }
-        let state = |client: &ClientState| match (&client.problem, client.uses_toolgate) {
-            (Some(problem), _) => problem.clone(),
-            (None, true) => format!("uses toolgate; {} other servers", client.others),
-            (None, false) => format!("does not use toolgate; {} servers", client.others),
+        let state = |client: &ClientState| {
+            let plural = if client.others == 1 { "" } else { "s" };
+            match (&client.problem, client.uses_toolgate) {
+                (Some(problem), _) => problem.clone(),
+                (None, true) => format!("uses toolgate; {} other server{plural}", client.others),
+                (None, false) => format!("does not use toolgate; {} server{plural}", client.others),
+            }
         };
         let row = |client: ClientState| {
             (client.label.clone(), folders::shown(&client.path), state(&client))
@@ -342,7 +349,11 @@ impl PageSource for Shown {
             return Err("the files have changed since; look at the changes again".to_owned());
         }
         let count = planned.write().map_err(in_words)?;
-        Ok(format!("{count} files were written. Undo restores them."))
+        let written = match count {
+            1 => "1 file was written. Undo restores it.".to_owned(),
+            count => format!("{count} files were written. Undo restores them."),
+        };
+        Ok(written)
     }
 
     fn undo_setup(&self) -> Result<String, String> {
