@@ -78,9 +78,9 @@ pub use files::{FileStamp, StoreStamp};
 pub use journal::{
     AnsweredEntry, ApprovalState, Approvals, CallDecision, CallEnd, CalledEntry, EndedEntry,
     GrantRow, Journal, JournalError, JournalFile, LostCall, MOST_OPEN, NewCall, NewRun,
-    PastCallRow, PastEvent, QuestionReference, Retention, RunCall, RunDetail, RunEntries, RunEntry,
-    RunEntryKind, RunFilter, RunHistory, RunRetention, RunState, RunSummary, Runs, StoredApproval,
-    TaskRow, Tasks, WRITABLE,
+    PastCallRow, PastEvent, PersonWait, QuestionReference, Retention, RunCall, RunDetail,
+    RunEntries, RunEntry, RunEntryKind, RunFilter, RunHistory, RunRetention, RunState, RunSummary,
+    Runs, StoredApproval, TaskRow, Tasks, WRITABLE,
 };
 pub use live::{LiveFile, LiveFolder};
 pub use logins::{

@@ -1,7 +1,9 @@
 //! Questions to a person, and grants.
 
 use tokio_postgres::Row;
-use toolgate_store::{ApprovalState, Approvals, GrantRow, JournalError, MOST_OPEN, StoredApproval};
+use toolgate_store::{
+    ApprovalState, Approvals, GrantRow, JournalError, MOST_OPEN, PersonWait, StoredApproval,
+};
 
 use super::SharedJournal;
 use crate::{node::BUMP, now, plain, text};
@@ -81,6 +83,20 @@ impl Approvals for SharedJournal {
         self.with(|connection| async move {
             let query = format!("{COLUMNS} WHERE state = 'open' ORDER BY created, id");
             Ok(connection.query(&query, &[]).await?.iter().map(approval).collect())
+        })
+    }
+
+    fn waits_of(&self, run: &str) -> Result<Vec<PersonWait>, JournalError> {
+        let run = plain(run);
+        self.with(|connection| async move {
+            let query = "SELECT call, created, answered FROM approval
+                WHERE run = $1 AND call IS NOT NULL ORDER BY created, id";
+            let wait = |row: &Row| PersonWait {
+                call: row.get::<_, i64>(0).cast_unsigned(),
+                asked: row.get::<_, i64>(1).cast_unsigned(),
+                answered: row.get::<_, Option<i64>>(2).map(i64::cast_unsigned),
+            };
+            Ok(connection.query(query, &[&run]).await?.iter().map(wait).collect())
         })
     }
 

@@ -31,6 +31,17 @@ pub struct StoredApproval {
     pub answer: Option<String>,
 }
 
+/// How long a call of a run waited for a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PersonWait {
+    /// The number of the call.
+    pub call: u64,
+    /// When the person was asked, in milliseconds since 1970.
+    pub asked: u64,
+    /// When the person answered; `None` if the question is open.
+    pub answered: Option<u64>,
+}
+
 /// The state of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ApprovalState {
@@ -175,6 +186,21 @@ impl Approvals for JournalFile {
 
     fn open_approvals(&self) -> Result<Vec<StoredApproval>, JournalError> {
         self.query(&format!("{} AND state = 'open' ORDER BY created, id", columns()), [], approval)
+    }
+
+    fn waits_of(&self, run: &str) -> Result<Vec<PersonWait>, JournalError> {
+        let query = format!(
+            "SELECT call, created, answered FROM approvals
+             WHERE run = ?1 AND call IS NOT NULL AND {} ORDER BY created, id",
+            APPROVALS.intact()
+        );
+        self.query(&query, [run], |row| {
+            Ok(PersonWait {
+                call: unsigned(row.get(0)?),
+                asked: unsigned(row.get(1)?),
+                answered: row.get::<_, Option<i64>>(2)?.map(unsigned),
+            })
+        })
     }
 
     fn grant(&self, grant: &GrantRow) -> Result<(), JournalError> {

@@ -46,7 +46,9 @@ use rusqlite::{
 use thiserror::Error;
 
 use crate::files;
-pub use approvals::{ApprovalState, GrantRow, MOST_OPEN, QuestionReference, StoredApproval};
+pub use approvals::{
+    ApprovalState, GrantRow, MOST_OPEN, PersonWait, QuestionReference, StoredApproval,
+};
 use deferred::DeferredEntries;
 pub use entries::{AnsweredEntry, CalledEntry, EndedEntry, RunEntry, RunEntryKind};
 use group_sync::GroupSync;

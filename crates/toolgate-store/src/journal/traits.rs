@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::{
-    ApprovalState, GrantRow, JournalError, Retention, RunDetail, RunEntry, RunFilter, RunHistory,
-    RunSummary, StoredApproval, TaskRow,
+    ApprovalState, GrantRow, JournalError, PersonWait, Retention, RunDetail, RunEntry, RunFilter,
+    RunHistory, RunSummary, StoredApproval, TaskRow,
 };
 
 /// A journal. Every method is one short transaction, but for [`RunEntries::write_soon`]. Methods wait
@@ -128,6 +128,9 @@ pub trait Approvals: fmt::Debug + Send + Sync {
 
     /// The questions that wait, oldest first.
     fn open_approvals(&self) -> Result<Vec<StoredApproval>, JournalError>;
+
+    /// When a person was asked about calls of a run, oldest first.
+    fn waits_of(&self, run: &str) -> Result<Vec<PersonWait>, JournalError>;
 
     /// Stores a grant.
     fn grant(&self, grant: &GrantRow) -> Result<(), JournalError>;
