@@ -14,15 +14,17 @@ use parking_lot::Mutex;
 pub(crate) struct PageAccess {
     links: Mutex<Vec<SecretHash>>,
     visits: Mutex<HashMap<SecretHash, Visit>>,
-    /// What the next page of a browser says, by the token of its forms.
+    /// What the next page of a browser says, by its visit.
     notices: Mutex<HashMap<Arc<str>, String>>,
 }
 
 /// A browser that has opened the page.
 #[derive(Debug, Clone)]
 pub(crate) struct Visit {
-    /// What each form of its pages sends along.
-    pub(crate) form_token: Arc<str>,
+    /// What each form of its pages sends along, masked.
+    token: Token,
+    /// What it is known by within the page.
+    pub(crate) id: Arc<str>,
     /// Who it is; `None` for the person at the terminal that showed the link.
     pub(crate) person: Option<Arc<str>>,
     seen: Instant,
@@ -30,6 +32,7 @@ pub(crate) struct Visit {
 }
 
 type SecretHash = [u8; 32];
+type Token = [u8; 32];
 
 /// More unused links than this are not kept.
 const MAX_LINKS: usize = 8;
@@ -73,7 +76,7 @@ impl PageAccess {
             visits.remove(&oldest);
         }
         let ends = lasts.map(|lasts| now + lasts.min(LONGEST));
-        let visit = Visit { form_token: secret().into(), person, seen: now, ends };
+        let visit = Visit { token: random(), id: secret().into(), person, seen: now, ends };
         visits.insert(hash(&cookie), visit);
         cookie
     }
@@ -95,35 +98,53 @@ impl PageAccess {
 
 impl PageAccess {
     /// Lets the next page of this browser say what a form did.
-    pub(crate) fn leave_notice(&self, form_token: &Arc<str>, notice: String) {
+    pub(crate) fn leave_notice(&self, visit: &Arc<str>, notice: String) {
         let mut notices = self.notices.lock();
         if notices.len() >= MAX_VISITS {
             notices.clear();
         }
-        notices.insert(Arc::clone(form_token), notice);
+        notices.insert(Arc::clone(visit), notice);
     }
 
-    pub(crate) fn take_notice(&self, form_token: &str) -> Option<String> {
-        self.notices.lock().remove(form_token)
+    pub(crate) fn take_notice(&self, visit: &str) -> Option<String> {
+        self.notices.lock().remove(visit)
     }
 }
 
 impl Visit {
+    /// The token for the forms of one response. It is another text each time: pages are compressed, and their size would
+    /// tell somebody who chooses a part of them whether it is alike.
+    pub(crate) fn masked_token(&self) -> String {
+        let pad = random();
+        let masked: Vec<u8> = self.token.iter().zip(pad).map(|(byte, pad)| byte ^ pad).collect();
+        URL_SAFE_NO_PAD.encode([&pad[..], &masked].concat())
+    }
+
     /// Whether a form of a page of this browser was sent.
-    pub(crate) fn has_sent(&self, form_token: &str) -> bool {
+    pub(crate) fn has_sent(&self, masked: &str) -> bool {
+        let Ok(sent) = URL_SAFE_NO_PAD.decode(masked) else { return false };
+        let Some((pad, masked)) = sent.split_at_checked(self.token.len()) else { return false };
+        if masked.len() != pad.len() {
+            return false;
+        }
+        let sent: Vec<u8> = masked.iter().zip(pad).map(|(byte, pad)| byte ^ pad).collect();
         // Of hashes: the time that it takes says nothing about the token.
-        hash(form_token) == hash(&self.form_token)
+        blake3::hash(&sent) == blake3::hash(&self.token)
     }
 }
 
 /// A random text that nobody guesses.
 pub(crate) fn secret() -> String {
+    URL_SAFE_NO_PAD.encode(random())
+}
+
+fn random() -> Token {
     let mut bytes = [0; 32];
     // Without random numbers there is no page: an empty text would be a known one.
     if getrandom::fill(&mut bytes).is_err() {
         std::process::abort();
     }
-    URL_SAFE_NO_PAD.encode(bytes)
+    bytes
 }
 
 fn hash(secret: &str) -> SecretHash {
@@ -142,7 +163,13 @@ mod tests {
         let cookie = access.open(&token).unwrap();
         assert_eq!(access.open(&token), None, "it is used up");
         let visit = access.visit(&cookie).unwrap();
-        assert!(visit.has_sent(&visit.form_token) && !visit.has_sent("") && !visit.has_sent("x"));
+        let (first, second) = (visit.masked_token(), visit.masked_token());
+        assert_ne!(first, second, "each page has another text");
+        assert!(visit.has_sent(&first) && visit.has_sent(&second));
+        let own = URL_SAFE_NO_PAD.encode(visit.token);
+        for wrong in ["", "x", &own, &secret(), &[first.as_str(), "AAAA"].concat()] {
+            assert!(!visit.has_sent(wrong), "{wrong}");
+        }
         assert!(access.visit(&token).is_none(), "the link is not the cookie");
     }
 

@@ -1,9 +1,14 @@
 //! The files of the page. They are part of the program, and no other place is asked for any.
 
+use std::sync::OnceLock;
+
 use axum::{
+    body::Bytes,
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
+
+use crate::compress::gzip;
 
 /// A file.
 pub(crate) struct Asset {
@@ -15,28 +20,21 @@ pub(crate) struct Asset {
     pub(crate) integrity: &'static str,
 }
 
-/// htmx 4.0.0, as npm has it.
+/// htmx 4.0.0 and its extensions for Trusted Types and for streams, as npm has them.
+///
+/// One file: htmx starts when its own script has run, and an extension whose file comes later is not used.
 pub(crate) const HTMX: Asset = Asset {
-    name: "htmx-4.0.0.js",
+    name: "htmx-4.0.0-csp-sse.js",
     kind: "text/javascript",
-    content: include_str!("../assets/htmx/htmx.min.js"),
-    integrity: "sha384-BvJpBiO8Kh31EqtJe5DRIeWrHWnCGkwytKs9NKFi86Hhw96dEqdEMzZDeK9iEGTc",
-};
-
-/// Its extension for nonces and Trusted Types.
-pub(crate) const HX_CSP: Asset = Asset {
-    name: "hx-csp-4.0.0.js",
-    kind: "text/javascript",
-    content: include_str!("../assets/htmx/hx-csp.min.js"),
-    integrity: "sha384-Piutxrda3Z2GQWKK+t7oyVxt570uY+Sz51FLvTRjZaFW/LPt8NNvOcg15ner1JQI",
-};
-
-/// Its extension for streams.
-pub(crate) const HX_SSE: Asset = Asset {
-    name: "hx-sse-4.0.0.js",
-    kind: "text/javascript",
-    content: include_str!("../assets/htmx/hx-sse.min.js"),
-    integrity: "sha384-VZD0TLKqhJ26ayBUgQg3ud6DsOLMJvtcz0ANpNc9WSbgIuQTnlXI2IfsF5jhBjT6",
+    content: concat!(
+        "/* htmx 4.0.0 with hx-csp and hx-sse. Zero-Clause BSD. */\n",
+        include_str!("../assets/htmx/htmx.min.js"),
+        "\n",
+        include_str!("../assets/htmx/hx-csp.min.js"),
+        "\n",
+        include_str!("../assets/htmx/hx-sse.min.js"),
+    ),
+    integrity: "sha384-E00w9DNbuhqBSBUM1pLpCFwpBHSGI1kQrVVQn+JZfJoCk9sNE0GB3a6OrFosY/w7",
 };
 
 /// The editor of the playground, which is toolgate's own.
@@ -63,17 +61,28 @@ pub(crate) const ICON: Asset = Asset {
     integrity: "",
 };
 
-/// Answers with a file. Everybody may have it.
-pub(crate) fn serve(name: &str) -> Response {
-    let all = [&HTMX, &HX_CSP, &HX_SSE, &EDITOR, &STYLE, &ICON];
-    let Some(asset) = all.into_iter().find(|asset| asset.name == name) else {
+const ALL: [&Asset; 4] = [&HTMX, &EDITOR, &STYLE, &ICON];
+
+/// Answers with a file, compressed if the browser takes that. Everybody may have it.
+pub(crate) fn serve(name: &str, takes_gzip: bool) -> Response {
+    static PACKED: [OnceLock<Bytes>; ALL.len()] = [const { OnceLock::new() }; ALL.len()];
+    let Some(place) = ALL.iter().position(|asset| asset.name == name) else {
         return (StatusCode::NOT_FOUND, "there is no such file").into_response();
     };
+    let asset = ALL[place];
     let kind = format!("{}; charset=utf-8", asset.kind);
     // Another version of the program has the same address, and perhaps another style.
     let kept = if asset.integrity.is_empty() { "no-cache" } else { "max-age=31536000, immutable" };
-    ([(header::CONTENT_TYPE, kind.as_str()), (header::CACHE_CONTROL, kept)], asset.content)
-        .into_response()
+    let headers = [
+        (header::CONTENT_TYPE, kind.as_str()),
+        (header::CACHE_CONTROL, kept),
+        (header::VARY, "accept-encoding"),
+    ];
+    if !takes_gzip {
+        return (headers, asset.content).into_response();
+    }
+    let packed = PACKED[place].get_or_init(|| gzip(asset.content.as_bytes()).into());
+    (headers, [(header::CONTENT_ENCODING, "gzip")], packed.clone()).into_response()
 }
 
 #[cfg(test)]
@@ -85,7 +94,7 @@ mod tests {
 
     #[test]
     fn the_scripts_are_those_whose_hashes_the_pages_name() {
-        for asset in [HTMX, HX_CSP, HX_SSE, EDITOR] {
+        for asset in [HTMX, EDITOR] {
             let hash = STANDARD.encode(Sha384::digest(asset.content));
             assert_eq!(asset.integrity, format!("sha384-{hash}"), "{}", asset.name);
         }

@@ -17,7 +17,7 @@ use std::{
 };
 
 use axum::{
-    body::{Body, to_bytes},
+    body::{Body, HttpBody as _, to_bytes},
     extract::{Request, State},
     http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts},
     middleware::Next,
@@ -28,7 +28,7 @@ use toolgate_gateway::{Administrator, BrowserPeer};
 use crate::{
     PAGE_PATH, PagePlace, PageState, PublicPlace,
     access::{Visit, secret},
-    assets,
+    assets, compress,
     form::Fields,
     layout,
 };
@@ -38,14 +38,29 @@ use crate::{
 pub(crate) struct PageRequest {
     /// What the scripts of the page are known by.
     pub(crate) nonce: Arc<str>,
-    /// What its forms send along.
+    /// What its forms send along. It is another text for each request.
     pub(crate) form_token: Arc<str>,
+    /// The visit of the browser.
+    pub(crate) visit: Arc<str>,
+    /// What a stream that is opened again has sent last.
+    pub(crate) last_event: Option<Arc<str>>,
     /// Who it is; `None` for the person at the terminal.
     pub(crate) person: Option<Arc<str>>,
     /// The fields of the query.
     pub(crate) query: Fields,
     /// The fields of the form; none in a request that only reads.
     pub(crate) form: Fields,
+}
+
+impl PageRequest {
+    /// Changes when a part of a screen does. The token of its forms does not count.
+    pub(crate) fn fingerprint(&self, part: &str) -> String {
+        let mut hash = blake3::Hasher::new();
+        for piece in part.split(&*self.form_token) {
+            hash.update(piece.as_bytes());
+        }
+        hash.finalize().to_hex()[..16].to_owned()
+    }
 }
 
 /// Why a request is refused.
@@ -72,11 +87,13 @@ pub(crate) async fn guard(
 ) -> Response {
     let nonce: Arc<str> = secret().into();
     let (mut parts, body) = request.into_parts();
+    let takes_gzip = takes_gzip(&parts.headers);
     let response = match check(&page, &mut parts, body, &nonce).await {
         Ok(Checked::Pass(body)) => next.run(Request::from_parts(parts, body)).await,
         Ok(Checked::Answer(response)) => response,
         Err(refusal) => refusal.response(&page, &nonce),
     };
+    let response = if takes_gzip { compressed(response).await } else { response };
     with_headers(response, &nonce)
 }
 
@@ -100,7 +117,7 @@ async fn check(
     check_origin(parts, &page.place, is_change)?;
     let path = parts.uri.path();
     if let Some(name) = path.strip_prefix("/assets/").filter(|_| !is_change) {
-        return Ok(Checked::Answer(assets::serve(name)));
+        return Ok(Checked::Answer(assets::serve(name, takes_gzip(&parts.headers))));
     }
     let peer = parts.extensions.get::<BrowserPeer>().cloned();
     let query = Fields::of_query(parts.uri.query());
@@ -108,6 +125,10 @@ async fn check(
         .and_then(|cookie| page.access.visit(&cookie));
     if path == "/open" {
         return match &page.place {
+            // Programs that look at a link first, as chats and mail do, do not use it up.
+            PagePlace::Loopback(_) if parts.method == Method::HEAD => {
+                Ok(Checked::Answer(StatusCode::OK.into_response()))
+            }
             PagePlace::Loopback(_) if !is_change => {
                 open(page, peer, visit.is_some(), query.get("token")).await
             }
@@ -132,9 +153,11 @@ async fn check(
     } else {
         (Fields::default(), body)
     };
-    let Visit { form_token, person, .. } = visit;
-    let nonce = Arc::clone(nonce);
-    parts.extensions.insert(PageRequest { nonce, form_token, person, query, form });
+    let form_token = visit.masked_token().into();
+    let Visit { id, person, .. } = visit;
+    let (nonce, last_event) = (Arc::clone(nonce), last_event(&parts.headers));
+    let request = PageRequest { nonce, form_token, visit: id, last_event, person, query, form };
+    parts.extensions.insert(request);
     Ok(Checked::Pass(body))
 }
 
@@ -255,6 +278,43 @@ fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
     let mut pairs =
         all.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));
     pairs.find(|(key, _)| *key == name).map(|(_, value)| value.to_owned())
+}
+
+fn last_event(headers: &HeaderMap) -> Option<Arc<str>> {
+    headers.get("last-event-id").and_then(|value| value.to_str().ok()).map(Arc::from)
+}
+
+/// Whether the browser takes gzip.
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    let all = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|it| it.to_str().ok());
+    let mut offers = all.flat_map(|text| text.split(',')).map(|offer| offer.split(';'));
+    offers.any(|mut offer| {
+        let is_gzip = offer.next().is_some_and(|name| name.trim().eq_ignore_ascii_case("gzip"));
+        let weight = offer.find_map(|it| it.trim().strip_prefix("q=")?.parse::<f32>().ok());
+        is_gzip && weight.is_none_or(|weight| weight > 0.0)
+    })
+}
+
+/// Compresses a page. Streams and exports stay as they are.
+async fn compressed(response: Response) -> Response {
+    const KINDS: [&str; 2] = ["text/html", "application/json"];
+    let (mut parts, body) = response.into_parts();
+    let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let is_page = kind.is_some_and(|kind| KINDS.iter().any(|known| kind.starts_with(known)));
+    let size = body.size_hint();
+    let is_long = size.exact().is_some_and(|size| size >= compress::SHORTEST as u64);
+    if !is_page || !is_long || parts.headers.contains_key(header::CONTENT_ENCODING) {
+        return Response::from_parts(parts, body);
+    }
+    let Ok(text) = to_bytes(body, usize::MAX).await else {
+        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    };
+    let packed = tokio::task::spawn_blocking(move || compress::gzip(&text)).await;
+    let Ok(packed) = packed else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
+    parts.headers.remove(header::CONTENT_LENGTH);
+    parts.headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    parts.headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+    Response::from_parts(parts, Body::from(packed))
 }
 
 impl PageRefusal {

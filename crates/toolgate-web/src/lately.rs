@@ -50,7 +50,8 @@ pub(crate) fn saved(page: &PageState) -> Vec<(u64, u64)> {
     hours
 }
 
-fn now() -> u64 {
+/// Milliseconds since 1970.
+pub(crate) fn now() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     u64::try_from(now).unwrap_or(u64::MAX)
 }

@@ -5,7 +5,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use crate::{
     PAGE_PATH, PageState,
-    assets::{Asset, HTMX, HX_CSP, HX_SSE, ICON, STYLE},
+    assets::{Asset, HTMX, ICON, STYLE},
     guard::PageRequest,
 };
 
@@ -88,8 +88,12 @@ pub(crate) fn page_with(
     content: &Markup,
     scripts: &[&Asset],
 ) -> Html<String> {
-    let waiting = page.waiting().len();
-    let notice = page.access.take_notice(&request.form_token);
+    let waiting = waiting(page);
+    let stream = format!("/ui/approvals/waiting?seen={}", request.fingerprint(&waiting.0));
+    let badge = html! {
+        span hx-sse:connect=(stream) hx-swap="innerHTML" hx-nonce=(request.nonce) { (waiting) }
+    };
+    let notice = page.access.take_notice(&request.visit);
     let body = html! {
         a.skip href="#content" { "Skip to the content" }
         div.frame {
@@ -101,9 +105,7 @@ pub(crate) fn page_with(
                             li {
                                 a href=(item.path()) aria-current=[(item == screen).then_some("page")] {
                                     (item.name())
-                                    @if item == Screen::Approvals && waiting > 0 {
-                                        span.count { (waiting) span.skip { " waiting" } }
-                                    }
+                                    @if item == Screen::Approvals { (badge) }
                                 }
                             }
                         }
@@ -119,7 +121,14 @@ pub(crate) fn page_with(
             }
         }
     };
-    document(&request.nonce, title, &[&[&HTMX, &HX_CSP, &HX_SSE], scripts].concat(), &body)
+    document(&request.nonce, title, &[&[&HTMX], scripts].concat(), &body)
+}
+
+/// How many calls wait for a person, beside the name of their screen.
+pub(crate) fn waiting(page: &PageState) -> Markup {
+    let waiting = page.waiting().len();
+    // An empty message would not replace what is there.
+    html! { span.count hidden[waiting == 0] { (waiting) span.skip { " waiting" } } }
 }
 
 /// A page that says one thing, for a browser that has no cookie.
@@ -179,8 +188,11 @@ pub(crate) fn form_token(request: &PageRequest) -> Markup {
     html! { input type="hidden" name="form_token" value=(request.form_token); }
 }
 
-/// A part of a screen that a stream replaces whenever it has changed.
+/// A part of a screen that a stream replaces whenever it has changed. `stream` is a path, perhaps with a query.
 pub(crate) fn live(request: &PageRequest, id: &str, stream: &str, content: &Markup) -> Markup {
+    // The stream does not send again what the page has.
+    let joint = if stream.contains('?') { '&' } else { '?' };
+    let stream = format!("{stream}{joint}seen={}", request.fingerprint(&content.0));
     html! {
         div id=(id) hx-sse:connect=(stream) hx-swap="innerMorph" hx-nonce=(request.nonce) { (content) }
     }

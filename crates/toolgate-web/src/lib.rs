@@ -12,6 +12,7 @@
 
 mod access;
 mod assets;
+mod compress;
 mod flow_graph;
 mod form;
 mod guard;

@@ -1,6 +1,6 @@
 //! Streams of parts of screens: a part is sent again whenever it has changed.
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
 
 use axum::response::{
     IntoResponse, Response, Sse,
@@ -12,7 +12,7 @@ use tokio::{sync::broadcast::Receiver, time::MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 use toolgate_host::HostEvent;
 
-use crate::PageState;
+use crate::{PageState, guard::PageRequest};
 
 /// How often it is looked whether another process has changed something. Changes of this one are noticed at once.
 const LOOK: Duration = Duration::from_millis(400);
@@ -26,48 +26,70 @@ pub(crate) struct Streams(pub(crate) CancellationToken);
 /// What may have changed.
 type Stamp = (Option<(u64, u64)>, u64, (u64, u64));
 
+/// What is sent besides the part: an event when this number has changed. Another element of the screen listens.
+pub(crate) struct Signal {
+    pub(crate) event: &'static str,
+    pub(crate) number: Box<dyn Fn(&PageState) -> u64 + Send + Sync>,
+}
+
 struct Watched<S, R> {
     page: Arc<PageState>,
+    request: PageRequest,
     extra: Arc<S>,
     render: Arc<R>,
+    signal: Option<Arc<Signal>>,
     events: Receiver<HostEvent>,
     looks: tokio::time::Interval,
     stamp: Option<Stamp>,
-    /// The hash of what was sent last.
-    sent: Option<blake3::Hash>,
+    /// The fingerprint of what the browser has.
+    sent: Option<String>,
+    signalled: Option<u64>,
+    due: VecDeque<Event>,
 }
 
 /// A stream of this part of a screen.
-pub(crate) fn stream<R>(page: &Arc<PageState>, render: R) -> Response
+pub(crate) fn stream<R>(page: &Arc<PageState>, request: &PageRequest, render: R) -> Response
 where
     R: Fn(&PageState) -> Markup + Send + Sync + 'static,
 {
-    stream_of(page, |_| (0, 0), render)
+    stream_of(page, request, |_| (0, 0), None, render)
 }
 
 /// A stream of this part of a screen, which also changes when `stamp` does.
-pub(crate) fn stream_of<S, R>(page: &Arc<PageState>, stamp: S, render: R) -> Response
+pub(crate) fn stream_of<S, R>(
+    page: &Arc<PageState>,
+    request: &PageRequest,
+    stamp: S,
+    signal: Option<Signal>,
+    render: R,
+) -> Response
 where
     S: Fn(&PageState) -> (u64, u64) + Send + Sync + 'static,
     R: Fn(&PageState) -> Markup + Send + Sync + 'static,
 {
     let mut looks = tokio::time::interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    // A stream that is opened again has sent more than the page had.
+    let sent = request.last_event.as_deref().or(request.query.some("seen")).map(str::to_owned);
     let watched = Watched {
         page: Arc::clone(page),
+        request: request.clone(),
         extra: Arc::new(stamp),
         render: Arc::new(render),
+        signal: signal.map(Arc::new),
         events: page.source.host().events().subscribe(),
         looks,
         stamp: None,
-        sent: None,
+        sent,
+        signalled: request.query.get("signal").parse().ok(),
+        due: VecDeque::new(),
     };
     let stop = page.streams.0.clone();
     let parts = stream::unfold(watched, move |mut watched| {
         let stop = stop.clone();
         async move {
             let next = stop.run_until_cancelled(watched.next()).await.flatten()?;
-            Some((Ok::<_, Infallible>(Event::default().data(next)), watched))
+            Some((Ok::<_, Infallible>(next), watched))
         }
     });
     Sse::new(parts).keep_alive(KeepAlive::new().interval(Duration::from_secs(15))).into_response()
@@ -78,9 +100,12 @@ where
     S: Fn(&PageState) -> (u64, u64) + Send + Sync + 'static,
     R: Fn(&PageState) -> Markup + Send + Sync + 'static,
 {
-    /// The part as it is now, once it has changed; `None` if the page ends.
-    async fn next(&mut self) -> Option<String> {
+    /// The part as it is now, once it has changed, or an event; `None` if the page ends.
+    async fn next(&mut self) -> Option<Event> {
         loop {
+            if let Some(event) = self.due.pop_front() {
+                return Some(event);
+            }
             let is_event = tokio::select! {
                 _ = self.looks.tick() => false,
                 // A reader that lags behind looks anew.
@@ -92,20 +117,28 @@ where
             }
             let page = Arc::clone(&self.page);
             let (render, known) = (Arc::clone(&self.render), self.stamp.filter(|_| !is_event));
-            let extra = Arc::clone(&self.extra);
+            let (extra, signal) = (Arc::clone(&self.extra), self.signal.clone());
             let looked = tokio::task::spawn_blocking(move || {
                 let (journal, changes) = stamp(&page);
                 let stamp: Stamp = (journal, changes, extra(&page));
-                let part = (known != Some(stamp)).then(|| render(&page).into_string());
-                (stamp, part)
+                let is_new = known != Some(stamp);
+                let number = signal.filter(|_| is_new).map(|signal| (signal.number)(&page));
+                (stamp, is_new.then(|| render(&page).into_string()), number)
             });
-            let (stamp, part) = looked.await.ok()?;
+            let (stamp, part, number) = looked.await.ok()?;
             self.stamp = Some(stamp);
+            if let Some((number, signal)) = number.zip(self.signal.as_ref())
+                && self.signalled.replace(number) != Some(number)
+            {
+                self.due.push_back(Event::default().event(signal.event).data("changed"));
+            }
             let Some(part) = part else { continue };
-            let hash = blake3::hash(part.as_bytes());
-            if self.sent.replace(hash) != Some(hash) {
+            let fingerprint = self.request.fingerprint(&part);
+            if self.sent.as_ref() != Some(&fingerprint) {
                 // A carriage return would end a line of the stream.
-                return Some(part.replace('\r', ""));
+                let event = Event::default().id(&fingerprint).data(part.replace('\r', ""));
+                self.sent = Some(fingerprint);
+                self.due.push_front(event);
             }
         }
     }

@@ -3,9 +3,12 @@
 use maud::{Markup, html};
 use toolgate_host::{RunFlow, RunStanding};
 use toolgate_policy::definitions::shown;
-use toolgate_store::{RunCall, RunDetail};
+use toolgate_store::{PersonWait, RunCall, RunDetail, RunState};
 
-use crate::text::took;
+use crate::{
+    lately,
+    text::{counted, took},
+};
 
 const WIDTH: u64 = 960;
 /// Where the bars begin: names are left of it.
@@ -22,31 +25,51 @@ struct Row<'d> {
     call: &'d RunCall,
     from: u64,
     to: u64,
+    /// When it waited for a person who has answered.
+    waited: Vec<(u64, u64)>,
     state: &'static str,
 }
 
 /// Draws the calls of a run.
-pub(crate) fn draw(detail: &RunDetail, flows: &[RunFlow], standing: RunStanding) -> Markup {
+pub(crate) fn draw(
+    detail: &RunDetail,
+    flows: &[RunFlow],
+    standing: RunStanding,
+    waits: &[PersonWait],
+) -> Markup {
     let start = detail.summary.created;
-    let last = detail.calls.iter().map(|call| call.ended.unwrap_or(call.made)).max();
-    let end = detail.summary.ended.into_iter().chain(last).max().unwrap_or(start);
+    let last = detail.calls.iter().map(|call| call.ended.unwrap_or(call.made));
+    let answered = waits.iter().filter_map(|wait| wait.answered);
+    // What has not ended goes on until now.
+    let now = matches!(standing, RunStanding::Is(RunState::Running | RunState::Waiting));
+    let now = now.then(lately::now);
+    let ends = detail.summary.ended.into_iter().chain(last).chain(answered).chain(now);
+    let end = ends.max().unwrap_or(start);
     let length = end.saturating_sub(start).max(1);
     let rows: Vec<Row<'_>> = detail
         .calls
         .iter()
         .take(MOST_ROWS)
         .map(|call| {
-            let from = call.made.saturating_sub(start);
-            // A call that has not ended goes on until now.
+            let waited = waits.iter().filter(|wait| wait.call == call.number);
+            let waited: Vec<(u64, u64)> = waited
+                .filter_map(|wait| Some((wait.asked, wait.answered?)))
+                .map(|(asked, answered)| {
+                    (asked.saturating_sub(start), answered.saturating_sub(start))
+                })
+                .collect();
+            // The call itself begins after the answer.
+            let answered = waited.iter().map(|(_, answered)| *answered).max().unwrap_or_default();
             let to = call.ended.map_or(length, |ended| ended.saturating_sub(start));
-            Row { call, from, to, state: standing.of_call(call) }
+            let from = call.made.saturating_sub(start).max(answered).min(to);
+            Row { call, from, to, waited, state: standing.of_call(call) }
         })
         .collect();
     if rows.is_empty() {
         return html! {};
     }
     let height = TOP + ROW * rows.len() as u64 + 6;
-    let words = format!("{} calls in {}", detail.calls.len(), took(length));
+    let words = format!("{} in {}", counted(detail.calls.len() as u64, "call"), took(length));
     let x = |time: u64| LEFT + (WIDTH - LEFT - 8) * time.min(length) / length;
     let place = |number: u64| rows.iter().position(|row| row.call.number == number);
     html! {
@@ -58,6 +81,11 @@ pub(crate) fn draw(detail: &RunDetail, flows: &[RunFlow], standing: RunStanding)
                 @for (index, row) in rows.iter().enumerate() {
                     @let y = TOP + ROW * index as u64;
                     text x="8" y=(y + 15) { (row.call.number) " " (shown(&row.call.name, NAME)) }
+                    @for (asked, answered) in &row.waited {
+                        rect.wait x=(x(*asked)) y=(y + 4) width=(x(*answered).saturating_sub(x(*asked)).max(3)) height="14" rx="2" {
+                            title { (shown(&row.call.name, 80)) ": waited for a person, " (took(answered.saturating_sub(*asked))) }
+                        }
+                    }
                     rect class=(class(row)) x=(x(row.from)) y=(y + 4) width=(x(row.to).saturating_sub(x(row.from)).max(3)) height="14" rx="2" {
                         title { (shown(&row.call.name, 80)) ": " (row.state) ", " (took(row.to.saturating_sub(row.from))) }
                     }
@@ -70,7 +98,7 @@ pub(crate) fn draw(detail: &RunDetail, flows: &[RunFlow], standing: RunStanding)
             }
         }
         p.quiet.small {
-            (words) ". Filled: it ran. Red: it failed. Framed: it waits for a person, or its outcome is not known."
+            (words) ". Filled: it ran. Red: it failed. Framed: it waits or waited for a person, or its outcome is not known."
             @if !flows.is_empty() { " Lines: a result went into an argument." }
         }
     }

@@ -2,6 +2,7 @@
 
 mod administering;
 mod browser;
+mod everyday;
 mod playground;
 mod safety;
 mod screens;

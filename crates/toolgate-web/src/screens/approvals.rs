@@ -37,7 +37,13 @@ pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Resp
 }
 
 pub(crate) async fn live(State(page): Shared, Extension(request): Asked) -> Response {
-    live::stream(&page, move |page| list(page, &request))
+    let asked = request.clone();
+    live::stream(&page, &request, move |page| list(page, &asked))
+}
+
+/// The number beside the name of the screen, on all screens.
+pub(crate) async fn live_count(State(page): Shared, Extension(request): Asked) -> Response {
+    live::stream(&page, &request, layout::waiting)
 }
 
 /// One question by its name, for links of other screens.

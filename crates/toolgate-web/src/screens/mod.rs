@@ -41,6 +41,7 @@ pub(crate) fn routes() -> Router<Arc<PageState>> {
         .route("/servers-live", get(servers::live_list))
         .route("/servers/{name}", get(servers::show_one).post(servers::change))
         .route("/servers/{name}/live", get(servers::live_one))
+        .route("/servers/{name}/tools", get(servers::tools_of_one))
         .route("/runs", get(runs::show))
         .route("/runs-live", get(runs::live_list))
         .route("/runs/{id}", get(runs::show_one).post(runs::change))
@@ -59,6 +60,7 @@ pub(crate) fn routes() -> Router<Arc<PageState>> {
         .route("/servers-add", get(adding::show).post(adding::add))
         .route("/approvals", get(approvals::show))
         .route("/approvals/live", get(approvals::live))
+        .route("/approvals/waiting", get(approvals::live_count))
         .route("/approvals/{reference}", get(approvals::show_one).post(approvals::answer))
 }
 
@@ -72,7 +74,7 @@ pub(crate) async fn nothing_here(State(page): Shared, Extension(request): Asked)
 /// Leads to another page after something was done, and lets it say what.
 fn done(page: &PageState, request: &PageRequest, path: &str, notice: String) -> Response {
     if !notice.is_empty() {
-        page.access.leave_notice(&request.form_token, notice);
+        page.access.leave_notice(&request.visit, notice);
     }
     (StatusCode::SEE_OTHER, [(header::LOCATION, path.to_owned())]).into_response()
 }

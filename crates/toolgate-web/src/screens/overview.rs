@@ -37,7 +37,8 @@ pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Resp
 }
 
 pub(crate) async fn live(State(page): Shared, Extension(request): Asked) -> Response {
-    live::stream(&page, move |page| part(page, &request))
+    let asked = request.clone();
+    live::stream(&page, &request, move |page| part(page, &asked))
 }
 
 fn part(page: &PageState, request: &PageRequest) -> Markup {

@@ -1,5 +1,10 @@
 //! The runs of scripts: a list, and each with its calls over time.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
 use axum::{
     Extension,
     extract::{Path, State},
@@ -15,6 +20,7 @@ use crate::{
     PageState, flow_graph,
     form::{Fields, path_part, query},
     guard::PageRequest,
+    lately,
     layout::{self, Screen, form_token},
     live,
     running::{self, PageRun},
@@ -45,8 +51,8 @@ pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Resp
     layout::page(&page, &request, Screen::Runs, title, &content).into_response()
 }
 
-pub(crate) async fn live_list(State(page): Shared, Extension(_): Asked) -> Response {
-    live::stream(&page, |page| listed(page, &Fields::default()))
+pub(crate) async fn live_list(State(page): Shared, Extension(request): Asked) -> Response {
+    live::stream(&page, &request, |page| listed(page, &Fields::default()))
 }
 
 pub(crate) async fn show_one(
@@ -55,7 +61,7 @@ pub(crate) async fn show_one(
     Path(id): Path<String>,
 ) -> Response {
     let stream = format!("/ui/runs/{}/live", path_part(&id));
-    let asked = request.clone();
+    let (asked, title) = (request.clone(), format!("Run {}", shown(&id, 60)));
     let parts = in_background(&page, move |page| {
         let detail = page.journal()?.run(&id).ok()??;
         Some((part(page, &asked, &detail), script(page, &detail)))
@@ -68,7 +74,7 @@ pub(crate) async fn show_one(
         (layout::live(&request, "run", &stream, &part))
         (script)
     };
-    layout::page(&page, &request, Screen::Runs, "Run", &content).into_response()
+    layout::page(&page, &request, Screen::Runs, &title, &content).into_response()
 }
 
 pub(crate) async fn live_one(
@@ -76,9 +82,19 @@ pub(crate) async fn live_one(
     Extension(request): Asked,
     Path(id): Path<String>,
 ) -> Response {
-    live::stream(&page, move |page| {
+    let (asked, is_running) = (request.clone(), Arc::new(AtomicBool::new(false)));
+    let runs = Arc::clone(&is_running);
+    // The bars of a run grow while it runs.
+    let clock = move |_: &PageState| {
+        (if runs.load(Ordering::Relaxed) { lately::now() / 1_000 } else { 0 }, 0)
+    };
+    live::stream_of(&page, &request, clock, None, move |page| {
         let found = page.journal().and_then(|journal| journal.run(&id).ok()).flatten();
-        found.map(|detail| part(page, &request, &detail)).unwrap_or_default()
+        let detail = found.as_ref();
+        let state = detail.map(|detail| standing(page, &detail.summary));
+        let is_now = state == Some(RunStanding::Is(RunState::Running));
+        is_running.store(is_now, Ordering::Relaxed);
+        detail.map(|detail| part(page, &asked, detail)).unwrap_or_default()
     })
 }
 
@@ -91,6 +107,11 @@ pub(crate) async fn change(
     let path = format!("/ui/runs/{}", path_part(&id));
     let name = shown(&id, 60);
     let said = match request.form.get("action") {
+        "resume" if waits(&page, &id).await => {
+            format!(
+                "Run {name} still waits for a person: decide its call on the screen of approvals first."
+            )
+        }
         "resume" => match running::begin(&page, PageRun::Resumed(id)).await {
             Ok(_) => format!("Run {name} goes on."),
             Err(why) => format!("Run {name} was not resumed: {}", page.clean(&why)),
@@ -100,6 +121,13 @@ pub(crate) async fn change(
         _ => "The action is not known.".to_owned(),
     };
     done(&page, &request, &path, said)
+}
+
+/// Whether a call of a run waits for an answer.
+async fn waits(page: &Arc<PageState>, id: &str) -> bool {
+    let id = id.to_owned();
+    let open = in_background(page, PageState::waiting).await.unwrap_or_default();
+    open.iter().any(|call| call.request.run.as_deref() == Some(id.as_str()))
 }
 
 /// The newest runs; none if they cannot be read.
@@ -227,6 +255,8 @@ pub(crate) fn part(page: &PageState, request: &PageRequest, detail: &RunDetail) 
     let stops = page.runs.has(&run.id) && standing == RunStanding::Is(RunState::Running);
     let action = format!("/ui/runs/{}", path_part(&run.id));
     let flows = RunFlow::observed(detail);
+    let waited = page.journal().and_then(|journal| journal.waits_of(&run.id).ok());
+    let waited = waited.unwrap_or_default();
     html! {
         dl.facts {
             dt { "Run" } dd { (line(&run.id, 80)) }
@@ -252,7 +282,7 @@ pub(crate) fn part(page: &PageState, request: &PageRequest, detail: &RunDetail) 
         @if !detail.output.trim().is_empty() { h2 { "Output" } (block(&page.clean(detail.output.trim_end()))) }
         @if let Some(error) = &detail.error { h2 { "Error" } (block(&page.clean(error))) }
         h2 { "Calls over time" }
-        (timeline::draw(detail, &flows, standing))
+        (timeline::draw(detail, &flows, standing, &waited))
         (calls(page, detail, standing))
         @if !flows.is_empty() {
             h2 { "Data" }

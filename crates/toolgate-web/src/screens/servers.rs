@@ -3,7 +3,7 @@
 use axum::{
     Extension,
     extract::{Path, State},
-    response::{IntoResponse, Response},
+    response::{Html, IntoResponse, Response},
 };
 use maud::{Markup, html};
 use toolgate_catalog::Tool;
@@ -43,7 +43,8 @@ pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Resp
 }
 
 pub(crate) async fn live_list(State(page): Shared, Extension(request): Asked) -> Response {
-    live::stream(&page, move |page| list(page, &request))
+    let asked = request.clone();
+    live::stream(&page, &request, move |page| list(page, &asked))
 }
 
 pub(crate) async fn show_one(
@@ -55,14 +56,18 @@ pub(crate) async fn show_one(
     let path = format!("/ui/servers/{}", path_part(&server));
     let title = shown(&server, 80);
     let asked = request.clone();
-    let part = in_background(&page, move |page| detail(page, &asked, &server)).await.flatten();
-    let Some((top, rest)) = part else {
+    let part = in_background(&page, move |page| {
+        let changes = *page.source.host().changes().borrow();
+        Some((detail(page, &asked, &server)?, tools_part(page, &asked, &server), changes))
+    });
+    let Some((top, rest, changes)) = part.await.flatten() else {
         return super::nothing_here(State(page), Extension(request)).await;
     };
     let content = html! {
         p { a href="/ui/servers" { "All servers" } }
-        (layout::live(&request, "server", &format!("{path}/live"), &top))
-        (rest)
+        (layout::live(&request, "server", &format!("{path}/live?signal={changes}"), &top))
+        // The list may be long, so it comes only when the stream says that it has changed.
+        div id="server-tools" hx-nonce=(request.nonce) hx-get=(format!("{path}/tools")) hx-trigger="tools from:#server" hx-swap="innerMorph" { (rest) }
     };
     layout::page(&page, &request, Screen::Servers, &title, &content).into_response()
 }
@@ -72,11 +77,23 @@ pub(crate) async fn live_one(
     Extension(request): Asked,
     Path(server): Path<String>,
 ) -> Response {
-    let name = server.clone();
+    let (name, asked) = (server.clone(), request.clone());
     let log = move |page: &PageState| page.source.store().log(&name).stamp();
-    live::stream_of(&page, log, move |page| {
-        detail(page, &request, &server).map(|(top, _)| top).unwrap_or_default()
+    let changes = |page: &PageState| *page.source.host().changes().borrow();
+    let signal = live::Signal { event: "tools", number: Box::new(changes) };
+    live::stream_of(&page, &request, log, Some(signal), move |page| {
+        detail(page, &asked, &server).unwrap_or_default()
     })
+}
+
+/// The part of a server's screen that its stream only announces.
+pub(crate) async fn tools_of_one(
+    State(page): Shared,
+    Extension(request): Asked,
+    Path(server): Path<String>,
+) -> Html<String> {
+    let part = in_background(&page, move |page| tools_part(page, &request, &server)).await;
+    Html(part.unwrap_or_default().into_string())
 }
 
 /// Connects, enables or disables a server.
@@ -93,9 +110,7 @@ pub(crate) async fn change(
             host.servers().retry(&server);
             Ok(format!("{} connects.", shown(&server, 80)))
         }
-        "restart" if host.restart(&server).await => {
-            Ok(format!("{} was restarted.", shown(&server, 80)))
-        }
+        "restart" if host.restart(&server).await => Ok(restarted(&page, &server)),
         "restart" => Err("it is disabled, not known, or its calls do not end".to_owned()),
         "login" => match page.source.login(&server).await {
             Ok(address) => return login(&page, &request, &server, &address),
@@ -111,6 +126,19 @@ pub(crate) async fn change(
         _ => Err("the action is not known".to_owned()),
     };
     done(&page, &request, &path, said.unwrap_or_else(|why| format!("Nothing was changed: {why}.")))
+}
+
+/// What became of a server that was ended and started.
+fn restarted(page: &PageState, server: &str) -> String {
+    let name = shown(server, 80);
+    let failure = page.source.host().servers().state(server).and_then(|state| state.failure);
+    match failure {
+        None => format!("{name} was restarted."),
+        Some(failure) => {
+            let why = page.clean(&format!("{}; {}", failure.reason, failure.action));
+            format!("{name} was ended, and did not start again: {why}.")
+        }
+    }
 }
 
 /// Disables or enables a server, as `toolgate disable` and `toolgate enable` do.
@@ -242,18 +270,15 @@ fn quick(micros: u64) -> String {
     }
 }
 
-/// A server: what changes by itself, and the rest.
-fn detail(page: &PageState, request: &PageRequest, server: &str) -> Option<(Markup, Markup)> {
+/// A server, and its log.
+fn detail(page: &PageState, request: &PageRequest, server: &str) -> Option<Markup> {
     let host = page.source.host();
     let overview = host.overview(&host.exposure());
     let overview = overview.into_iter().find(|it| it.server.as_str() == server)?;
     let activity = lately::activity(page);
     let calls = activity.servers.get(server);
-    let tools: Vec<Tool> = host.catalog().read().tools_of(server).to_vec();
-    let hidden: Vec<HiddenTool> =
-        host.hidden_tools().into_iter().filter(|tool| tool.id.server.as_str() == server).collect();
     let log = page.source.store().log(server).tail(LOG_LINES).unwrap_or_default();
-    let top = html! {
+    Some(html! {
         dl.facts {
             dt { "State" } dd { (state(overview.state)) }
             @if let Some(reason) = &overview.reason {
@@ -277,14 +302,26 @@ fn detail(page: &PageState, request: &PageRequest, server: &str) -> Option<(Mark
         (buttons(page, request, &overview))
         h2 id="log" { "Log, as it is written" }
         @if log.is_empty() { p.quiet { "The server has written nothing yet." } }
-        @else { pre tabindex="0" aria-label="Log" { (toolgate_policy::definitions::spelled_out(&page.clean(&log.join("\n")))) } }
-    };
-    let rest = html! {
+        @else {
+            div.log tabindex="0" role="region" aria-label="Log" {
+                pre { (toolgate_policy::definitions::spelled_out(&page.clean(&log.join("\n")))) }
+            }
+        }
+    })
+}
+
+/// The tools of a server, and what is held back of it.
+fn tools_part(page: &PageState, request: &PageRequest, server: &str) -> Markup {
+    let host = page.source.host();
+    let tools: Vec<Tool> = host.catalog().read().tools_of(server).to_vec();
+    let hidden: Vec<HiddenTool> =
+        host.hidden_tools().into_iter().filter(|tool| tool.id.server.as_str() == server).collect();
+    let _ = request;
+    html! {
         @if !hidden.is_empty() { h2 { "Not shown to agents" } (held(page, &hidden)) }
         h2 { "Tools" }
         (tool_table(page, &tools))
-    };
-    Some((top, rest))
+    }
 }
 
 pub(crate) fn buttons(

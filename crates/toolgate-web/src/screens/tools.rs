@@ -16,7 +16,7 @@ use toolgate_sandbox::Language;
 use toolgate_search::StrategyName;
 use toolgate_upstream::CallOptions;
 
-use super::{Asked, Shared};
+use super::{Asked, Shared, in_background};
 use crate::{
     PageState,
     form::{Fields, path_part},
@@ -152,7 +152,7 @@ pub(crate) async fn show_one(
     Extension(request): Asked,
     Path(tool): Path<String>,
 ) -> Response {
-    tool_page(page, request, &tool, html! {}, "{}").await
+    tool_page(page, request, &tool, html! {}).await
 }
 
 /// Calls a tool with what the form says, as the person at the page.
@@ -166,20 +166,46 @@ pub(crate) async fn call(
         Some(known) => arguments(&known, &request.form),
         None => Ok(Map::new()),
     };
-    let (outcome, raw) = match arguments {
-        Err(why) => (html! { p.notice.bad role="alert" { (line(&why, 500)) } }, "{}".to_owned()),
+    let outcome = match arguments {
+        Err(why) => html! { p.notice.bad role="alert" { (line(&why, 500)) } },
         Ok(arguments) => {
-            let raw = Value::Object(arguments.clone()).to_string();
             let asked = Map::from_iter([
                 ("name".to_owned(), json!(tool)),
                 ("arguments".to_owned(), Value::Object(arguments)),
             ]);
             let called =
                 session(&page).call_exact("call_tool", asked, CallOptions::default()).await;
-            (result(&page, called), raw)
+            match question(&page, &tool, &called).await {
+                Some(question) => waits(&question),
+                None => result(&page, called),
+            }
         }
     };
-    tool_page(page, request, &tool, outcome, &raw).await
+    tool_page(page, request, &tool, outcome).await
+}
+
+/// The question that a call waits for. Only one about this tool, because the text may be that of a server.
+async fn question(
+    page: &Arc<PageState>,
+    tool: &str,
+    called: &Result<Value, CallFailure>,
+) -> Option<String> {
+    let result = called.as_ref().ok().filter(|result| result["isError"] == true)?;
+    let text = result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
+    let open = in_background(page, PageState::waiting).await.unwrap_or_default();
+    let of_tool = open.iter().filter(|call| call.request.name == tool);
+    let mut names = of_tool.map(|call| call.approval.reference().to_string());
+    names.find(|name| text.contains(name.as_str()))
+}
+
+fn waits(question: &str) -> Markup {
+    html! {
+        p.notice role="status" {
+            "The call was not made: it waits for a person. "
+            a href=(format!("/ui/approvals/{}", path_part(question))) { "Decide it" }
+            ", and then call the tool again. " code { "toolgate approve" } " does the same in a terminal."
+        }
+    }
 }
 
 fn result(page: &PageState, called: Result<Value, CallFailure>) -> Markup {
@@ -215,7 +241,6 @@ async fn tool_page(
     request: PageRequest,
     wanted: &str,
     outcome: Markup,
-    raw: &str,
 ) -> Response {
     let session = session(&page);
     let tool = match session.tool(wanted).await {
@@ -237,7 +262,7 @@ async fn tool_page(
         (outcome)
         h2 { "Call it" }
         p.quiet { "The policy decides on the call, as on a call of an agent." }
-        (call_form(&page, &request, &tool, raw))
+        (call_form(&page, &request, &tool))
         h2 { "Definition" }
         details open { summary { "TypeScript" } (block(&page.clean(&session.declaration(&tool, Language::TypeScript)))) }
         details { summary { "Python" } (block(&page.clean(&session.declaration(&tool, Language::Python)))) }
@@ -247,8 +272,10 @@ async fn tool_page(
     layout::page(&page, &request, Screen::Tools, &title, &content).into_response()
 }
 
-/// A form from the schema: a field for each argument that is a text, a number, a choice or a yes; others are JSON.
-fn call_form(page: &PageState, request: &PageRequest, tool: &Tool, raw: &str) -> Markup {
+/// A form from the schema: a field for each argument that is a text, a number, a choice or a yes; others are JSON. It
+/// has what was typed before.
+fn call_form(page: &PageState, request: &PageRequest, tool: &Tool) -> Markup {
+    let raw = request.form.some("raw").unwrap_or("{}");
     let (none, schema) = (Map::new(), tool.definition.input_schema());
     let properties = schema["properties"].as_object().unwrap_or(&none);
     let required: Vec<&str> =
@@ -262,36 +289,49 @@ fn call_form(page: &PageState, request: &PageRequest, tool: &Tool, raw: &str) ->
                 p {
                     label {
                         span { (name(key)) @if is_required { " (required)" } @if let Some(text) = property["description"].as_str() { ": " (line(&page.clean(text), 200)) } }
-                        (field(key, property, is_required))
+                        (field(key, property, is_required, &request.form))
                     }
                 }
             }
             details open[properties.is_empty() || raw != "{}"] {
                 summary { "Further arguments, as JSON" }
-                label { "An object; the fields above come before it" textarea name="raw" rows="4" spellcheck="false" { (raw) } }
+                label { "An object; the fields above come before it" textarea name="raw" rows="4" spellcheck="false" { "\n" (raw) } }
             }
             button.main { "Call " (shown(tool.name.as_str(), 60)) }
         }
     }
 }
 
-fn field(key: &str, property: &Value, is_required: bool) -> Markup {
+fn field(key: &str, property: &Value, is_required: bool, typed: &Fields) -> Markup {
     let field = format!("argument.{key}");
+    let typed = typed.get(&field);
     if let Some(choices) = property["enum"].as_array() {
         return html! {
             select name=(field) {
                 @if !is_required { option value="" { "" } }
-                @for choice in choices.iter().filter_map(Value::as_str).take(200) { option value=(choice) { (shown(choice, 80)) } }
+                @for choice in choices.iter().filter_map(Value::as_str).take(200) {
+                    option value=(choice) selected[typed == choice] { (shown(choice, 80)) }
+                }
             }
         };
     }
     match property["type"].as_str() {
         Some("boolean") => html! {
-            select name=(field) { option value="" { "" } option value="true" { "yes" } option value="false" { "no" } }
+            select name=(field) {
+                option value="" { "" }
+                option value="true" selected[typed == "true"] { "yes" }
+                option value="false" selected[typed == "false"] { "no" }
+            }
         },
-        Some("integer" | "number") => html! { input type="number" step="any" name=(field); },
-        Some("string") => html! { input type="text" name=(field) autocomplete="off"; },
-        _ => html! { textarea name=(field) rows="2" placeholder="JSON" spellcheck="false" {} },
+        Some("integer" | "number") => {
+            html! { input type="number" step="any" name=(field) value=(typed); }
+        }
+        Some("string") => {
+            html! { input type="text" name=(field) value=(typed) autocomplete="off"; }
+        }
+        _ => html! {
+            textarea name=(field) rows="2" placeholder="JSON" spellcheck="false" { "\n" (typed) }
+        },
     }
 }
 

@@ -48,7 +48,7 @@ async fn a_script_is_checked_and_run_without_scripts_in_the_browser() {
     let code = "const all = await records_list({});\nconsole.log(\"read\", all);";
     let id = begun(&page, code, "typescript").await;
     let run = shows(&page, &id, "read 4711, 4712").await;
-    assert!(run.contains("aria-label=\"1 calls in") && run.contains("completed"), "{run}");
+    assert!(run.contains("aria-label=\"1 call in") && run.contains("completed"), "{run}");
     let id = begun(&page, "print('from python', await records_list())", "python").await;
     shows(&page, &id, "from python").await;
     let again = page.get(&format!("/ui/playground?run={id}")).await;

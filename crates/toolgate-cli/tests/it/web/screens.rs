@@ -99,7 +99,7 @@ async fn a_tool_is_found_and_called_on_the_page() {
     // The policy asks about this one, also on the page.
     let asked = page.post("/ui/tools/records_delete", &[("argument.id", "4711")]).await;
     let asked = asked.text().await.unwrap();
-    assert!(asked.contains("waiting for approval"), "{asked}");
+    assert!(asked.contains("it waits for a person"), "{asked}");
     assert_eq!(references(&place).await.len(), 1);
     let explained =
         page.get("/ui/policy?tool=records_delete&arguments=%7B%22id%22%3A%221%22%7D").await;
