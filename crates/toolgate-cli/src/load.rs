@@ -275,6 +275,31 @@ pub(crate) fn policy_if(
     Ok(config.policy(loaded.namespace.as_deref()).clone())
 }
 
+/// Writes another policy to the file of a configuration, whose policy is `before`. What else the file says stays.
+pub(crate) fn save_policy(
+    loaded: &Loaded,
+    policy: &serde_json::Value,
+    before: &serde_json::Value,
+) -> Result<(), Failure> {
+    policy_if(loaded, policy)?;
+    let (format, text) = (Format::of_file(&loaded.path), read(&loaded.path)?);
+    if policy_text(loaded) != *before {
+        return Err(Failure::new("the policy of the file has changed since; try it again"));
+    }
+    let shown = folders::shown(&loaded.path);
+    let after = toolgate_config::replace_policy(&text, format, policy)
+        .map_err(|error| Failure::usage(format!("{shown} was not changed: {error}")))?;
+    let mut writer = toolgate_clients::Writer::new("policy");
+    writer
+        .write(&loaded.path, Some(&text), &after, &[])
+        .map_err(|error| Failure::new(error.to_string()))?;
+    // The page shows the policy that was replaced, and the change is small.
+    for backup in writer.record.files.iter().filter_map(|file| file.backup.as_ref()) {
+        let _ = std::fs::remove_file(backup);
+    }
+    Ok(())
+}
+
 /// The `policy` of the file of a configuration, as JSON; that of a file without one in words.
 pub(crate) fn policy_text(loaded: &Loaded) -> serde_json::Value {
     let text = read(&loaded.path).unwrap_or_default();

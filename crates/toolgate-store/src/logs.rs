@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
 };
 
-use chrono::{DateTime, SecondsFormat};
+use chrono::{DateTime, NaiveDateTime, SecondsFormat};
 
 use crate::{StoreError, files};
 
@@ -130,6 +130,15 @@ pub fn utc(seconds: u64) -> String {
     time.unwrap_or(DateTime::<chrono::Utc>::MAX_UTC).to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
+/// A time such as `2026-11-15T22:06` or `2026-11-15T22:06:11`, in UTC, as seconds since 1970.
+pub fn from_utc(text: &str) -> Option<u64> {
+    let formats = ["%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M"];
+    let read =
+        |format: &&str| NaiveDateTime::parse_from_str(text.trim_end_matches('Z'), format).ok();
+    let time = formats.iter().find_map(read)?;
+    u64::try_from(time.and_utc().timestamp()).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,6 +150,9 @@ mod tests {
         assert_eq!(utc(951_782_399), "2000-02-28T23:59:59Z");
         assert_eq!(utc(951_782_400), "2000-02-29T00:00:00Z");
         assert_eq!(utc(1_794_780_371), "2026-11-15T22:06:11Z");
+        assert_eq!(from_utc("2026-11-15T22:06:11Z"), Some(1_794_780_371));
+        assert_eq!(from_utc("2026-11-15T22:06"), Some(1_794_780_360));
+        assert_eq!(from_utc("yesterday"), None);
     }
 
     #[test]

@@ -13,6 +13,7 @@
 mod access;
 mod assets;
 mod compress;
+mod definitions;
 mod flow_graph;
 mod form;
 mod guard;
@@ -39,7 +40,8 @@ use toolgate_upstream::Redactor;
 use url::Url;
 
 use self::{
-    access::PageAccess, guard::PageRequest, lately::Lately, live::Streams, running::PageRuns,
+    access::PageAccess, definitions::Definitions, guard::PageRequest, lately::Lately,
+    live::Streams, running::PageRuns,
 };
 
 /// What the page shows, and how decisions are written down.
@@ -81,6 +83,36 @@ pub trait PageSource: fmt::Debug + Send + Sync {
 
     /// Writes a server to the configuration, and connects it. A person has agreed. Returns what was done.
     fn add_server(&self, server: NewServer) -> BoxFuture<'_, Result<String, String>>;
+
+    /// What is suspicious about definitions and what is held back, as `toolgate definitions` lists it. May ask servers.
+    fn definitions(&self) -> BoxFuture<'_, ShownDefinitions>;
+
+    /// Approves a definition that is held back, if it is the one that the person has seen. Returns what was done.
+    fn approve_definition<'s>(
+        &'s self,
+        name: &'s str,
+        digest: &'s str,
+        by: &'s str,
+    ) -> BoxFuture<'s, Result<String, String>>;
+
+    /// Writes the `policy` of the configuration in place of `before`, and lets it hold. Returns what was done.
+    fn save_policy<'s>(
+        &'s self,
+        text: &'s str,
+        before: &'s str,
+        by: &'s str,
+    ) -> BoxFuture<'s, Result<String, String>>;
+
+    /// Why there is no namespace of this name.
+    fn check_namespace(&self, name: &str) -> Result<(), String>;
+
+    /// Revokes the login of a caller at a server. Returns what was done.
+    fn revoke_login<'s>(
+        &'s self,
+        server: &'s str,
+        caller: &'s str,
+        by: &'s str,
+    ) -> BoxFuture<'s, Result<String, String>>;
 
     /// The clients of this user, and what `toolgate setup` would change; none where the page is not for this user.
     fn clients(&self) -> Option<ShownClients>;
@@ -134,6 +166,43 @@ pub struct ShownPlan {
     pub fingerprint: String,
 }
 
+/// What a person should look at in the definitions of servers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ShownDefinitions {
+    /// What is suspicious about definitions that are used.
+    pub flagged: Vec<FlaggedDefinition>,
+    /// What is held back until a person approves it.
+    pub held: Vec<HeldDefinition>,
+}
+
+/// Something suspicious about a definition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlaggedDefinition {
+    /// The server.
+    pub server: String,
+    /// The name of the tool; `None` if it is no tool.
+    pub tool: Option<String>,
+    /// What it is, in words.
+    pub text: String,
+}
+
+/// A definition that is held back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldDefinition {
+    /// The name of the tool, or `SERVER/prompts/NAME`.
+    pub name: String,
+    /// The server.
+    pub server: String,
+    /// Why, in a few words.
+    pub summary: String,
+    /// How it differs from what was approved, or all of it.
+    pub text: String,
+    /// What is suspicious about it.
+    pub findings: Vec<String>,
+    /// Changes when anything of it does.
+    pub digest: String,
+}
+
 /// The clients of this user.
 #[derive(Debug, Clone)]
 pub struct ShownClients {
@@ -170,6 +239,7 @@ pub(crate) struct PageState {
     lately: Lately,
     runs: PageRuns,
     cleaner: Mutex<Cleaner>,
+    definitions: Arc<Definitions>,
 }
 
 /// Where the page is, and so who may open it.
@@ -240,6 +310,7 @@ impl Page {
             lately: Lately::default(),
             runs: PageRuns::default(),
             cleaner: Mutex::default(),
+            definitions: Arc::default(),
         }))
     }
 

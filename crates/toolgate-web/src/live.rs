@@ -24,7 +24,7 @@ const TOGETHER: Duration = Duration::from_millis(50);
 pub(crate) struct Streams(pub(crate) CancellationToken);
 
 /// What may have changed.
-type Stamp = (Option<(u64, u64)>, u64, (u64, u64));
+type Stamp = ((Option<(u64, u64)>, u64, u64), (u64, u64));
 
 /// What is sent besides the part: an event when this number has changed. Another element of the screen listens.
 pub(crate) struct Signal {
@@ -119,8 +119,7 @@ where
             let (render, known) = (Arc::clone(&self.render), self.stamp.filter(|_| !is_event));
             let (extra, signal) = (Arc::clone(&self.extra), self.signal.clone());
             let looked = tokio::task::spawn_blocking(move || {
-                let (journal, changes) = stamp(&page);
-                let stamp: Stamp = (journal, changes, extra(&page));
+                let stamp: Stamp = (stamp(&page), extra(&page));
                 let is_new = known != Some(stamp);
                 let number = signal.filter(|_| is_new).map(|signal| (signal.number)(&page));
                 (stamp, is_new.then(|| render(&page).into_string()), number)
@@ -144,7 +143,7 @@ where
     }
 }
 
-fn stamp(page: &PageState) -> (Option<(u64, u64)>, u64) {
+fn stamp(page: &PageState) -> (Option<(u64, u64)>, u64, u64) {
     let journal = page.journal().and_then(|journal| journal.version().ok());
-    (journal, *page.source.host().changes().borrow())
+    (journal, *page.source.host().changes().borrow(), page.definitions.version())
 }

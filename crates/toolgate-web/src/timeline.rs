@@ -25,7 +25,7 @@ struct Row<'d> {
     call: &'d RunCall,
     from: u64,
     to: u64,
-    /// When it waited for a person who has answered.
+    /// When it waited for a person.
     waited: Vec<(u64, u64)>,
     state: &'static str,
 }
@@ -52,8 +52,9 @@ pub(crate) fn draw(
         .take(MOST_ROWS)
         .map(|call| {
             let waited = waits.iter().filter(|wait| wait.call == call.number);
+            // A question of a run that has ended waits for nobody.
             let waited: Vec<(u64, u64)> = waited
-                .filter_map(|wait| Some((wait.asked, wait.answered?)))
+                .filter_map(|wait| Some((wait.asked, wait.answered.or(now)?)))
                 .map(|(asked, answered)| {
                     (asked.saturating_sub(start), answered.saturating_sub(start))
                 })
@@ -62,7 +63,7 @@ pub(crate) fn draw(
             let answered = waited.iter().map(|(_, answered)| *answered).max().unwrap_or_default();
             let to = call.ended.map_or(length, |ended| ended.saturating_sub(start));
             let from = call.made.saturating_sub(start).max(answered).min(to);
-            Row { call, from, to, waited, state: standing.of_call(call) }
+            Row { call, from, to, waited, state: state(standing, call, waits) }
         })
         .collect();
     if rows.is_empty() {
@@ -83,11 +84,14 @@ pub(crate) fn draw(
                     text x="8" y=(y + 15) { (row.call.number) " " (shown(&row.call.name, NAME)) }
                     @for (asked, answered) in &row.waited {
                         rect.wait x=(x(*asked)) y=(y + 4) width=(x(*answered).saturating_sub(x(*asked)).max(3)) height="14" rx="2" {
-                            title { (shown(&row.call.name, 80)) ": waited for a person, " (took(answered.saturating_sub(*asked))) }
+                            title { (shown(&row.call.name, 80)) @if *answered >= length && row.state == "waiting" { ": waits for a person, " } @else { ": waited for a person, " }  (took(answered.saturating_sub(*asked))) }
                         }
                     }
-                    rect class=(class(row)) x=(x(row.from)) y=(y + 4) width=(x(row.to).saturating_sub(x(row.from)).max(3)) height="14" rx="2" {
-                        title { (shown(&row.call.name, 80)) ": " (row.state) ", " (took(row.to.saturating_sub(row.from))) }
+                    // A call that still waits has not begun.
+                    @if row.state != "waiting" || row.waited.is_empty() {
+                        rect class=(class(row)) x=(x(row.from)) y=(y + 4) width=(x(row.to).saturating_sub(x(row.from)).max(3)) height="14" rx="2" {
+                            title { (shown(&row.call.name, 80)) ": " (row.state) ", " (took(row.to.saturating_sub(row.from))) }
+                        }
                     }
                 }
                 @for flow in flows {
@@ -101,6 +105,16 @@ pub(crate) fn draw(
             (words) ". Filled: it ran. Red: it failed. Framed: it waits or waited for a person, or its outcome is not known."
             @if !flows.is_empty() { " Lines: a result went into an argument." }
         }
+    }
+}
+
+/// The state of a call of a run. A run whose client waits goes on while its call waits for a person.
+pub(crate) fn state(standing: RunStanding, call: &RunCall, waits: &[PersonWait]) -> &'static str {
+    let is_open = |wait: &PersonWait| wait.call == call.number && wait.answered.is_none();
+    let goes_on = standing == RunStanding::Is(RunState::Running);
+    match standing.of_call(call) {
+        "not made" if goes_on && waits.iter().any(is_open) => "waiting",
+        state => state,
     }
 }
 

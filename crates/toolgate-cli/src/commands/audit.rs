@@ -26,6 +26,7 @@ pub(crate) fn run(globals: &Globals, arguments: &Audit) -> CommandResult {
         caller: arguments.caller.clone(),
         verdict: arguments.verdict.clone(),
         since: arguments.since.map(start),
+        until: None,
     };
     // With a limit, the last lines are known only at the end.
     let mut last = VecDeque::new();

@@ -226,6 +226,35 @@ fn approve(
     Ok(if missing.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// Approves one definition that is held back. The person `by` has seen it as `digest` says.
+pub(super) async fn approve_seen(
+    loaded: &Loaded,
+    host: &ToolHost,
+    (name, digest): (&str, &str),
+    by: &str,
+) -> Result<(), Failure> {
+    let entries = host.entries().await;
+    let held = held::all(host, &entries);
+    let held = held::find(&held, name)?;
+    if held.digest() != digest {
+        return Err(Failure::new("the definition has changed since; look at it again"));
+    }
+    let pins = loaded.pins().unwrap_or_else(|| PinFile::beside(&loaded.path));
+    let mut lock = pins.read(NewTools::Hold).map_err(HostConfigError::Pins)?.unwrap_or_default();
+    // The findings were shown.
+    held.approve(&mut lock, !held.findings(&held::tool_names(host)).is_empty());
+    pins.write(&lock)
+        .map_err(|error| Failure::new(format!("cannot write toolgate.lock: {error}")))?;
+    let Some(store) = load::store() else { return Ok(()) };
+    let record = AuditRecord {
+        tool: shown(&held.name(), 128),
+        server: held.server().to_owned(),
+        caller: by.to_owned(),
+        ..decisions::record("definition", true, held.record())
+    };
+    decisions::write(&store, &record)
+}
+
 /// The servers whose definitions are not known or may be old, with the reasons.
 fn missing(host: &ToolHost) -> Vec<String> {
     let sentence = |name: &str| {

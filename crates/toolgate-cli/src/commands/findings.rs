@@ -11,8 +11,10 @@ use crate::table::grouped;
 
 /// How many tools are suspicious, held back or denied, and what is suspicious.
 pub(crate) struct Findings {
-    /// The findings about tools and entries that are used.
+    /// The findings about tools and entries that are used, some of each server.
     pub(crate) listed: Vec<String>,
+    /// All of them, with their servers, and the tools that they are about.
+    pub(crate) found: Vec<(ServerName, Option<ToolId>, String)>,
     /// How many tools that is about.
     pub(crate) flagged: usize,
     /// How many instructions, prompts, resources and templates that is about.
@@ -48,21 +50,22 @@ impl Findings {
         let flagged = flagged.len();
         let held = host.hidden_tools().iter().filter(|tool| is_held(tool)).count();
         let denied = host.hidden_tools().len() - held;
-        let mut found: Vec<(ServerName, String)> =
-            found.into_iter().map(|(tool, text)| (tool.server, text)).collect();
+        let with_tool = |(tool, text): (ToolId, String)| (tool.server.clone(), Some(tool), text);
+        let mut found: Vec<(ServerName, Option<ToolId>, String)> =
+            found.into_iter().map(with_tool).collect();
         let mut flagged_entries = 0;
         for JudgedEntry { entry, .. } in entries.iter().filter(|judged| judged.held.is_none()) {
             let findings = held::entry_findings(entry, &names);
             flagged_entries += usize::from(!findings.is_empty());
             let texts = findings.iter().map(|finding| format!("`{entry}`: {finding}"));
-            found.extend(texts.map(|text| (entry.server.clone(), text)));
+            found.extend(texts.map(|text| (entry.server.clone(), None, text)));
         }
         let held_entries = entries.iter().filter(|judged| judged.held.is_some()).count();
-        found.sort_by(|(left, _), (right, _)| left.cmp(right));
-        let servers = found.chunk_by(|(left, _), (right, _)| left == right);
+        found.sort_by(|(left, ..), (right, ..)| left.cmp(right));
+        let servers = found.chunk_by(|(left, ..), (right, ..)| left == right);
         let listed = servers.flat_map(|of_server| of_server.iter().take(MOST_OF_A_SERVER));
-        let listed = listed.map(|(_, text)| text.clone()).collect();
-        Self { listed, flagged, flagged_entries, held_entries, held, denied }
+        let listed = listed.map(|(.., text)| text.clone()).collect();
+        Self { listed, found, flagged, flagged_entries, held_entries, held, denied }
     }
 
     /// The numbers of instructions, prompts, resources and templates as one line; `None` if all are

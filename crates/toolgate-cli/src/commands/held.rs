@@ -122,6 +122,22 @@ impl Held {
         }
     }
 
+    /// What a person sees who decides: how it differs, or all of it.
+    pub(super) fn shown(&self) -> String {
+        self.differences().map_or_else(|| self.definition(), ToString::to_string)
+    }
+
+    /// Changes when anything of it does, also what is too long to be shown.
+    pub(super) fn digest(&self) -> String {
+        let whole = match self {
+            Self::Tool(tool) => tool.definition.to_value().to_string(),
+            Self::Entry(entry, _) => entry.value.to_string(),
+        };
+        blake3::hash(format!("{}\n{}\n{whole}", self.name(), self.shown()).as_bytes())
+            .to_hex()
+            .to_string()
+    }
+
     /// The definition as it is now.
     pub(super) fn definition(&self) -> String {
         let text = match self {

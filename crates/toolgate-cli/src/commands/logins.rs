@@ -2,7 +2,7 @@
 
 use std::{process::ExitCode, sync::Arc};
 
-use toolgate_store::{LoginKey, Logins as StoredLogins};
+use toolgate_store::{AuditRecord, LoginKey, Logins as StoredLogins};
 use toolgate_upstream::{AuthorizationSettings, Authorizer, LogoutOutcome};
 
 use crate::{
@@ -40,6 +40,31 @@ fn overview(logins: &[LoginOverview]) -> String {
         vec![caller, login.server.clone(), login.to_string()]
     });
     table(&["caller", "server", "login"], rows)
+}
+
+/// Revokes the login of a caller at a server, for the person `by`. Returns what became of it.
+pub(super) async fn revoke_one(
+    logins: &Arc<dyn StoredLogins>,
+    (caller, server): (&str, &str),
+    by: &str,
+) -> Result<String, Failure> {
+    let all = logins.list().map_err(|error| Failure::new(error.to_string()))?;
+    let is_it = |key: &LoginKey| key.caller.as_deref() == Some(caller) && *key.server == *server;
+    let key = all.into_iter().map(|(key, _)| key).find(is_it);
+    let key = key.ok_or_else(|| Failure::new("there is no such login"))?;
+    let settings = AuthorizationSettings::default();
+    let ended = Authorizer::new(key, settings, Arc::clone(logins))?.logout().await?;
+    if ended != LogoutOutcome::NotLoggedIn
+        && let Some(store) = load::store()
+    {
+        let record = AuditRecord {
+            server: server.to_owned(),
+            caller: by.to_owned(),
+            ..decisions::record("login", false, format!("logged out: {caller}"))
+        };
+        decisions::write(&store, &record)?;
+    }
+    Ok(format!("{caller} at {server}: {}.", outcome(&ended).trim_end_matches('.')))
 }
 
 /// Revokes the logins of a caller, at a server, or both.

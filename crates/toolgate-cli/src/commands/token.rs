@@ -19,7 +19,7 @@ use crate::{
 const DAY: u64 = 24 * 60 * 60;
 
 /// The name for `/mcp` on the command line.
-const DEFAULT: &str = "default";
+pub(super) const DEFAULT: &str = "default";
 
 pub(crate) fn run(globals: &Globals, command: &TokenCommand) -> CommandResult {
     let store = load::required_store()?;

@@ -1,7 +1,7 @@
 //! `toolgate web`, and the page of `toolgate serve --http`
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, HashMap},
     io::{BufRead as _, Write as _},
     net::{Ipv4Addr, SocketAddr},
     process::ExitCode,
@@ -12,16 +12,23 @@ use std::{
 use futures::{FutureExt as _, future::BoxFuture};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
+use toolgate_catalog::ToolId;
 use toolgate_config::{LoginGrant, Presence, ServerConfig, Transport};
 use toolgate_gateway::HttpSettings;
-use toolgate_host::ToolHost;
-use toolgate_policy::PolicySettings;
-use toolgate_store::{ChoiceStore, Store};
-use toolgate_web::{NewServer, Page, PageSource, ShownClients, ShownLogin, ShownPlan};
+use toolgate_host::{JudgedEntry, ToolHost};
+use toolgate_policy::{PolicySettings, definitions::shown};
+use toolgate_store::{AuditRecord, ChoiceStore, Store};
+use toolgate_web::{
+    FlaggedDefinition, HeldDefinition, NewServer, Page, PageSource, ShownClients, ShownDefinitions,
+    ShownLogin, ShownPlan,
+};
 
 use super::{
-    login, serve, servers,
+    definitions,
+    findings::Findings,
+    held, login, logins as logins_command, serve, servers,
     setup::{self, ClientState, PlannedSetup},
+    token,
 };
 use crate::{
     access,
@@ -196,6 +203,31 @@ fn with_login(globals: &Globals) -> BTreeSet<String> {
     found.map(|server| server.name.clone()).collect()
 }
 
+/// What is suspicious and what is held back.
+fn shown_definitions(host: &ToolHost, entries: &[JudgedEntry]) -> ShownDefinitions {
+    let names = held::tool_names(host);
+    let held = held::all(host, entries).into_iter().map(|held| HeldDefinition {
+        name: held.name(),
+        server: held.server().to_owned(),
+        summary: held.summary(),
+        text: held.shown(),
+        findings: held.findings(&names),
+        digest: held.digest(),
+    });
+    let held = held.collect();
+    let exposed: HashMap<ToolId, String> = {
+        let catalog = host.catalog().read();
+        catalog.tools().map(|tool| (tool.id.clone(), tool.name.to_string())).collect()
+    };
+    let found = Findings::of(host, entries).found.into_iter();
+    let flagged = found.map(|(server, tool, text)| FlaggedDefinition {
+        server: server.to_string(),
+        tool: tool.and_then(|tool| exposed.get(&tool).cloned()),
+        text,
+    });
+    ShownDefinitions { flagged: flagged.collect(), held }
+}
+
 /// A failure as a part of a sentence.
 #[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
 fn in_words(failure: Failure) -> String {
@@ -316,6 +348,85 @@ impl PageSource for Shown {
             let loaded = load::load_quietly(&self.globals).map_err(in_words)?;
             self.host().reload(loaded.settings(None), &BTreeSet::new()).await;
             Ok(added)
+        }
+        .boxed()
+    }
+
+    fn definitions(&self) -> BoxFuture<'_, ShownDefinitions> {
+        async move {
+            let host = self.host();
+            let entries = host.entries().await;
+            let looked = tokio::task::spawn_blocking(move || shown_definitions(&host, &entries));
+            looked.await.unwrap_or_default()
+        }
+        .boxed()
+    }
+
+    fn approve_definition<'s>(
+        &'s self,
+        name: &'s str,
+        digest: &'s str,
+        by: &'s str,
+    ) -> BoxFuture<'s, Result<String, String>> {
+        async move {
+            let (host, loaded) =
+                (self.host(), load::load_quietly(&self.globals).map_err(in_words)?);
+            definitions::approve_seen(&loaded, &host, (name, digest), by)
+                .await
+                .map_err(in_words)?;
+            let settings = load::load_quietly(&self.globals).map_err(in_words)?.settings(None);
+            host.set_pins(settings.lock, settings.pin);
+            Ok(format!("{} is approved as it is now.", shown(name, 80)))
+        }
+        .boxed()
+    }
+
+    fn save_policy<'s>(
+        &'s self,
+        text: &'s str,
+        before: &'s str,
+        by: &'s str,
+    ) -> BoxFuture<'s, Result<String, String>> {
+        async move {
+            let read = |text: &str| {
+                serde_json::from_str(text).map_err(|error| format!("the policy is not JSON: {error}"))
+            };
+            let (policy, before) = (read(text)?, read(before)?);
+            let loaded = load::load_quietly(&self.globals).map_err(in_words)?;
+            load::save_policy(&loaded, &policy, &before).map_err(in_words)?;
+            let record = AuditRecord {
+                caller: by.to_owned(),
+                ..decisions::record("policy", true, "policy saved")
+            };
+            decisions::write(&self.store, &record).map_err(in_words)?;
+            if loaded.is_folders {
+                return Ok(format!(
+                    "The policy is in {}. Run `toolgate trust` again: it has another content than you have trusted.",
+                    self.configuration
+                ));
+            }
+            let loaded = load::load_quietly(&self.globals).map_err(in_words)?;
+            self.host().reload(loaded.settings(None), &BTreeSet::new()).await;
+            Ok(format!("The policy is in {}, and holds.", self.configuration))
+        }
+        .boxed()
+    }
+
+    fn check_namespace(&self, name: &str) -> Result<(), String> {
+        let loaded = load::load_quietly(&self.globals).map_err(in_words)?;
+        if name == token::DEFAULT { Ok(()) } else { loaded.check_namespace(name).map_err(in_words) }
+    }
+
+    fn revoke_login<'s>(
+        &'s self,
+        server: &'s str,
+        caller: &'s str,
+        by: &'s str,
+    ) -> BoxFuture<'s, Result<String, String>> {
+        async move {
+            let logins = self.store.logins(&load::vault_key());
+            let said = logins_command::revoke_one(&logins, (caller, server), by).await;
+            said.map_err(in_words)
         }
         .boxed()
     }

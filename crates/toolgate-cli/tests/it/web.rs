@@ -2,6 +2,7 @@
 
 mod administering;
 mod browser;
+mod deciding;
 mod everyday;
 mod playground;
 mod safety;
@@ -53,7 +54,7 @@ impl OpenPage {
 
     /// The token that the forms of this browser send.
     pub(super) async fn form_token(&self) -> String {
-        let page = self.get("/ui/tools/records_list").await;
+        let page = self.get("/ui/playground").await;
         let (_, rest) = page.split_once("name=\"form_token\" value=\"").unwrap();
         rest.split('"').next().unwrap().to_owned()
     }

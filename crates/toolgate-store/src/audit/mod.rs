@@ -106,6 +106,8 @@ pub struct AuditFilter {
     pub verdict: Option<String>,
     /// From this time on, in milliseconds since 1970.
     pub since: Option<u64>,
+    /// Before this time.
+    pub until: Option<u64>,
 }
 
 impl AuditFilter {
@@ -120,6 +122,7 @@ impl AuditFilter {
             && self.caller.as_deref().is_none_or(|part| record.caller.contains(part))
             && is(&self.verdict, &record.verdict)
             && self.since.is_none_or(|since| time >= since)
+            && self.until.is_none_or(|until| time < until)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Who has access: grants, clients and their tokens, and logins at servers.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
 
 use axum::{
     Extension,
@@ -13,21 +13,26 @@ use toolgate_policy::{
     Grant, GrantScope, Presence,
     definitions::{shown, spelled_out},
 };
-use toolgate_store::{AuditRecord, TokenRecord};
+use toolgate_store::{AuditRecord, TokenOrder, TokenRecord};
 
 use super::{Asked, Shared, done, in_background};
 use crate::{
     PageState,
     form::Fields,
     guard::PageRequest,
+    lately,
     layout::{self, Screen, form_token},
     text::{line, moment, name},
 };
 
 pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Response {
+    screen(page, request, html! {}).await
+}
+
+async fn screen(page: Arc<PageState>, request: PageRequest, said: Markup) -> Response {
     let asked = request.clone();
     let content = in_background(&page, move |page| {
-        html! { (grants(page, &asked)) (clients(page, &asked)) (tokens(page, &asked)) (logins(page)) }
+        html! { (said) (grants(page, &asked)) (clients(page, &asked)) (tokens(page, &asked)) (logins(page, &asked)) }
     });
     let content = content.await.unwrap_or_default();
     layout::page(&page, &request, Screen::Access, "Access", &content).into_response()
@@ -36,6 +41,25 @@ pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Resp
 /// Revokes a grant or a token, sets up clients, or restores their files.
 pub(crate) async fn change(State(page): Shared, Extension(request): Asked) -> Response {
     let (form, by) = (request.form.clone(), page.person(&request));
+    match form.get("action") {
+        "create-token" => {
+            let made = in_background(&page, move |page| create_token(page, &form, &by)).await;
+            let said = match made.unwrap_or_else(|| Err("toolgate stops".to_owned())) {
+                Ok((name, token)) => new_token(&name, &token),
+                Err(why) => {
+                    html! { p.notice.bad role="alert" { "No token was made: " (line(&why, 300)) "." } }
+                }
+            };
+            // Not after a redirection: nothing but this response has the token.
+            return screen(page, request, said).await;
+        }
+        "revoke-login" => {
+            let revoked = page.source.revoke_login(form.get("what"), form.get("caller"), &by).await;
+            let said = revoked.unwrap_or_else(|why| format!("Nothing was changed: {why}."));
+            return done(&page, &request, "/ui/access", page.clean(&said));
+        }
+        _ => {}
+    }
     let said = in_background(&page, move |page| act(page, &form, &by)).await;
     let said = said.unwrap_or_else(|| Err("toolgate stops".to_owned()));
     let said = said.unwrap_or_else(|why| format!("Nothing was changed: {}.", page.clean(&why)));
@@ -83,6 +107,47 @@ fn act(page: &PageState, form: &Fields, by: &str) -> Result<String, String> {
         }
         "undo-setup" => page.source.undo_setup(),
         _ => Err("the action is not known".to_owned()),
+    }
+}
+
+/// Makes a token, as `toolgate token create` does. Returns its name and its secret.
+fn create_token(page: &PageState, form: &Fields, by: &str) -> Result<(String, String), String> {
+    const DAY: u64 = 24 * 60 * 60;
+    let namespaces: Vec<String> = form
+        .get("namespaces")
+        .split([',', ' '])
+        .filter(|it| !it.is_empty())
+        .map(str::to_owned)
+        .collect();
+    namespaces.iter().try_for_each(|name| page.source.check_namespace(name))?;
+    let days = form.some("days").map(str::parse::<u32>).transpose();
+    let days = days.map_err(|_| "the number of days is no number".to_owned())?;
+    let now = lately::now() / 1_000;
+    let order = TokenOrder {
+        name: form.some("name").map(|name| name.trim().to_owned()),
+        expires: days.map(|days| now + u64::from(days) * DAY),
+        namespaces,
+    };
+    let store = page.source.store();
+    let (record, token) =
+        store.access_tokens().create(&order, now).map_err(|error| error.to_string())?;
+    let noted = store.audit().append(&AuditRecord {
+        kind: "token".to_owned(),
+        caller: by.to_owned(),
+        verdict: "allow".to_owned(),
+        rule: format!("token {} made", record.name),
+        ..AuditRecord::default()
+    });
+    noted.map_err(|error| error.to_string())?;
+    Ok((record.name, token.expose().to_owned()))
+}
+
+fn new_token(name: &str, token: &str) -> Markup {
+    html! {
+        div.notice role="status" {
+            p { "The token " (line(name, 80)) " is not shown again; only its hash is stored. Clients send it as the header " code { "Authorization: Bearer TOKEN" } "." }
+            pre tabindex="0" id="new-token" { (token) }
+        }
     }
 }
 
@@ -139,14 +204,25 @@ fn holds(grant: &Grant) -> String {
 fn tokens(page: &PageState, request: &PageRequest) -> Markup {
     let tokens = page.source.store().access_tokens();
     let records = tokens.list().unwrap_or_default();
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let now = lately::now() / 1_000;
     let opens = |record: &TokenRecord| match &record.namespaces[..] {
         [] => "everything".to_owned(),
         names => names.join(", "),
     };
     html! {
         h2 { "Tokens of clients" }
-        p.quiet { code { "toolgate token create" } " makes one, " code { "toolgate token revoke NAME" } " revokes one." }
+        p.quiet { code { "toolgate token create" } " makes one in a terminal, " code { "toolgate token revoke NAME" } " revokes one." }
+        details {
+            summary { "Make a token" }
+            form.panel method="post" action="/ui/access" {
+                (form_token(request))
+                input type="hidden" name="action" value="create-token";
+                p { label { "Name (empty: a random one)" input type="text" name="name" autocomplete="off" spellcheck="false"; } }
+                p { label { "Ends after days (empty: it does not)" input type="number" name="days" min="1" max="3650"; } }
+                p { label { "Only these namespaces (empty: everything)" input type="text" name="namespaces" autocomplete="off" spellcheck="false"; } }
+                button.main { "Make it" }
+            }
+        }
         @if records.is_empty() { p { "There are none." } }
         @else {
             div.scroll tabindex="0" role="region" aria-label="Tokens" { table {
@@ -170,7 +246,7 @@ fn tokens(page: &PageState, request: &PageRequest) -> Markup {
     }
 }
 
-fn logins(page: &PageState) -> Markup {
+fn logins(page: &PageState, request: &PageRequest) -> Markup {
     let logins = page.source.logins();
     html! {
         h2 { "Logins at servers" }
@@ -178,11 +254,22 @@ fn logins(page: &PageState) -> Markup {
         @if logins.is_empty() { p { "No caller has a login of their own." } }
         @else {
             div.scroll tabindex="0" role="region" aria-label="Logins" { table {
-                thead { tr { th scope="col" { "Server" } th scope="col" { "Caller" } th scope="col" { "Login" } } }
+                thead { tr { th scope="col" { "Server" } th scope="col" { "Caller" } th scope="col" { "Login" } th scope="col" { "Action" } } }
                 tbody { @for login in &logins { tr {
                     th scope="row" { (name(&login.server)) }
                     td { (line(login.caller.as_deref().unwrap_or("all"), 100)) }
                     td { (line(&page.clean(&login.state), 300)) }
+                    td {
+                        @if let Some(caller) = &login.caller {
+                            form method="post" action="/ui/access" {
+                                (form_token(request))
+                                input type="hidden" name="action" value="revoke-login";
+                                input type="hidden" name="what" value=(login.server);
+                                input type="hidden" name="caller" value=(caller);
+                                button { "Revoke" span.skip { " the login of " (shown(caller, 60)) " at " (shown(&login.server, 60)) } }
+                            }
+                        }
+                    }
                 } } }
             } }
         }

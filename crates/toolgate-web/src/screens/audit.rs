@@ -10,7 +10,7 @@ use axum::{
 };
 use maud::{Markup, html};
 use serde_json::json;
-use toolgate_store::{AuditFilter, AuditRecord};
+use toolgate_store::{AuditFilter, AuditRecord, from_utc};
 
 use super::{Asked, Shared, in_background, servers::state};
 use crate::{
@@ -34,6 +34,8 @@ const FIELDS: [(&str, &str); 5] = [
     ("session", "Session"),
     ("run", "Run"),
 ];
+
+const TIMES: [(&str, &str); 2] = [("since", "From (UTC)"), ("until", "Until (UTC)")];
 
 pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Response {
     let fields = request.query.clone();
@@ -73,6 +75,7 @@ pub(crate) async fn export(State(page): Shared, Extension(request): Asked) -> Re
 
 fn filter(fields: &Fields) -> AuditFilter {
     let field = |name: &str| fields.some(name).map(str::to_owned);
+    let time = |name: &str| from_utc(fields.get(name)).map(|seconds| seconds * 1_000);
     AuditFilter {
         tool: field("tool"),
         server: field("server"),
@@ -80,7 +83,8 @@ fn filter(fields: &Fields) -> AuditFilter {
         run: field("run"),
         caller: field("caller"),
         verdict: field("verdict"),
-        since: None,
+        since: time("since"),
+        until: time("until"),
     }
 }
 
@@ -90,6 +94,7 @@ fn filter_form(fields: &Fields) -> Markup {
     html! {
         form.row method="get" action="/ui/audit" role="search" {
             @for (key, words) in FIELDS { label { (words) input type="text" name=(key) value=(fields.get(key)) autocomplete="off"; } }
+            @for (key, words) in TIMES { label { (words) input type="text" name=(key) value=(fields.get(key)) placeholder="2026-11-18T14:00" autocomplete="off"; } }
             label {
                 "Decision"
                 select name="verdict" {
@@ -107,7 +112,8 @@ fn filter_form(fields: &Fields) -> Markup {
 /// The fields of the filter, as they are.
 fn kept(fields: &Fields) -> Vec<(&str, &str)> {
     let own = FIELDS.iter().map(|(key, _)| (*key, fields.get(key)));
-    own.chain([("verdict", fields.get("verdict"))]).collect()
+    let times = TIMES.iter().map(|(key, _)| (*key, fields.get(key)));
+    own.chain(times).chain([("verdict", fields.get("verdict"))]).collect()
 }
 
 /// Whether every line is there and as it was written. This reads the whole log.
@@ -141,13 +147,18 @@ fn list(page: &PageState, fields: &Fields) -> Markup {
     let filter = filter(fields);
     let before = fields.get("before").parse::<u64>().ok();
     let (mut found, mut looked_at) = (Vec::new(), 0_usize);
-    let mut last = None;
+    let (mut last, mut is_over) = (None, false);
     let read = page.source.store().audit().read_back(before, &mut |seen| {
         looked_at += 1;
         if found.len() == SHOWN || looked_at > LOOKED_AT {
             return ControlFlow::Break(());
         }
         last = Some(seen.number);
+        // The newest come first, so nothing before the time fits.
+        if filter.since.is_some_and(|since| seen.time < since) {
+            is_over = true;
+            return ControlFlow::Break(());
+        }
         if filter.fits(seen.time, &seen.record) {
             found.push(seen);
         }
@@ -157,7 +168,8 @@ fn list(page: &PageState, fields: &Fields) -> Markup {
         return html! { p.notice.bad { (line(&error.to_string(), 500)) } };
     }
     let is_cut = looked_at > LOOKED_AT;
-    let has_more = is_cut || found.len() == SHOWN && last.is_some_and(|number| number > 1);
+    let has_more =
+        !is_over && (is_cut || found.len() == SHOWN && last.is_some_and(|number| number > 1));
     let mut next = kept(fields);
     let last = last.unwrap_or_default().to_string();
     next.push(("before", &last));

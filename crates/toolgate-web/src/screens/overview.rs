@@ -14,7 +14,7 @@ use super::{
     servers::{buttons, state},
 };
 use crate::{
-    PageState,
+    PageState, definitions,
     form::path_part,
     guard::PageRequest,
     lately::{self, HOURS},
@@ -25,6 +25,8 @@ use crate::{
 };
 
 const LAST_RUNS: u32 = 5;
+/// More definitions of a kind are on the screens of their servers.
+const MOST_DEFINITIONS: usize = 20;
 
 pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Response {
     let asked = request.clone();
@@ -90,6 +92,7 @@ fn part(page: &PageState, request: &PageRequest) -> Markup {
                 }
             }
         }
+        (attention(page))
         h2 { "Calls in the last hour" }
         (bars(&activity.minutes, &Parts { title: "Calls of each minute of the last hour", first: "went well", second: "refused or failed", unit: "minutes ago" }))
         h2 { "Tokens saved" }
@@ -99,6 +102,39 @@ fn part(page: &PageState, request: &PageRequest) -> Markup {
         (session_table(&sessions))
         h2 { "Last runs" }
         (runs::table(page, &runs::newest(page, LAST_RUNS)))
+    }
+}
+
+/// Definitions that a person should look at.
+fn attention(page: &PageState) -> Markup {
+    let known = definitions::latest(page);
+    let link = |server: &str, at: &str| format!("/ui/servers/{}#{at}", path_part(server));
+    html! {
+        @if !known.held.is_empty() || !known.flagged.is_empty() {
+            h2 { "Definitions that need attention" }
+            div.scroll tabindex="0" role="region" aria-label="Definitions that need attention" {
+                table {
+                    thead { tr { th scope="col" { "Server" } th scope="col" { "What" } th scope="col" { "Why" } } }
+                    tbody {
+                        @for held in known.held.iter().take(MOST_DEFINITIONS) {
+                            tr {
+                                th scope="row" { a href=(link(&held.server, "held")) { (name(&held.server)) } }
+                                td { (name(&held.name)) }
+                                td { span.warn { "held back" } ": " (line(&held.summary, 100)) }
+                            }
+                        }
+                        @for flagged in known.flagged.iter().take(MOST_DEFINITIONS) {
+                            tr {
+                                th scope="row" { a href=(link(&flagged.server, "flagged")) { (name(&flagged.server)) } }
+                                td { @if let Some(tool) = &flagged.tool { a href=(format!("/ui/tools/{}", path_part(tool))) { (name(tool)) } } }
+                                td { span.bad { "suspicious" } ": " (line(&page.clean(&flagged.text), 300)) }
+                            }
+                        }
+                    }
+                }
+            }
+            p.quiet.small { code { "toolgate definitions" } " lists them in a terminal." }
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The rules that hold, and what they say about a call.
 
+use std::sync::Arc;
+
 use axum::{
     Extension,
     extract::State,
@@ -8,9 +10,9 @@ use axum::{
 use maud::{Markup, html};
 use serde_json::Value;
 use toolgate_host::{ChangedDecision, PolicyWhatIf, WHAT_IF_CALLS};
-use toolgate_policy::{Flow, RuleOrigin};
+use toolgate_policy::{Flow, Presence, RuleOrigin};
 
-use super::{Asked, Shared, in_background, servers::state};
+use super::{Asked, Shared, done, in_background, servers::state};
 use crate::{
     PageState,
     form::{Fields, path_part},
@@ -39,6 +41,9 @@ pub(crate) async fn show_trial(State(page): Shared, Extension(request): Asked) -
 /// What another policy would have decided about the last calls. Nothing changes.
 pub(crate) async fn try_out(State(page): Shared, Extension(request): Asked) -> Response {
     let text = request.form.get("policy").replace("\r\n", "\n");
+    if request.form.get("action") == "save" {
+        return save(&page, &request, &text).await;
+    }
     let policy = text.clone();
     let found = in_background(&page, move |page| {
         let changed = page.source.changed_policy(&policy)?;
@@ -47,16 +52,60 @@ pub(crate) async fn try_out(State(page): Shared, Extension(request): Asked) -> R
     });
     let found = found.await.unwrap_or_else(|| Err("toolgate stops".to_owned()));
     let outcome = match found {
-        Ok(found) => differences(&page, &found),
+        Ok(found) => html! { (differences(&page, &found)) (save_form(&page, &request, &text)) },
         Err(why) => html! { p.notice.bad role="alert" { (line(&page.clean(&why), 1_000)) } },
     };
     trial(&page, &request, &text, &outcome)
 }
 
+/// Saves the policy whose effect was shown, if the file is as it was then.
+async fn save(page: &Arc<PageState>, request: &PageRequest, text: &str) -> Response {
+    let by = page.person(request);
+    let saved = if page.source.presence() > Presence::Terminal {
+        Err("your configuration asks for more than this page".to_owned())
+    } else if digest(&page.source.policy_text()) == request.form.get("before") {
+        page.source.save_policy(text, &page.source.policy_text(), &by).await
+    } else {
+        Err("the policy of the file has changed since; try it again".to_owned())
+    };
+    match saved {
+        Ok(said) => done(page, request, "/ui/policy", said),
+        Err(why) => {
+            let why = format!("Nothing was saved: {}.", page.clean(&why));
+            trial(page, request, text, &html! { p.notice.bad role="alert" { (line(&why, 1_000)) } })
+        }
+    }
+}
+
+/// The button that saves what was tried.
+fn save_form(page: &PageState, request: &PageRequest, text: &str) -> Markup {
+    let before = page.source.policy_text();
+    // A secret that was removed from the text would be lost in the file.
+    let has_secrets = page.clean(&before) != before;
+    html! {
+        h2 { "Keep it" }
+        @if has_secrets {
+            p.notice { "The policy contains a secret, which the page does not show. Edit the file." }
+        } @else {
+            form.panel method="post" action="/ui/policy/what-if" {
+                (form_token(request))
+                input type="hidden" name="policy" value=(text);
+                input type="hidden" name="before" value=(digest(&before));
+                p { "It replaces " code { "policy" } " in " code { (line(&page.source.configuration(), 200)) } " and holds from then on. Comments within it are lost, all others stay." }
+                button.main name="action" value="save" { "Save this policy" }
+            }
+        }
+    }
+}
+
+fn digest(text: &str) -> String {
+    blake3::hash(text.as_bytes()).to_hex().to_string()
+}
+
 fn trial(page: &PageState, request: &PageRequest, text: &str, outcome: &Markup) -> Response {
     let content = html! {
         p { a href="/ui/policy" { "The policy that holds" } }
-        p.lead { "The last " (grouped(WHAT_IF_CALLS as u64)) " calls under another policy. " code { "toolgate policy what-if FILE" } " shows the same in a terminal. Nothing is saved: to keep a policy, write it into " code { (line(&page.source.configuration(), 200)) } "." }
+        p.lead { "The last " (grouped(WHAT_IF_CALLS as u64)) " calls under another policy. " code { "toolgate policy what-if FILE" } " shows the same in a terminal. Nothing is saved before you say so." }
         form.panel method="post" action="/ui/policy/what-if" {
             (form_token(request))
             p { label { "The value of policy, as JSON" textarea.code name="policy" rows="14" spellcheck="false" { "\n" (text) } } }

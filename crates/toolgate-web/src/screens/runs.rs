@@ -13,7 +13,7 @@ use axum::{
 use maud::{Markup, html};
 use toolgate_host::{RunFlow, RunStanding, error_message};
 use toolgate_policy::{Contact, definitions::shown};
-use toolgate_store::{RunCall, RunDetail, RunFilter, RunState, RunSummary};
+use toolgate_store::{PersonWait, RunCall, RunDetail, RunFilter, RunState, RunSummary};
 
 use super::{Asked, Shared, done, in_background, servers::state};
 use crate::{
@@ -248,15 +248,19 @@ fn standing(page: &PageState, run: &RunSummary) -> RunStanding {
 pub(crate) fn part(page: &PageState, request: &PageRequest, detail: &RunDetail) -> Markup {
     let run = &detail.summary;
     let standing = standing(page, run);
-    let waits = detail.calls.iter().any(|call| standing.of_call(call) == "waiting");
+    let waited = page.journal().and_then(|journal| journal.waits_of(&run.id).ok());
+    let waited = waited.unwrap_or_default();
+    let is_waiting = |call: &RunCall| timeline::state(standing, call, &waited) == "waiting";
+    // The call of a run whose client waits is not in the journal before it is allowed.
+    let goes_on = standing == RunStanding::Is(RunState::Running);
+    let is_asked = goes_on && waited.iter().any(|wait| wait.answered.is_none());
+    let waits = is_asked || detail.calls.iter().any(is_waiting);
     let has_unknown = detail.calls.iter().any(|call| standing.of_call(call) == "unknown");
     let resumes = standing == RunStanding::Interrupted
         || matches!(run.state, RunState::Waiting | RunState::Failed);
     let stops = page.runs.has(&run.id) && standing == RunStanding::Is(RunState::Running);
     let action = format!("/ui/runs/{}", path_part(&run.id));
     let flows = RunFlow::observed(detail);
-    let waited = page.journal().and_then(|journal| journal.waits_of(&run.id).ok());
-    let waited = waited.unwrap_or_default();
     html! {
         dl.facts {
             dt { "Run" } dd { (line(&run.id, 80)) }
@@ -283,7 +287,7 @@ pub(crate) fn part(page: &PageState, request: &PageRequest, detail: &RunDetail) 
         @if let Some(error) = &detail.error { h2 { "Error" } (block(&page.clean(error))) }
         h2 { "Calls over time" }
         (timeline::draw(detail, &flows, standing, &waited))
-        (calls(page, detail, standing))
+        (calls(page, detail, standing, &waited))
         @if !flows.is_empty() {
             h2 { "Data" }
             (flow_graph::draw(&flows))
@@ -301,7 +305,12 @@ fn script(page: &PageState, detail: &RunDetail) -> Markup {
 }
 
 /// The journal of the run: its calls with arguments and results.
-fn calls(page: &PageState, detail: &RunDetail, standing: RunStanding) -> Markup {
+fn calls(
+    page: &PageState,
+    detail: &RunDetail,
+    standing: RunStanding,
+    waited: &[PersonWait],
+) -> Markup {
     if detail.calls.is_empty() {
         return html! { p.quiet { "The script has made no calls." } };
     }
@@ -320,7 +329,7 @@ fn calls(page: &PageState, detail: &RunDetail, standing: RunStanding) -> Markup 
                             td.number { @if let Some(ended) = call.ended { (took(ended.saturating_sub(call.made))) } }
                             th scope="row" { (name(&call.name)) }
                             td { @if let Some((verdict, rule)) = &call.verdict { (state(verdict)) br; span.quiet.small { (line(rule, 120)) } } }
-                            td { (state(standing.of_call(call))) }
+                            td { (state(timeline::state(standing, call, waited))) }
                             td { (contents(page, call)) }
                         }
                     }

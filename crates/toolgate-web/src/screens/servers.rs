@@ -10,19 +10,19 @@ use toolgate_catalog::Tool;
 use toolgate_host::{HiddenReason, HiddenTool, ServerCalls, ServerOverview};
 use toolgate_policy::{
     Decision, Flow, Ground, Presence,
-    definitions::{ChangeKind, shown},
+    definitions::{shown, spelled_out},
 };
 use toolgate_store::{AuditRecord, Choices, SwitchedBy};
 
 use super::{Asked, Shared, done, in_background};
 use crate::{
-    PageState,
+    FlaggedDefinition, HeldDefinition, PageState, definitions,
     form::path_part,
     guard::PageRequest,
     lately,
     layout::{self, Screen, form_token},
     live,
-    text::{block, counted, grouped, line, moment, name, took},
+    text::{counted, grouped, line, moment, name, took},
 };
 
 /// How many lines of a log are shown.
@@ -57,15 +57,15 @@ pub(crate) async fn show_one(
     let title = shown(&server, 80);
     let asked = request.clone();
     let part = in_background(&page, move |page| {
-        let changes = *page.source.host().changes().borrow();
-        Some((detail(page, &asked, &server)?, tools_part(page, &asked, &server), changes))
+        let stamp = tools_stamp(page);
+        Some((detail(page, &asked, &server)?, tools_part(page, &asked, &server), stamp))
     });
-    let Some((top, rest, changes)) = part.await.flatten() else {
+    let Some((top, rest, stamp)) = part.await.flatten() else {
         return super::nothing_here(State(page), Extension(request)).await;
     };
     let content = html! {
         p { a href="/ui/servers" { "All servers" } }
-        (layout::live(&request, "server", &format!("{path}/live?signal={changes}"), &top))
+        (layout::live(&request, "server", &format!("{path}/live?signal={stamp}"), &top))
         // The list may be long, so it comes only when the stream says that it has changed.
         div id="server-tools" hx-nonce=(request.nonce) hx-get=(format!("{path}/tools")) hx-trigger="tools from:#server" hx-swap="innerMorph" { (rest) }
     };
@@ -79,11 +79,16 @@ pub(crate) async fn live_one(
 ) -> Response {
     let (name, asked) = (server.clone(), request.clone());
     let log = move |page: &PageState| page.source.store().log(&name).stamp();
-    let changes = |page: &PageState| *page.source.host().changes().borrow();
-    let signal = live::Signal { event: "tools", number: Box::new(changes) };
+    let signal = live::Signal { event: "tools", number: Box::new(tools_stamp) };
     live::stream_of(&page, &request, log, Some(signal), move |page| {
         detail(page, &asked, &server).unwrap_or_default()
     })
+}
+
+/// Changes when the tools of servers, or what is known of their definitions, do.
+fn tools_stamp(page: &PageState) -> u64 {
+    // Both only grow.
+    *page.source.host().changes().borrow() + page.definitions.version()
 }
 
 /// The part of a server's screen that its stream only announces.
@@ -112,6 +117,15 @@ pub(crate) async fn change(
         }
         "restart" if host.restart(&server).await => Ok(restarted(&page, &server)),
         "restart" => Err("it is disabled, not known, or its calls do not end".to_owned()),
+        "approve" if page.source.presence() > Presence::Terminal => {
+            Err("your configuration asks for more than this page".to_owned())
+        }
+        "approve" => {
+            let (name, digest) = (request.form.get("definition"), request.form.get("digest"));
+            let by = page.person(&request);
+            let approved = page.source.approve_definition(name, digest, &by);
+            approved.await.map_err(|why| page.clean(&why))
+        }
         "login" => match page.source.login(&server).await {
             Ok(address) => return login(&page, &request, &server, &address),
             Err(why) => Err(page.clean(&why)),
@@ -208,13 +222,15 @@ fn login(page: &PageState, request: &PageRequest, server: &str, address: &str) -
 fn list(page: &PageState, request: &PageRequest) -> Markup {
     let host = page.source.host();
     let servers = host.overview(&host.exposure());
-    let hidden = host.hidden_tools();
     let activity = lately::activity(page);
+    let known = definitions::latest(page);
     let held = |server: &ServerOverview| {
-        let is_held = |tool: &&HiddenTool| {
-            tool.id.server == server.server && !matches!(tool.why, HiddenReason::Denied)
-        };
-        hidden.iter().filter(is_held).count()
+        let is_its = |held: &&HeldDefinition| held.server == server.server.as_str();
+        known.held.iter().filter(is_its).count()
+    };
+    let flagged = |server: &ServerOverview| {
+        let is_its = |flagged: &&FlaggedDefinition| flagged.server == server.server.as_str();
+        known.flagged.iter().filter(is_its).count()
     };
     if servers.is_empty() {
         return html! { p { "The configuration has no servers. " code { "toolgate add" } " adds one." } };
@@ -238,7 +254,7 @@ fn list(page: &PageState, request: &PageRequest) -> Markup {
                             td.number { @if let Some(calls) = calls { (grouped(calls.calls)) @if calls.failed > 0 { br; span.bad.small { (grouped(calls.failed)) " failed" } } } }
                             td.number { @if let Some(calls) = calls { (quick(calls.median)) br; span.quiet.small { "95 %: " (quick(calls.slow)) } } }
                             td.number { (server.restarts) }
-                            td { (last_error(page, server, calls)) @if held(server) > 0 { " " span.warn { (counted(held(server) as u64, "definition")) " held back" } } }
+                            td { (last_error(page, server, calls)) @if held(server) > 0 { " " span.warn { (counted(held(server) as u64, "definition")) " held back" } } @if flagged(server) > 0 { " " span.bad { (counted(flagged(server) as u64, "suspicious finding")) } } }
                             td { (buttons(page, request, server)) }
                         }
                     }
@@ -304,7 +320,7 @@ fn detail(page: &PageState, request: &PageRequest, server: &str) -> Option<Marku
         @if log.is_empty() { p.quiet { "The server has written nothing yet." } }
         @else {
             div.log tabindex="0" role="region" aria-label="Log" {
-                pre { (toolgate_policy::definitions::spelled_out(&page.clean(&log.join("\n")))) }
+                pre { (spelled_out(&page.clean(&log.join("\n")))) }
             }
         }
     })
@@ -316,9 +332,24 @@ fn tools_part(page: &PageState, request: &PageRequest, server: &str) -> Markup {
     let tools: Vec<Tool> = host.catalog().read().tools_of(server).to_vec();
     let hidden: Vec<HiddenTool> =
         host.hidden_tools().into_iter().filter(|tool| tool.id.server.as_str() == server).collect();
-    let _ = request;
+    let known = definitions::latest(page);
+    let flagged: Vec<&FlaggedDefinition> =
+        known.flagged.iter().filter(|flagged| flagged.server == server).collect();
+    let held: Vec<&HeldDefinition> =
+        known.held.iter().filter(|held| held.server == server).collect();
+    let denied: Vec<&HiddenTool> =
+        hidden.iter().filter(|tool| matches!(tool.why, HiddenReason::Denied)).collect();
     html! {
-        @if !hidden.is_empty() { h2 { "Not shown to agents" } (held(page, &hidden)) }
+        @if !flagged.is_empty() {
+            h2 id="flagged" { "Suspicious definitions" }
+            ul.notice.bad { @for one in flagged.iter().take(MOST_TOOLS) { li { (line(&page.clean(&one.text), 500)) } } }
+        }
+        @if !held.is_empty() { h2 id="held" { "Held back until you approve" } (held_back(page, request, &held)) }
+        @if !denied.is_empty() {
+            h2 { "Denied by the policy" }
+            p.quiet { "Nobody may call these tools, so nobody is shown them." }
+            ul { @for tool in denied.iter().take(MOST_TOOLS) { li { (name(&tool.name)) } } }
+        }
         h2 { "Tools" }
         (tool_table(page, &tools))
     }
@@ -352,28 +383,29 @@ pub(crate) fn buttons(
     }
 }
 
-/// Tools that are held back, with what has changed since they were approved.
-fn held(page: &PageState, hidden: &[HiddenTool]) -> Markup {
+/// Definitions that are held back, with what has changed, and the button that lets them in.
+fn held_back(page: &PageState, request: &PageRequest, held: &[&HeldDefinition]) -> Markup {
+    let can_approve = page.source.presence() <= Presence::Terminal;
     html! {
-        p.quiet { code { "toolgate definitions approve NAME" } " lets a changed definition in." }
-        @for tool in hidden {
+        p.quiet { code { "toolgate definitions approve NAME" } " does the same in a terminal." }
+        @for one in held.iter().take(MOST_TOOLS) {
             article.panel {
-                h3 { (name(&tool.name)) }
-                @match &tool.why {
-                    HiddenReason::Denied => { p { "The policy denies every call of it." } }
-                    HiddenReason::Suspicious(found) => {
-                        p { "Its definition is suspicious:" }
-                        ul { @for finding in found { li { (line(&page.clean(finding), 500)) } } }
+                h3 { (name(&one.name)) }
+                p { "It is " (one.summary) ":" }
+                // What is approved is seen, all of it.
+                pre.whole { (spelled_out(&page.clean(&one.text))) }
+                @if !one.findings.is_empty() {
+                    ul.bad { @for finding in &one.findings { li { (line(&page.clean(finding), 500)) } } }
+                }
+                @if can_approve {
+                    form.row method="post" action=(format!("/ui/servers/{}", path_part(&one.server))) {
+                        (form_token(request))
+                        input type="hidden" name="definition" value=(one.name);
+                        input type="hidden" name="digest" value=(one.digest);
+                        button.main name="action" value="approve" { "Approve it as it is shown" span.skip { " " (shown(&one.name, 80)) } }
                     }
-                    HiddenReason::Held(change) => {
-                        @if let ChangeKind::Changed(differences) = &change.kind {
-                            p { "It differs from its approved definition:" }
-                            (block(&page.clean(&differences.to_string())))
-                        } @else {
-                            p { "It is new, and nobody has approved it:" }
-                            (block(&page.clean(&tool.definition.to_value().to_string())))
-                        }
-                    }
+                } @else {
+                    p.notice { "Your configuration asks for more than this page to approve a definition." }
                 }
             }
         }

@@ -18,14 +18,16 @@ use toolgate_upstream::CallOptions;
 
 use super::{Asked, Shared, in_background};
 use crate::{
-    PageState,
-    form::{Fields, path_part},
+    FlaggedDefinition, PageState, definitions,
+    form::{Fields, path_part, query},
     guard::PageRequest,
     layout::{self, Screen, form_token},
     running::session,
     text::{block, counted, grouped, json, line, name},
 };
 
+/// How many tools a page lists without a search.
+const LISTED: usize = 100;
 /// How many tools a search shows.
 const FOUND: usize = 20;
 /// More fields of a form are not made; the arguments can be written as JSON.
@@ -61,14 +63,7 @@ pub(crate) async fn found(State(page): Shared, Extension(request): Asked) -> Htm
 }
 
 async fn search(page: &PageState, fields: &Fields) -> Markup {
-    let host = page.source.host();
-    let Some(words) = fields.some("query") else {
-        let (tools, servers) = {
-            let catalog = host.catalog().read();
-            (catalog.tools().count(), catalog.servers().count())
-        };
-        return html! { p.quiet { (counted(tools as u64, "tool")) " of " (counted(servers as u64, "server")) "." } };
-    };
+    let Some(words) = fields.some("query") else { return browse(page, fields) };
     let strategy = StrategyName::from_str(fields.get("strategy")).ok();
     let query = ToolQuery {
         queries: vec![words.to_owned()],
@@ -79,6 +74,53 @@ async fn search(page: &PageState, fields: &Fields) -> Markup {
     match session(page).explain_search(&query).await {
         Err(error) => html! { p.notice.bad { (line(&error.to_string(), 500)) } },
         Ok(found) => ranking(page, &found),
+    }
+}
+
+/// All tools by server, a page at a time.
+fn browse(page: &PageState, fields: &Fields) -> Markup {
+    let host = page.source.host();
+    let (mut tools, servers): (Vec<Tool>, usize) = {
+        let catalog = host.catalog().read();
+        (catalog.tools().cloned().collect(), catalog.servers().count())
+    };
+    tools
+        .sort_by(|left, right| (&left.id.server, &left.name).cmp(&(&right.id.server, &right.name)));
+    let pages = tools.len().div_ceil(LISTED).max(1);
+    let number = fields.get("page").parse::<usize>().unwrap_or(1).clamp(1, pages);
+    let first = (number - 1) * LISTED;
+    let shown = &tools[first..(first + LISTED).min(tools.len())];
+    let link = |number: usize| format!("/ui/tools?{}", query(&[("page", &number.to_string())]));
+    html! {
+        p.quiet {
+            (counted(tools.len() as u64, "tool")) " of " (counted(servers as u64, "server"))
+            @if pages > 1 { ", page " (number) " of " (pages) }
+            "."
+        }
+        @for of_server in shown.chunk_by(|left, right| left.id.server == right.id.server) {
+            @let server = of_server[0].id.server.as_str();
+            h2 { a href=(format!("/ui/servers/{}", path_part(server))) { (name(server)) } }
+            div.scroll tabindex="0" role="region" aria-label=(format!("Tools of {}", toolgate_policy::definitions::shown(server, 80))) {
+                table {
+                    thead { tr { th scope="col" { "Tool" } th scope="col" { "What it does" } th.number scope="col" { "Tokens" } } }
+                    tbody {
+                        @for tool in of_server {
+                            tr {
+                                th scope="row" { a href=(format!("/ui/tools/{}", path_part(tool.name.as_str()))) { (name(tool.name.as_str())) } }
+                                td { (line(&page.clean(tool.definition.description()), 160)) }
+                                td.number { (grouped(u64::from(tool.definition.tokens()))) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        @if pages > 1 {
+            p.row {
+                @if number > 1 { a.button href=(link(number - 1)) { "Page before" } }
+                @if number < pages { a.button href=(link(number + 1)) { "Next page" } }
+            }
+        }
     }
 }
 
@@ -254,11 +296,20 @@ async fn tool_page(
                 .into_response();
         }
     };
+    let known = definitions::latest(&page);
+    let is_its = |one: &&FlaggedDefinition| one.tool.as_deref() == Some(tool.name.as_str());
+    let flagged: Vec<&FlaggedDefinition> = known.flagged.iter().filter(is_its).collect();
     let definition = tool.definition.to_value();
     let pretty = serde_json::to_string_pretty(&definition).unwrap_or_default();
     let content = html! {
         p { a href="/ui/tools" { "Search tools" } " · server " a href=(format!("/ui/servers/{}", path_part(tool.id.server.as_str()))) { (name(tool.id.server.as_str())) } }
         (block(&page.clean(tool.definition.description())))
+        @if !flagged.is_empty() {
+            div.notice.bad role="note" {
+                p { "Its definition is suspicious:" }
+                ul { @for one in &flagged { li { (line(&page.clean(&one.text), 500)) } } }
+            }
+        }
         (outcome)
         h2 { "Call it" }
         p.quiet { "The policy decides on the call, as on a call of an agent." }

@@ -150,8 +150,10 @@ async fn a_run_shows_how_long_it_waited_for_a_person() {
     let runs = page.get("/ui/runs").await;
     let (_, rest) = runs.split_once("href=\"/ui/runs/").unwrap();
     let path = format!("/ui/runs/{}", rest.split('"').next().unwrap());
+    // While its client waits, the run goes on.
     let waiting = page.get(&path).await;
-    assert!(waiting.contains("class=\"wait\"") && !waiting.contains(": waited for a person,"));
+    assert!(waiting.contains("A call waits for a person"), "{waiting}");
+    assert!(!waiting.contains(": waited for a person,"), "{waiting}");
     assert!(waiting.contains("<h1>Run run_"), "{waiting}");
     // It is not resumed before somebody has decided.
     page.post(&path, &[("action", "resume")]).await;
