@@ -58,15 +58,12 @@ pub(crate) fn gzip(text: &[u8]) -> Vec<u8> {
     let mut place = 0;
     while place < text.len() {
         let found = repetition(text, place, &newest, &before);
-        let taken = match found {
-            Some((length, distance)) => {
-                bits.repeat(length, distance);
-                length
-            }
-            None => {
-                bits.symbol(u32::from(text[place]));
-                1
-            }
+        let taken = if let Some((length, distance)) = found {
+            bits.repeat(length, distance);
+            length
+        } else {
+            bits.symbol(u32::from(text[place]));
+            1
         };
         for seen in place..place + taken {
             if let Some(hash) = hash(text, seen) {
@@ -154,10 +151,10 @@ impl BitWriter {
     fn repeat(&mut self, length: usize, distance: usize) {
         let index = LENGTHS.partition_point(|(first, _)| usize::from(*first) <= length) - 1;
         let (first, more) = LENGTHS[index];
-        self.symbol(257 + index as u32);
-        self.put((length - usize::from(first)) as u32, u32::from(more));
+        self.symbol(257 + small(index));
+        self.put(small(length - usize::from(first)), u32::from(more));
         // Two codes for each power of two, from 4 on.
-        let back = (distance - 1) as u32;
+        let back = small(distance - 1);
         let (code, more) = if back < 4 {
             (back, 0)
         } else {
@@ -176,18 +173,23 @@ impl BitWriter {
     }
 }
 
+/// A length or a distance, which are below 2^16.
+fn small(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
 /// The CRC-32 of a text.
 fn checksum(text: &[u8]) -> u32 {
     const TABLE: [u32; 256] = {
         let mut table = [0; 256];
-        let mut index = 0;
+        let mut index = 0_u32;
         while index < 256 {
-            let (mut value, mut bit) = (index as u32, 0);
+            let (mut value, mut bit) = (index, 0);
             while bit < 8 {
                 value = if value & 1 == 1 { 0xedb8_8320 ^ (value >> 1) } else { value >> 1 };
                 bit += 1;
             }
-            table[index] = value;
+            table[index as usize] = value;
             index += 1;
         }
         table
