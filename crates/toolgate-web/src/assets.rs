@@ -65,7 +65,7 @@ const ALL: [&Asset; 4] = [&HTMX, &EDITOR, &STYLE, &ICON];
 
 /// Answers with a file, compressed if the browser takes that. Everybody may have it.
 pub(crate) fn serve(name: &str, takes_gzip: bool) -> Response {
-    static PACKED: [OnceLock<Bytes>; ALL.len()] = [const { OnceLock::new() }; ALL.len()];
+    static PACKED: [OnceLock<Option<Bytes>>; ALL.len()] = [const { OnceLock::new() }; ALL.len()];
     let Some(place) = ALL.iter().position(|asset| asset.name == name) else {
         return (StatusCode::NOT_FOUND, "there is no such file").into_response();
     };
@@ -78,11 +78,14 @@ pub(crate) fn serve(name: &str, takes_gzip: bool) -> Response {
         (header::CACHE_CONTROL, kept),
         (header::VARY, "accept-encoding"),
     ];
-    if !takes_gzip {
-        return (headers, asset.content).into_response();
+    let packed =
+        || PACKED[place].get_or_init(|| gzip(asset.content.as_bytes()).ok().map(Into::into));
+    match takes_gzip.then(packed) {
+        Some(Some(packed)) => {
+            (headers, [(header::CONTENT_ENCODING, "gzip")], packed.clone()).into_response()
+        }
+        _ => (headers, asset.content).into_response(),
     }
-    let packed = PACKED[place].get_or_init(|| gzip(asset.content.as_bytes()).into());
-    (headers, [(header::CONTENT_ENCODING, "gzip")], packed.clone()).into_response()
 }
 
 #[cfg(test)]

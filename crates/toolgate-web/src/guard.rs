@@ -310,7 +310,7 @@ async fn compressed(response: Response) -> Response {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
     let packed = tokio::task::spawn_blocking(move || compress::gzip(&text)).await;
-    let Ok(packed) = packed else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
+    let Ok(Ok(packed)) = packed else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
     parts.headers.remove(header::CONTENT_LENGTH);
     parts.headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     parts.headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));

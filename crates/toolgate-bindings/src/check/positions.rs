@@ -122,7 +122,7 @@ mod tests {
         let changes = [inserted(0..2, 0..0), inserted(end..end + 1, old.len()..old.len())];
         positions.add(first, old, &changes);
         assert_eq!(positions.original(1, 1), None);
-        assert_eq!(positions.original(2, 2), Some((2, 6)));
+        assert_eq!(positions.original(2, 2), Some((2, 7)));
         assert_eq!(positions.original(3, 2), None);
     }
 }
