@@ -72,11 +72,11 @@ impl Default for QuickWait {
 /// whoever sleeps then gets it back sooner than whoever looks.
 async fn look(began: Instant, limit: Duration) {
     let mut last = began;
-    loop {
+    while last - began < limit {
         yield_now().await;
         thread::yield_now();
         let now = Instant::now();
-        if now - began >= limit || now - last >= TAKEN {
+        if now - last >= TAKEN {
             return;
         }
         last = now;

@@ -110,7 +110,12 @@ fn called(text: &str, function: Range<usize>, given: &str) -> MeantScript {
     let Range { start, end } = function;
     let after = format!(")({given})");
     let called = format!("{}{BEFORE}{}{after}{}", &text[..start], &text[start..end], &text[end..]);
-    MeantScript::moved(called, &[(start, BEFORE.len()), (end, after.len())])
+    let mut called = MeantScript::moved(called, &[(start, BEFORE.len()), (end, after.len())]);
+    // The engine notes the call at the end of the function.
+    if let Some(TextChange { new, old, .. }) = called.changes.last_mut() {
+        (new.start, old.start) = (new.start - 1, old.start - 1);
+    }
+    called
 }
 
 /// The call of a function with which a script ends that only defines functions otherwise: what it
