@@ -206,7 +206,9 @@ pub(crate) async fn call(
     let known = page.source.host().catalog().read().resolve(&tool).cloned();
     let arguments = match known {
         Some(known) => arguments(&known, &request.form),
-        None => Ok(Map::new()),
+        None if is_empty(&request.form) => Ok(Map::new()),
+        // Without the definition nobody knows what the fields of the form are.
+        None => Err("The tool is not known. Its server may still start: call it again.".to_owned()),
     };
     let outcome = match arguments {
         Err(why) => html! { p.notice.bad role="alert" { (line(&why, 500)) } },
@@ -384,6 +386,11 @@ fn field(key: &str, property: &Value, is_required: bool, typed: &Fields) -> Mark
             textarea name=(field) rows="2" placeholder="JSON" spellcheck="false" { "\n" (typed) }
         },
     }
+}
+
+/// Whether a form says no arguments.
+fn is_empty(form: &Fields) -> bool {
+    form.some("raw").is_none() && form.beginning("argument.").all(|(_, text)| text.is_empty())
 }
 
 /// The arguments that a form says. Empty fields say nothing.

@@ -127,6 +127,9 @@ async fn edits_of_the_configuration_reach_the_page() {
 async fn the_form_of_a_call_keeps_what_was_typed() {
     let place = workplace();
     let page = OpenPage::start(&place).await;
+    let is_known = |html: &String| html.contains("argument.id");
+    until("the tool", async || Some(page.get("/ui/tools/records_delete").await).filter(is_known))
+        .await;
     let fields = [("argument.id", "4711\"<b>"), ("raw", "{ \"more\": ")];
     let wrong = page.post("/ui/tools/records_delete", &fields).await.text().await.unwrap();
     assert!(wrong.contains("are not JSON"), "{wrong}");
