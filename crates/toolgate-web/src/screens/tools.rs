@@ -325,7 +325,7 @@ async fn tool_page(
     layout::page(&page, &request, Screen::Tools, &title, &content).into_response()
 }
 
-/// A form from the schema: a field for each argument that is a text, a number, a choice or a yes; others are JSON. It
+/// A form from the schema: a field for each argument that is a text, a number, a choice or a boolean; others are JSON. It
 /// has what was typed before.
 fn call_form(page: &PageState, request: &PageRequest, tool: &Tool) -> Markup {
     let raw = request.form.some("raw").unwrap_or("{}");
