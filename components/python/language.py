@@ -89,7 +89,11 @@ def exit_script(code=None):
 
 def described(text, known):
     """The script as the other parts take it."""
-    functions = [{"name": tool.name, "parameters": tool.parameters} for tool in known]
+    # Nothing says whether the first parameter may be an object.
+    functions = [
+        {"name": tool.name, "parameters": tool.parameters, "first_takes_object": bool(tool.parameters)}
+        for tool in known
+    ]
     start = {
         "text": text, "source": text, "functions": functions, "places": [],
         "began": 0, "seed": host.random(), "value_bytes": World.value_bytes, "reports_waits": False,

@@ -4,6 +4,7 @@
 # `language.py` are one module. They share their variables.
 import io
 import sys
+import time
 
 from componentize_py_types import Err, Ok
 from wit_world.imports import host
@@ -34,6 +35,12 @@ class World:
 
     def monotonic(self):
         return host.now() / 1e9
+
+    def sleep(self, seconds):
+        time.sleep(seconds)
+
+    def widen(self):
+        """Does nothing: the host has memory of its own for results."""
 
     def wait(self, deadline):
         """Waits for the next call that ends, at most until the deadline."""

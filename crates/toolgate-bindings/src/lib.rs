@@ -113,3 +113,24 @@ pub fn python_beside(tools: &[ToolApi<'_>], used: &mut DeclaredNames) -> String 
 pub fn parameters(input_schema: &Value) -> Vec<String> {
     module::parameters(input_schema)
 }
+
+/// Whether the first parameter of a tool may be an object. If not, a single object by position can only
+/// have all arguments.
+pub fn first_takes_object(input_schema: &Value, parameters: &[String]) -> bool {
+    let Some(first) = parameters.first() else { return false };
+    let schema = input_schema.get("properties").and_then(|properties| properties.get(first));
+    schema.is_some_and(|schema| takes_object(schema, 0))
+}
+
+fn takes_object(schema: &Value, depth: usize) -> bool {
+    match schema.get("type") {
+        Some(Value::String(name)) => return name == "object",
+        Some(Value::Array(names)) => return names.iter().any(|name| name == "object"),
+        _ => {}
+    }
+    let branches = ["anyOf", "oneOf"].iter().find_map(|keyword| schema.get(keyword)?.as_array());
+    match branches {
+        Some(branches) if depth < 4 => branches.iter().any(|it| takes_object(it, depth + 1)),
+        _ => schema.get("enum").is_none(),
+    }
+}

@@ -84,6 +84,12 @@ impl Shape {
         shape
     }
 
+    /// Whether it allows a result already, so that the result adds nothing. Does not copy anything, as most results of a
+    /// tool are like the earlier ones.
+    pub fn allows(&self, value: &Value) -> bool {
+        self.allows_within(value, 0, &mut { MAX_VALUES })
+    }
+
     /// Adds one more result.
     pub fn observe(&mut self, value: &Value) {
         self.merge(Self::of(value));
@@ -108,11 +114,6 @@ impl Shape {
         };
         *left = rest;
         match value {
-            Value::Null => Self::only(ScalarKind::Null),
-            Value::Bool(_) => Self::only(ScalarKind::Boolean),
-            Value::Number(number) if number.is_f64() => Self::only(ScalarKind::Number),
-            Value::Number(_) => Self::only(ScalarKind::Integer),
-            Value::String(_) => Self::only(ScalarKind::String),
             Value::Array(items) => {
                 let mut merged = Self::default();
                 for item in items.iter().take(MAX_ITEMS) {
@@ -140,6 +141,34 @@ impl Shape {
                 }
                 Self { object: Some(known), ..Self::default() }
             }
+            scalar => ScalarKind::of(scalar).map_or_else(Self::default, Self::only),
+        }
+    }
+
+    fn allows_within(&self, value: &Value, depth: usize, left: &mut usize) -> bool {
+        // What is beyond the limits has another shape.
+        let Some(rest) = left.checked_sub(1).filter(|_| depth <= MAX_DEPTH) else { return false };
+        *left = rest;
+        match value {
+            Value::Array(items) => self.array.as_ref().is_some_and(|known| {
+                let mut items = items.iter().take(MAX_ITEMS);
+                items.all(|item| known.allows_within(item, depth + 1, left))
+            }),
+            Value::Object(members) => match &self.object {
+                None => false,
+                Some(ShapeMembers::Map(known)) => {
+                    let mut values = members.values().take(MAX_ITEMS);
+                    values.all(|value| known.allows_within(value, depth + 1, left))
+                }
+                Some(ShapeMembers::Fields(known)) => {
+                    known.iter().all(|(name, field)| field.optional || members.contains_key(name))
+                        && members.iter().all(|(name, value)| {
+                            let field = known.get(name);
+                            field.is_some_and(|it| it.shape.allows_within(value, depth + 1, left))
+                        })
+                }
+            },
+            scalar => ScalarKind::of(scalar).is_some_and(|kind| self.kinds.contains(&kind)),
         }
     }
 
@@ -204,6 +233,20 @@ impl Shape {
     }
 }
 
+impl ScalarKind {
+    /// The kind of a value; `None` if it has parts.
+    fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::Null => Some(Self::Null),
+            Value::Bool(_) => Some(Self::Boolean),
+            Value::Number(number) if number.is_f64() => Some(Self::Number),
+            Value::Number(_) => Some(Self::Integer),
+            Value::String(_) => Some(Self::String),
+            Value::Array(_) | Value::Object(_) => None,
+        }
+    }
+}
+
 impl ShapeMembers {
     fn merged(self, other: Self) -> Self {
         let (mut mine, other) = match (self, other) {
@@ -256,4 +299,63 @@ impl ShapeMembers {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
 fn is_false(value: &bool) -> bool {
     !*value
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Few names and kinds, so that results are often alike.
+    fn results() -> impl Strategy<Value = Value> {
+        let scalar = prop_oneof![
+            Just(json!(null)),
+            Just(json!(true)),
+            Just(json!(1)),
+            Just(json!(1.5)),
+            Just(json!("a")),
+        ];
+        scalar.prop_recursive(4, 24, 3, |part| {
+            prop_oneof![
+                proptest::collection::vec(part.clone(), 0..3).prop_map(Value::Array),
+                proptest::collection::btree_map("[ab]", part, 0..3)
+                    .prop_map(|members| json!(members)),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_a_shape_allows_adds_nothing_and_what_it_has_seen_it_allows(
+            seen in proptest::collection::vec(results(), 1..4), next in results(),
+        ) {
+            let mut shape = Shape::default();
+            for result in &seen {
+                shape.observe(result);
+            }
+            for result in seen.iter().chain([&next]) {
+                let mut after = shape.clone();
+                after.observe(result);
+                prop_assert_eq!(shape.allows(result), after == shape, "{}", result);
+            }
+        }
+    }
+
+    #[test]
+    fn a_map_allows_its_values_under_any_name() {
+        let numbers = |range: std::ops::Range<i32>| {
+            Value::Object(range.map(|number| (number.to_string(), json!(number))).collect())
+        };
+        let shape = Shape::of(&numbers(0..100));
+        assert!(shape.allows(&numbers(200..300)) && shape.allows(&json!({ "x": 7 })));
+        assert!(!shape.allows(&json!({ "x": "y" })));
+    }
+
+    #[test]
+    fn what_is_beyond_the_limits_is_not_allowed_unseen() {
+        let deep = (0..MAX_DEPTH + 2).fold(json!(1), |value, _| json!([value]));
+        assert!(!Shape::of(&deep).allows(&deep));
+    }
 }

@@ -64,7 +64,11 @@ fn warm_engine() -> JavaScript {
 }
 
 fn run(engine: JavaScript, source: &str) {
-    let functions = [Function { name: "echo".to_owned(), parameters: vec!["i".to_owned()] }];
+    let functions = [Function {
+        name: "echo".to_owned(),
+        parameters: vec!["i".to_owned()],
+        first_takes_object: true,
+    }];
     let script = EngineScript { source, functions: &functions, places: &[] };
     let outcome = Box::new(engine).run(&script, &LIMITS, &mut Mirror::default());
     assert!(matches!(outcome, EngineOutcome::Value(_)), "{outcome:?}");

@@ -63,7 +63,11 @@ fn run(source: &str) {
 }
 
 fn run_on(python: Python, source: &str) {
-    let functions = [Function { name: "echo".to_owned(), parameters: vec!["x".to_owned()] }];
+    let functions = [Function {
+        name: "echo".to_owned(),
+        parameters: vec!["x".to_owned()],
+        first_takes_object: true,
+    }];
     let limits = EngineLimits { memory_bytes: 128 << 20, stack_bytes: 1 << 20 };
     let outcome = Box::new(python).run(
         &EngineScript { source, functions: &functions, places: &[] },

@@ -50,6 +50,10 @@ pub struct Function {
     pub name: String,
     /// The names of the parameters in the order of the schema. Positional arguments use this order.
     pub parameters: Vec<String>,
+    /// Whether the first parameter may be an object. If not, a single object by position has all
+    /// arguments, in languages that have arguments by name.
+    #[serde(default)]
+    pub first_takes_object: bool,
 }
 
 /// The limits that the engine itself enforces. The worker and its host enforce the time limits.

@@ -15,6 +15,7 @@ use crate::{
     system::{
         allocator,
         fork::{Forked, fork},
+        page_tables::MappedFiles,
         stop,
     },
     worker::{self, Engines, MakeEngine, make_engine},
@@ -33,16 +34,16 @@ pub fn worker_main() -> ExitCode {
 pub fn worker_main_with(make_engine: MakeEngine) -> ExitCode {
     allocator::watch();
     stop::listen();
-    #[cfg(target_os = "linux")]
-    let _ = crate::system::page_tables::copy_with_forks();
+    let files = MappedFiles::of_this_process().unwrap_or_default();
+    let _ = files.copy_with_forks();
     // Afterwards no memory can become executable.
     #[cfg(feature = "engine-wasm")]
     let component = crate::component::load();
     let locked = lockdown::lock_zygote();
     #[cfg(feature = "engine-wasm")]
-    let engines = Engines::prepare_component(component, make_engine);
+    let engines = Engines::prepare_component(component, make_engine, &files);
     #[cfg(not(feature = "engine-wasm"))]
-    let engines = Engines::prepare(make_engine);
+    let engines = Engines::prepare(make_engine, &files);
     match Zygote::default().attend(engines.problem()) {
         Some(pipe) => worker::main(pipe, locked, engines),
         None => ExitCode::SUCCESS,

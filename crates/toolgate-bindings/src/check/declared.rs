@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use serde_json::{Map, Value, value::RawValue};
 
-use super::literal::{Literal, LiteralEntry, LiteralKind, NOWHERE, Origin};
+use super::literal::{Literal, LiteralEntry, LiteralKind, MAX_ALTERNATIVES, NOWHERE, Origin};
 use crate::wraps_result;
 
 /// The depth to which a schema is read. Deeper values are unknown.
@@ -163,6 +163,7 @@ pub(super) fn one_of(all: Vec<Literal>) -> Literal {
     }
     match flat.len() {
         0 => Literal::unknown(NOWHERE),
+        count if count > MAX_ALTERNATIVES => Literal::unknown(NOWHERE),
         1 => flat.swap_remove(0),
         _ => Literal::new(NOWHERE, LiteralKind::OneOf(flat.into())),
     }

@@ -69,13 +69,23 @@ pub(super) struct FindingCollector<'a> {
     pub(super) inserted: Option<(usize, usize)>,
     /// Where the functions are that nothing calls: what is wrong there does no harm.
     pub(super) unused: Vec<Range<usize>>,
+    /// Where the parts are that may never run: what is wrong there is only a warning.
+    pub(super) undecided: Vec<Range<usize>>,
 }
 
 impl<'a> FindingCollector<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let starts = std::iter::once(0).chain(ends.map(|(offset, _)| offset + 1)).collect();
-        Self { text, starts, findings: Vec::new(), beyond: 0, inserted: None, unused: Vec::new() }
+        Self {
+            text,
+            starts,
+            findings: Vec::new(),
+            beyond: 0,
+            inserted: None,
+            unused: Vec::new(),
+            undecided: Vec::new(),
+        }
     }
 
     pub(super) fn has_errors(&self) -> bool {
@@ -105,6 +115,8 @@ impl<'a> FindingCollector<'a> {
             self.beyond += 1;
             return;
         }
+        let is_undecided = self.undecided.iter().any(|range| range.contains(&offset));
+        let severity = if is_undecided { CheckSeverity::Warning } else { severity };
         let offset = match self.inserted {
             Some((at, by)) if offset > at => at.max(offset.saturating_sub(by)),
             _ => offset,

@@ -2,6 +2,8 @@
 
 use std::{collections::HashSet, rc::Rc};
 
+use super::declared::one_of;
+
 /// A value, as far as the source determines it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Literal {
@@ -98,6 +100,8 @@ pub(super) struct LiteralEntry {
     pub(super) value: Literal,
 }
 
+/// The number of values that a value may be one of. With more of them it is unknown.
+pub(super) const MAX_ALTERNATIVES: usize = 100;
 /// The depth to which literals are read. Deeper values are unknown.
 pub(super) const MAX_DEPTH: usize = 32;
 
@@ -160,5 +164,41 @@ impl LiteralEntries {
         let mut last = last.into_iter().rev();
         self.entries.retain(|_| last.next().unwrap_or(true));
         LiteralKind::object(self.entries, complete)
+    }
+}
+
+/// The value that a promise has.
+pub(super) fn awaited(value: Literal) -> Literal {
+    match &value.kind {
+        LiteralKind::Promise(inner) => (**inner).clone(),
+        LiteralKind::Each(all) => each(all.iter().cloned().map(awaited).collect()),
+        LiteralKind::OneOf(all) => one_of(all.iter().cloned().map(awaited).collect()),
+        _ => value,
+    }
+}
+
+/// Each of several values that the script contains.
+pub(super) fn each(all: Vec<Literal>) -> Literal {
+    let mut flat: Vec<Literal> = Vec::with_capacity(all.len());
+    for one in all {
+        match &one.kind {
+            LiteralKind::Each(inner) => flat.extend(inner.iter().cloned()),
+            _ => flat.push(one),
+        }
+    }
+    if flat.len() > MAX_ALTERNATIVES || flat.iter().all(|one| one.kind == LiteralKind::Unknown) {
+        return Literal::unknown(NOWHERE);
+    }
+    if flat.len() == 1 {
+        return flat.swap_remove(0);
+    }
+    Literal::new(NOWHERE, LiteralKind::Each(flat.into()))
+}
+
+/// One of several values, if the script may choose which.
+pub(super) fn some_of(value: Literal) -> Literal {
+    match value.kind {
+        LiteralKind::Each(all) => one_of(all.to_vec()),
+        _ => value,
     }
 }

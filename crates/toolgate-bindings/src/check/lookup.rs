@@ -14,6 +14,7 @@ use super::{
     literal::{Literal, LiteralKind, NOWHERE},
     schema::SchemaChecker,
 };
+use crate::first_takes_object;
 
 /// Knows which tools exist.
 pub trait Lookup {
@@ -90,6 +91,14 @@ pub(super) struct ToolSignature {
     pub(super) result: Literal,
 }
 
+impl ToolSignature {
+    /// Whether the first parameter may be an object, so that a single object by position is not the
+    /// object of all arguments.
+    pub(super) fn first_takes_object(&self) -> bool {
+        first_takes_object(&self.schema, &self.parameters)
+    }
+}
+
 impl ToolTable {
     pub(super) fn look_up(names: &BTreeSet<String>, lookup: &mut dyn Lookup) -> Self {
         let queried: Vec<String> = names
@@ -139,7 +148,11 @@ impl ToolTable {
         let names: BTreeSet<&str> = names.collect();
         let tools = names.into_iter().filter_map(|name| self.tool(name));
         tools
-            .map(|tool| ToolUse { name: tool.name.clone(), parameters: tool.parameters.clone() })
+            .map(|tool| ToolUse {
+                name: tool.name.clone(),
+                parameters: tool.parameters.clone(),
+                first_takes_object: tool.first_takes_object(),
+            })
             .collect()
     }
 }

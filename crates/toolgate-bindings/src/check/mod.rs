@@ -110,6 +110,8 @@ pub struct ToolUse {
     pub name: String,
     /// The names of the parameters, in the order of the schema.
     pub parameters: Vec<String>,
+    /// Whether the first parameter may be an object.
+    pub first_takes_object: bool,
 }
 
 /// Checks a script.

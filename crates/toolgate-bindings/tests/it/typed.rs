@@ -62,7 +62,24 @@ fn scripts(text: &str) -> Vec<&str> {
 }
 
 fn errors(script: &str) -> Vec<CheckFinding> {
-    let checked = check(Language::TypeScript, script, &["tools"], &[], &mut Tools::read());
+    errors_in(Language::TypeScript, script)
+}
+
+fn errors_in(language: Language, script: &str) -> Vec<CheckFinding> {
+    let modules = [
+        "asyncio",
+        "collections",
+        "contextlib",
+        "copy",
+        "dataclasses",
+        "json",
+        "operator",
+        "random",
+        "sys",
+        "typing",
+    ];
+    let globals = ["tools", "ToolError"];
+    let checked = check(language, script, &globals, &modules, &mut Tools::read());
     checked.findings.into_iter().filter(|it| it.severity == CheckSeverity::Error).collect()
 }
 
@@ -106,6 +123,36 @@ fn no_valid_script_is_refused() {
         .iter()
         .filter_map(|script| {
             let errors = errors(script);
+            (!errors.is_empty()).then(|| format!("{script}\n{}", errors[0]))
+        })
+        .collect();
+    assert!(refused.is_empty(), "{}", refused.join("\n\n"));
+}
+
+const WRONG_PYTHON: &str = include_str!("../data/typed/wrong_python.txt");
+const VALID_PYTHON: &str = include_str!("../data/typed/valid_python.txt");
+
+/// Of what cannot work, nearly all is refused in Python too.
+#[test]
+fn nearly_all_wrong_python_is_refused() {
+    let wrong = scripts(WRONG_PYTHON);
+    let missed: Vec<&str> =
+        wrong.iter().copied().filter(|it| errors_in(Language::Python, it).is_empty()).collect();
+    let caught = wrong.len() - missed.len();
+    assert!(
+        caught * 50 >= wrong.len() * 48,
+        "{caught} of {}\n{}",
+        wrong.len(),
+        missed.join("\n---\n")
+    );
+}
+
+#[test]
+fn no_valid_python_is_refused() {
+    let refused: Vec<String> = scripts(VALID_PYTHON)
+        .iter()
+        .filter_map(|script| {
+            let errors = errors_in(Language::Python, script);
             (!errors.is_empty()).then(|| format!("{script}\n{}", errors[0]))
         })
         .collect();

@@ -1,7 +1,7 @@
 //! Runs a script from its first line until nothing is left to do.
 
 use rquickjs::{
-    Context, Ctx, Error, Function, Persistent, Promise, Runtime, Value,
+    Array, Context, Ctx, Error, Function, Persistent, Promise, Runtime, Value,
     context::EvalOptions,
     function::Args,
     loader::{ImportAttributes, Loader, Resolver},
@@ -24,10 +24,11 @@ pub(super) const FILE: &str = "script.js";
 pub(super) const MAIN: &str = "<main>";
 /// Turns a script into the body of an async function. It is a method, because that has a name
 /// without binding one. The prefix is a line of its own, which stacks leave out, because QuickJS
-/// reports wrong columns in the first line of a source. Its parameter is the variable of the marks: a
-/// statement would come before `"use strict"`.
-const PREFIX: [&str; 2] = ["({async\"<main>\"(", "){\n"];
-const SUFFIX: &str = "\n}})[\"<main>\"]";
+/// reports wrong columns in the first line of a source. The variable of the marks is a parameter around
+/// it: a statement would come before `"use strict"`. With the script comes a function that forgets its
+/// value.
+const PREFIX: [&str; 2] = ["((", ")=>[({async\"<main>\"(){\n"];
+const SUFFIX: [&str; 2] = ["\n}})[\"<main>\"],()=>{", "=0}])()"];
 /// What is around that, if places of the script have names of their own. They are parameters, so
 /// that a script cannot reach them as properties.
 const PLACES: [&str; 3] = ["((", ")=>", ")"];
@@ -79,6 +80,15 @@ pub(super) fn run(
     runtime.set_max_stack_size(usize::try_from(stack).unwrap_or(usize::MAX));
     runtime.set_memory_limit(memory);
     let ending = Driver { runtime, context, host }.drive(script);
+    if !host.is_closed() {
+        context.with(|ctx| {
+            let told = host.internal(&ctx, "tellReads").and_then(|tell| tell.call::<_, ()>(()));
+            if told.is_err() {
+                // There is no memory for it, or the script has exited.
+                drop(ctx.catch());
+            }
+        });
+    }
     // The exit code counts, whatever state the interrupted script is in.
     let ending = match host.exit_code() {
         _ if host.is_closed() => Ending::Abandoned,
@@ -103,6 +113,14 @@ struct Driver<'a> {
     host: &'a Host,
 }
 
+/// A script that runs.
+struct StartedScript {
+    /// The promise of its end.
+    main: Persistent<Promise<'static>>,
+    /// Forgets the last argument, which the marks keep.
+    forget: Persistent<Function<'static>>,
+}
+
 /// What to do after running the scheduled jobs.
 enum Next {
     /// Something can still happen.
@@ -112,12 +130,21 @@ enum Next {
 
 impl Driver<'_> {
     fn drive(&self, script: &EngineScript<'_>) -> Ending {
-        let main = match self.context.with(|ctx| self.start(&ctx, script)) {
-            Ok(main) => main,
+        let StartedScript { main, forget } = match self.context.with(|ctx| self.start(&ctx, script))
+        {
+            Ok(started) => started,
             Err(ending) => return ending,
         };
         loop {
             if let Err(ending) = self.run_jobs() {
+                return ending;
+            }
+            // Otherwise what was passed last would stay while the script waits.
+            let forgotten = self.context.with(|ctx| {
+                let called = forget.clone().restore(&ctx).and_then(|it| it.call::<_, ()>(()));
+                called.map_err(|error| ending_of(&ctx, &error))
+            });
+            if let Err(ending) = forgotten {
                 return ending;
             }
             match self.context.with(|ctx| self.look(&ctx, &main)) {
@@ -130,12 +157,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Runs the script until it first waits, and returns the promise of its end.
-    fn start(
-        &self,
-        ctx: &Ctx<'_>,
-        script: &EngineScript<'_>,
-    ) -> Result<Persistent<Promise<'static>>, Ending> {
+    /// Runs the script until it first waits.
+    fn start(&self, ctx: &Ctx<'_>, script: &EngineScript<'_>) -> Result<StartedScript, Ending> {
         self.define(ctx, script).map_err(|error| ending_of(ctx, &error))?;
         let names: Vec<&str> = script.places.iter().map(|place| place.alias.as_str()).collect();
         let [open, arrow, close] = PLACES;
@@ -146,23 +169,35 @@ impl Driver<'_> {
         };
         let marked = MarkedSource::of(script.source);
         let [head, body] = PREFIX;
-        let source = [&before, head, &marked.variable, body, &marked.text, SUFFIX, after].concat();
+        let [end, forgets] = SUFFIX;
+        // A script that does not parse has no marks.
+        let variable = if marked.variable.is_empty() { "$_" } else { &marked.variable };
+        let source =
+            [&before, head, variable, body, &marked.text, end, variable, forgets, after].concat();
         self.host.source.replace(marked);
         let mut options = EvalOptions::default();
         options.filename = Some(FILE.to_owned());
-        let mut main: Function<'_> =
+        let mut made: Value<'_> =
             ctx.eval_with_options(source, options).map_err(|error| match error {
                 // Nothing of the script has run, so the error is about its source.
                 Error::Exception => Ending::Syntax(Persistent::save(ctx, ctx.catch())),
                 Error::InvalidString(_) => Ending::Unreadable,
                 other => ending_of(ctx, &other),
             })?;
+        let failed = |error| ending_of(ctx, &error);
         if !names.is_empty() {
-            main = self.with_places(ctx, &main, script).map_err(|error| ending_of(ctx, &error))?;
+            let script_of = made.get().map_err(failed)?;
+            made = self.with_places(ctx, &script_of, script).map_err(failed)?;
         }
-        let promise: Promise<'_> = main.call(()).map_err(|error| ending_of(ctx, &error))?;
+        let made: Array<'_> = made.get().map_err(failed)?;
+        let main: Function<'_> = made.get(0).map_err(failed)?;
+        let forget: Function<'_> = made.get(1).map_err(failed)?;
+        let promise: Promise<'_> = main.call(()).map_err(failed)?;
         check_lost(ctx)?;
-        Ok(Persistent::save(ctx, promise))
+        Ok(StartedScript {
+            main: Persistent::save(ctx, promise),
+            forget: Persistent::save(ctx, forget),
+        })
     }
 
     fn define(&self, ctx: &Ctx<'_>, script: &EngineScript<'_>) -> rquickjs::Result<()> {
@@ -182,7 +217,7 @@ impl Driver<'_> {
         ctx: &Ctx<'js>,
         script_of: &Function<'js>,
         script: &EngineScript<'_>,
-    ) -> rquickjs::Result<Function<'js>> {
+    ) -> rquickjs::Result<Value<'js>> {
         let define = self.host.internal(ctx, "definePlace")?;
         let mut functions = Args::new(ctx.clone(), script.places.len());
         for (number, place) in (0_u32..).zip(script.places) {

@@ -131,15 +131,19 @@ fn stack(error: &MontyException, at: Option<u32>, context: &FailureContext<'_>) 
     let frames = error.traceback().iter().rev().filter(|frame| frame.filename == context.file);
     let mut frames: Vec<StackFrame> = frames
         .take(STACK_LIMIT)
-        .map(|frame| StackFrame {
-            function: frame
-                .frame_name
-                .clone()
-                .filter(|name| name != "<module>")
-                .unwrap_or_default(),
-            position: context
-                .changed
-                .original(ScriptPosition { line: frame.start.line, column: frame.start.column }),
+        .map(|frame| {
+            let [start, end] = [frame.start, frame.end].map(|place| {
+                let position = ScriptPosition { line: place.line, column: place.column };
+                context.changed.original(position)
+            });
+            StackFrame {
+                function: frame
+                    .frame_name
+                    .clone()
+                    .filter(|name| name != "<module>")
+                    .unwrap_or_default(),
+                position: context.trace.begin(start, end, context.changed),
+            }
         })
         .collect();
     // The frame of an exception that left a block is that of the block.
@@ -200,6 +204,14 @@ fn error_hint(kind: ExcType, text: &str) -> Option<&'static str> {
         ExcType::NameError => {
             let name = quoted(text)?;
             FUNCTIONS.iter().find(|(key, _)| *key == name).map(|(_, hint)| *hint)
+        }
+        ExcType::RuntimeError
+            if text.contains("The arguments do not fit") && text.contains(": null is not ") =>
+        {
+            Some(
+                "leave out an argument that has no value: collect the others in a dictionary, and call \
+                 the tool with **arguments",
+            )
         }
         ExcType::PermissionError if text.ends_with("a script has no files") => {
             Some("keep data in variables; use a tool for what has to be read or written")

@@ -178,15 +178,14 @@ pub(super) fn bind(
     named: &[(MontyObject, MontyObject)],
 ) -> Result<Box<RawValue>, MontyException> {
     let name = &function.name;
+    // A single dictionary is the object of all arguments, unless the first parameter may be one.
+    if let ([only @ MontyObject::Dict(_)], [], false) =
+        (positional, named, function.first_takes_object)
+    {
+        return value::to_json(only, Strictness::Argument)
+            .map_err(|error| type_error(format!("{name}(): {error}")));
+    }
     if positional.len() > function.parameters.len() {
-        // A single dictionary for a tool without an order of parameters is the object of all
-        // arguments.
-        if let ([MontyObject::Dict(_)], [], true) =
-            (positional, named, function.parameters.is_empty())
-        {
-            return value::to_json(&positional[0], Strictness::Argument)
-                .map_err(|error| type_error(format!("{name}(): {error}")));
-        }
         return Err(type_error(too_many(function, positional.len())));
     }
     let taken = &function.parameters[..positional.len()];

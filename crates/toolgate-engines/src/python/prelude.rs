@@ -140,6 +140,7 @@ const PARTS: &[Piece] = &[
     piece!("<numbers>", Extent::Whole, "numbers"),
     piece!("<percent>", Extent::Whole, "percent"),
     piece!("<records>", Extent::Whole, "records"),
+    piece!("<sets>", Extent::Whole, "sets"),
     piece!("<builtins>", Extent::Whole, "builtins"),
     piece!("<classes>", Extent::Whole, "classes"),
     piece!("<methods>", Extent::Whole, "methods"),

@@ -64,7 +64,11 @@ fn load(component: &str) -> LoadedComponent {
 }
 
 fn run_with(loaded: &LoadedComponent, source: &str, tool: &str, world: &mut TestWorld) -> String {
-    let functions = [Function { name: tool.to_owned(), parameters: vec!["a".to_owned()] }];
+    let functions = [Function {
+        name: tool.to_owned(),
+        parameters: vec!["a".to_owned()],
+        first_takes_object: true,
+    }];
     let script = EngineScript { source, functions: &functions, places: &[] };
     let limits = EngineLimits { memory_bytes: 8 * 1024 * 1024, stack_bytes: 0 };
     match Box::new(loaded.start().unwrap()).run(&script, &limits, world) {

@@ -122,6 +122,10 @@ NO_FILES = "a script has no files and no processes: keep data in variables, and 
 NO_NETWORK = "a script has no network: call a tool"
 NO_THREADS = "use asyncio.gather() to make calls in parallel"
 NETWORK_NAMES = ("socket", "urlopen", "create_connection", "getaddrinfo", "gethostbyname")
+NO_NULL = (
+    "leave out an argument that has no value: collect the others in a dictionary, and call the tool with "
+    "**arguments"
+)
 NETWORK_MODULES = frozenset((
     "requests", "httpx", "aiohttp", "urllib3", "ssl", "websockets", "paramiko", "boto3",
 ))
@@ -134,12 +138,16 @@ def hint_of(error, frames):
         first = error.exceptions[0]
         return hint_of(first, script_frames(first.__traceback__))
     if isinstance(error, ToolError):
+        if "The arguments do not fit" in text and ": null is not " in text:
+            return NO_NULL
         return None
     if isinstance(error, ImportError):
         if error.name in store.problems:
             return "`toolgate engines` shows which packages can be used"
         return import_hint((error.name or "").partition(".")[0])
     if isinstance(error, OSError):
+        if "a script has no other processes" in text or "a script gets no signals" in text:
+            return None
         names = {name for frame in frames for name in frame[0].co_names}
         if "network" in text or "urlopen" in text or not names.isdisjoint(NETWORK_NAMES):
             return NO_NETWORK
@@ -150,7 +158,7 @@ def hint_of(error, frames):
         return "use a loop, or a list of what is still to be done"
     if isinstance(error, EOFError) and "input" in text:
         return "write the value into the script"
-    if "thread" in text and isinstance(error, RuntimeError):
+    if "thread" in text and isinstance(error, RuntimeError) and "this lock" not in text:
         return NO_THREADS
     if "'coroutine' object" in text or "coroutine was expected" in text:
         return "the call was not awaited: write `await` before it" if "'coroutine'" in text else None

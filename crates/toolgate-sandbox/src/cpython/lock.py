@@ -3,6 +3,9 @@
 import functools
 import resource
 
+RLIMIT_DATA = resource.RLIMIT_DATA
+real_setrlimit = resource.setrlimit
+
 libc = ctypes.PyDLL(None, use_errno=True)
 raw_fork = libc.fork
 prctl = libc.prctl
@@ -11,9 +14,11 @@ system_call = libc.syscall
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP = 1, 4, 22, 24
 PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT, PR_SET_MDWE = 38, 47, 65
 SYS_LANDLOCK_CREATE_RULESET, SYS_LANDLOCK_RESTRICT_SELF = 444, 446
-# Memory that a worker needs beside the values of the script: its own data, and a result that exists
-# several times while it becomes a value.
-HEADROOM = 32 << 20
+# Memory that a worker needs beside the values of the script: its own data, and free parts of what the
+# allocator has taken from the system.
+HEADROOM = 4 << 20
+# A result exists several times while it becomes a value, and a value while it becomes the result of the
+# script. This is more memory for it, as a multiple of the largest result.
 HEADROOM_FOR_RESULTS = 4
 
 
@@ -42,6 +47,9 @@ class Lockdown:
         self.allowed = lock["allowed"]
         # The size of what is written to, at the fork.
         self.data = 0
+        # How much a script may take from the system, and how much the worker may while it has to do
+        # with results.
+        self.least = self.most = None
 
     def note(self, kind, problem, detail=""):
         state = {"InForce": detail} if problem is None else {"Missing": problem}
@@ -49,6 +57,9 @@ class Lockdown:
 
     def lock_zygote(self):
         """Gives up what no worker needs. Nothing can be imported from files after this."""
+        # What is free now must not count as used.
+        gc.collect()
+        libc.malloc_trim(0)
         with open("/proc/self/status") as file:
             for line in file:
                 if line.startswith("VmData:"):
@@ -118,14 +129,25 @@ class Lockdown:
 
     def bound_run(self, start):
         """Sets the limits of one script. The host counts time itself, and more exactly."""
-        headroom = HEADROOM + start["value_bytes"] * HEADROOM_FOR_RESULTS
-        most = self.data + start["memory_bytes"] + headroom
+        least = self.data + start["memory_bytes"] + HEADROOM
+        most = least + start["value_bytes"] * HEADROOM_FOR_RESULTS
         seconds = start["cpu_seconds"]
         try:
-            resource.setrlimit(resource.RLIMIT_DATA, (most, most))
-            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+            real_setrlimit(RLIMIT_DATA, (least, most))
+            self.least, self.most = (least, most), (most, most)
+            real_setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
         except (OSError, ValueError):
             pass
+
+    def widen(self):
+        """Lets the worker use the memory for results."""
+        if self.most is not None:
+            real_setrlimit(RLIMIT_DATA, self.most)
+
+    def narrow(self):
+        """Lets the script go on with its own memory."""
+        if self.least is not None:
+            real_setrlimit(RLIMIT_DATA, self.least)
 
 
 ONE, NONE = (1, 1), (0, 0)

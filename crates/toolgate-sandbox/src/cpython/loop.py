@@ -1,5 +1,6 @@
 # The event loop of a script, which waits for the host.
 import concurrent.futures.thread
+import _thread
 import heapq
 import queue
 import threading
@@ -210,6 +211,58 @@ def cancel(loop, left):
             })
 
 
+class Lock:
+    """`threading.Lock`. Nothing else can release it while its only thread waits for it."""
+
+    __slots__ = ("_is_locked", "__weakref__")
+
+    def __init__(self):
+        self._is_locked = False
+
+    def acquire(self, blocking=True, timeout=-1):
+        if not blocking and timeout != -1:
+            raise ValueError("can't specify a timeout for a non-blocking call")
+        if timeout < 0 and timeout != -1:
+            raise ValueError("timeout value must be a non-negative number")
+        if not self._is_locked:
+            self._is_locked = True
+            return True
+        if not blocking:
+            return False
+        if timeout == -1:
+            raise RuntimeError(
+                "this lock is acquired already and can never be released: a script has one thread, which "
+                "would wait here; release the lock first, or use threading.RLock()"
+            )
+        world.sleep(timeout)
+        return False
+
+    __enter__ = acquire_lock = acquire
+
+    def release(self):
+        if not self._is_locked:
+            raise RuntimeError("release unlocked lock")
+        self._is_locked = False
+
+    release_lock = release
+
+    def __exit__(self, kind, error, trace):
+        self.release()
+
+    def locked(self):
+        return self._is_locked
+
+    locked_lock = locked
+
+    def __repr__(self):
+        state = "locked" if self._is_locked else "unlocked"
+        return f"<{state} _thread.lock object at {id(self):#x}>"
+
+
+Lock.__name__ = Lock.__qualname__ = "lock"
+Lock.__module__ = "_thread"
+
+
 def start_no_thread(self):
     raise RuntimeError("a script has no threads: use asyncio.gather() to make calls in parallel")
 
@@ -250,6 +303,8 @@ def install_loop():
     asyncio.run = runners.run = run
     threading.Thread.start = start_no_thread
     threading.Condition.wait = wait_alone
+    threading.Lock = threading._allocate_lock = Lock
+    _thread.allocate_lock = _thread.allocate = Lock
     # The other one waits in machine code.
     queue.SimpleQueue = queue._PySimpleQueue
     concurrent.futures.thread.ThreadPoolExecutor.submit = submit_at_once

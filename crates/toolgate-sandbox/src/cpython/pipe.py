@@ -10,6 +10,7 @@ ASKED, CPU, MEMORY, LOCKDOWN, LOST, PANICKED = 90, 91, 92, 93, 94, 95
 
 READ_BYTES = 1 << 16
 LARGE_READ_BYTES = 1 << 20
+LARGE_FRAME_BYTES = 1 << 18
 FULL_BYTES = 1 << 15
 # The first outputs are sent at once, so that they are not lost if the script is killed. After so many
 # of them, output is sent when it is this old (in seconds).
@@ -45,13 +46,14 @@ class Pipe:
     def receive(self):
         """The next frame. Sends everything before it waits."""
         size = int.from_bytes(self.take(4), "little")
-        body = self.take(size)
-        # The first byte is the kind of the frame, which is JSON.
-        text = str(memoryview(body)[1:], "utf-8", "surrogatepass")
+        if size < LARGE_FRAME_BYTES:
+            return decoded(self.take(size))
+        # It exists several times while it is read. Only its value counts as memory of the script.
+        world.widen()
         try:
-            return scan(text, 0)[0]
-        except RecursionError:
-            return deep_completion(text)
+            return decoded(self.take(size))
+        finally:
+            world.narrow()
 
     def take(self, size):
         inbox, start = self.inbox, self.start
@@ -155,6 +157,16 @@ class Pipe:
 
 
 posix_exit = posix._exit
+
+
+def decoded(body):
+    """The message of a frame. The first byte is its kind, and the rest is JSON."""
+    text = str(memoryview(body)[1:], "utf-8", "surrogatepass")
+    del body
+    try:
+        return scan(text, 0)[0]
+    except RecursionError:
+        return deep_completion(text)
 
 
 def deep_completion(text):

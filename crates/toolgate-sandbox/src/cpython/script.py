@@ -68,6 +68,10 @@ def guarded(parts, variables):
         if error.code is None or error.code == 0 and type(error.code) is int or error.code == "":
             return {"Value": None}
         return {"Failed": failure_of(error)}
+    except MemoryError as error:
+        # There has to be some to say so.
+        world.widen()
+        return {"Failed": failure_of(error)}
     except BaseException as error:
         return {"Failed": failure_of(error)}
 
@@ -81,7 +85,7 @@ def end():
             if task.done() and getattr(task, "_log_traceback", False) and not task.cancelled():
                 error = message_of(task.exception())
                 say(f"Task exception was never retrieved: {error}\n")
-    if made:
+    if made or forgotten:
         say(unawaited_text())
     flush_console()
 
@@ -104,14 +108,18 @@ def main_module(start, parts):
     sys.modules["__main__"] = main
     if not start["functions"]:
         return variables
-    known = {function["name"]: function["parameters"] for function in start["functions"]}
+    known = {
+        function["name"]: (function["parameters"], not function["first_takes_object"])
+        for function in start["functions"]
+    }
     tools.__dict__["_known"] = known
-    for name, parameters in known.items():
-        variables[name] = function_of(name, parameters)
+    for name, (parameters, takes_all) in known.items():
+        variables[name] = function_of(name, parameters, None, takes_all)
     for number, place in enumerate(start["places"]):
         name = place["function"]
         if name in known:
-            variables[place["alias"]] = function_of(name, known[name], number)
+            parameters, takes_all = known[name]
+            variables[place["alias"]] = function_of(name, parameters, number, takes_all)
     return variables
 
 
@@ -202,6 +210,7 @@ def stalled():
 
 def finish(done):
     """Sends the last frame, and waits to be killed, so that the host can still read the CPU time."""
+    world.widen()
     world.pipe.send(last_frame(done))
     while True:
         world.pipe.receive()

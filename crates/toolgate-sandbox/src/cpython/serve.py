@@ -56,7 +56,7 @@ def start_of(source, value, functions=()):
     }
 
 
-TOOL = {"name": "tool", "parameters": ["n", "text"]}
+TOOL = {"name": "tool", "parameters": ["n", "text"], "first_takes_object": False}
 SMALL = start_of("print(1)\n[2]", [9, 12])
 LARGE = start_of(REHEARSED + "[1, {'a': 2.5}]", [len(REHEARSED), len(REHEARSED) + 14], [TOOL])
 
@@ -73,6 +73,7 @@ def forget():
     global has_named_tuples
     has_named_tuples = False
     made.clear()
+    forgotten.clear()
     ScriptLoop.has_run = False
     Task.made, Task.names = itertools.count(), itertools.count(1)
     events.set_event_loop(None)
@@ -99,6 +100,7 @@ def work(lockdown, pipe, stream, reserve):
         start = pipe.receive()["Run"]
         start |= start.pop("bounds") | start.pop("script")
         lockdown.bound_run(start)
+        world.lockdown = lockdown
         gc.enable()
         finish(run_script(start))
     except MemoryError:
@@ -152,11 +154,15 @@ def prepare(settings):
     for _ in range(20):
         rehearse(SMALL)
         rehearse(LARGE)
-    share_page_tables()
+    libraries = share_page_tables()
     lockdown.lock_zygote()
     for number in (signal.SIGTERM, signal.SIGXCPU):
         signal.signal(number, stop)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Workers get the pages that a script needs, and not those that the imports needed.
+    forget_pages(libraries)
+    rehearse(SMALL)
+    rehearse(LARGE)
     # Python keeps the text of the first program.
     linecache.clearcache()
     gc.collect()

@@ -24,17 +24,34 @@ def keep_counts():
 
 
 def share_page_tables():
-    """Changes one page of each library, so that a fork copies the page table of the library."""
+    """Changes one page of each library, so that a fork copies the page table of the library.
+
+    Returns the addresses and the sizes of the libraries. Nothing else of them is changed.
+    """
+    libraries = []
     try:
-        with open("/proc/self/maps") as maps, open("/proc/self/mem", "r+b", buffering=0) as memory:
+        with open("/proc/self/smaps") as maps, open("/proc/self/mem", "r+b", buffering=0) as memory:
             for line in maps:
-                addresses, access, *_ = line.split()
-                first, last = (int(address, 16) for address in addresses.split("-"))
-                if access in ("r--p", "r-xp") and last - first >= 1 << 17:
+                word, value, *_ = line.split()
+                if not word.endswith(":"):
+                    first, last = (int(address, 16) for address in word.split("-"))
+                    is_read = value in ("r--p", "r-xp")
+                elif word == "Anonymous:" and value == "0" and is_read and last - first >= 1 << 17:
                     memory.seek(first)
                     byte = memory.read(1)
                     memory.seek(first)
                     memory.write(byte)
+                    libraries.append((first, last - first))
     except OSError:
         # The system does not allow it, and workers start more slowly.
         pass
+    return libraries
+
+
+def forget_pages(libraries):
+    """Empties the page tables of the libraries. They fill again with the pages that are used from now on."""
+    for first, size in libraries:
+        libc.madvise(ctypes.c_void_p(first), ctypes.c_size_t(size), MADV_DONTNEED)
+
+
+MADV_DONTNEED = 4

@@ -109,7 +109,8 @@ def bytes_text(size):
 def function_of(name, parameters, place=None, takes_all=False):
     """The function of a tool. `parameters` is `None` if they are not known.
 
-    If it takes all, a single dict by position has all arguments.
+    If it takes all, a single dict by position has all arguments. It does not if the first parameter may
+    be a dict itself.
     """
     suffix = b"" if place is None else b',"place":%d' % place
 
@@ -158,9 +159,6 @@ def bound(name, parameters, positional, named):
     """Binds arguments by position as Python does, with Python's messages."""
     given = len(positional)
     if given > len(parameters or ()):
-        if parameters == [] and given == 1 and not named and isinstance(positional[0], dict):
-            # The object of all arguments.
-            return positional[0]
         if parameters is None:
             raise TypeError(f"{name}() takes its arguments by name, or in one dict")
         were = "was" if given == 1 else "were"
@@ -222,7 +220,7 @@ class Tools:
         if not isinstance(name, str):
             raise TypeError(f"the name of a tool is a text, not {type(name).__name__}")
         if name in self._known:
-            return function_of(name, self._known[name], takes_all=True)
+            return function_of(name, self._known[name][0], takes_all=True)
         return ToolName(name)
 
     def __getattr__(self, name):
@@ -296,19 +294,35 @@ def module_of(variables):
     return Module("__main__")
 
 
+# How many coroutines of the script's own functions were never awaited, by the names of the functions.
+forgotten = {}
+
+
 def warn_unawaited(coroutine):
-    # A call is made even if it is not awaited. The end of the run says so.
-    if coroutine.cr_code is not OUTCOME_CODE:
+    # A call is made even if it is not awaited. The end of the run says so, once for all of them.
+    if coroutine.cr_code is OUTCOME_CODE:
+        return
+    if warnings.filters != plain_filters or getattr(warnings, "_showwarnmsg_impl", None) is not plain_show:
+        # The script decides itself what happens.
         real_warn_unawaited(coroutine)
+    else:
+        name = coroutine.__qualname__[:LONGEST_NAME]
+        forgotten[name] = forgotten.get(name, 0) + 1
 
 
 real_warn_unawaited = warnings._warn_unawaited_coroutine
 warnings._warn_unawaited_coroutine = warn_unawaited
+plain_filters, plain_show = list(warnings.filters), getattr(warnings, "_showwarnmsg_impl", None)
 
 
 def unawaited_text():
+    text = ""
     names = [call.name for call in made if not call.is_awaited]
-    if not names:
-        return ""
-    shown = ", ".join(sorted(set(names))[:5])
-    return f"RuntimeWarning: {len(names)} call(s) were made and never awaited: {shown}\n"
+    if names:
+        shown = ", ".join(sorted(set(names))[:5])
+        text = f"RuntimeWarning: {len(names)} call(s) were made and never awaited: {shown}\n"
+    if forgotten:
+        shown = ", ".join(sorted(forgotten)[:5])
+        count = sum(forgotten.values())
+        text += f"RuntimeWarning: {count} coroutine(s) were never awaited and did not run: {shown}\n"
+    return text

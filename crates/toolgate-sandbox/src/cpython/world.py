@@ -45,6 +45,7 @@ class World:
         self.reports_waits = False
         self.time_requested = None
         self.delivered = 0
+        self.lockdown = None
 
     def look(self):
         self.looks += 1
@@ -134,6 +135,18 @@ class World:
     def times(self):
         now = self.monotonic()
         return posix.times_result((now, 0.0, 0.0, 0.0, now))
+
+    # Memory.
+
+    def widen(self):
+        """Lets the worker use the memory for results."""
+        if self.lockdown is not None:
+            self.lockdown.widen()
+
+    def narrow(self):
+        """Lets the script go on with its own memory."""
+        if self.lockdown is not None:
+            self.lockdown.narrow()
 
     # Calls and waits.
 

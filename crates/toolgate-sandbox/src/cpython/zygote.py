@@ -3,6 +3,7 @@ import hashlib
 import hmac
 import socket
 import struct
+import subprocess
 
 
 def patch_library():
@@ -26,6 +27,8 @@ def patch_library():
     builtins.toolgate_import_all = import_all_names
     builtins.input = no_input
     builtins.exit = builtins.quit = exit_script
+    builtins.help = show_help
+    refuse_processes()
     # Scripts use these without an import too.
     for module in (asyncio, json, math, re):
         setattr(builtins, module.__name__, module)
@@ -53,6 +56,62 @@ def pbkdf2_hmac(hash_name, password, salt, iterations, dklen=None):
 
 def no_input(prompt="", /):
     raise EOFError("input(): nobody answers while a script runs")
+
+
+# What starts a process or replaces this one, and timers that send a signal.
+PROCESSES = (
+    "execl", "execle", "execlp", "execlpe", "execv", "execve", "execvp", "execvpe", "fork", "forkpty", "popen",
+    "posix_spawn", "posix_spawnp", "spawnl", "spawnle", "spawnlp", "spawnlpe", "spawnv", "spawnve", "spawnvp",
+    "spawnvpe", "system",
+)
+TIMERS = ("alarm", "pause", "setitimer", "sigtimedwait", "sigwait", "sigwaitinfo")
+
+
+def refuse_processes():
+    """Replaces what the system refuses, or does not do, by errors that say what to use instead."""
+
+    def without_processes(name):
+        def refused(*arguments, **named):
+            raise PermissionError(13, f"{name}: a script has no other processes: call a tool instead")
+
+        return refused
+
+    def without_timers(name):
+        def refused(*arguments):
+            raise PermissionError(
+                13, f"signal.{name}(): a script gets no signals: use asyncio.timeout() or asyncio.wait_for()"
+            )
+
+        return refused
+
+    for module, prefix in ((os, "os."), (posix, "os.")):
+        for name in PROCESSES:
+            if hasattr(module, name):
+                setattr(module, name, without_processes(f"{prefix}{name}()"))
+    for name in TIMERS:
+        if hasattr(signal, name):
+            setattr(signal, name, without_timers(name))
+    # All functions of this module make one.
+    subprocess.Popen.__init__ = without_processes("subprocess")
+
+
+def show_help(*things):
+    """Writes the documentation of a thing, as Python's `help` does."""
+    if not things:
+        raise TypeError("help() takes what it is about, as in help(str.split): nobody answers while a script runs")
+    thing = things[0]
+    if isinstance(thing, ToolName) or getattr(thing, "__module__", None) == "tools":
+        name = thing.__name__
+        known = ", ".join(f"{parameter}=…" for parameter in tools._known.get(name, ((),))[0])
+        text = f"{name}({known})\n    A tool. `await get_tool_details([\"{name}\"], \"python\")` describes it.\n"
+    else:
+        import pydoc
+
+        try:
+            text = pydoc.plain(pydoc.render_doc(thing, "Help on %s:"))
+        except ImportError:
+            text = f"No Python documentation found for {thing!r}.\n"
+    print(text)
 
 
 def exit_script(code=None):

@@ -8,7 +8,6 @@ pub(crate) mod descriptors;
 pub(crate) mod fork;
 #[cfg(feature = "engine-wasm")]
 pub(crate) mod machine_code;
-#[cfg(target_os = "linux")]
 pub(crate) mod page_tables;
 pub(crate) mod process;
 pub(crate) mod stack;

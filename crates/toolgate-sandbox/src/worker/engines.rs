@@ -11,6 +11,7 @@ use toolgate_engines::{
 
 #[cfg(feature = "engine-wasm")]
 use crate::lockdown::bound_start;
+use crate::system::page_tables::MappedFiles;
 
 /// Makes the engine of a language, with everything that a script may need.
 pub type MakeEngine = fn(Language) -> Result<Box<dyn Engine>, EngineStartError>;
@@ -41,16 +42,23 @@ pub(crate) enum Engines {
 
 impl Engines {
     /// Makes the engines, and runs the code that every script runs: a small script spends most of
-    /// its time on code that was never executed before.
-    pub(crate) fn prepare(make: MakeEngine) -> Self {
-        for (language, source) in [(Language::TypeScript, "return 1"), (Language::Python, "1")] {
+    /// its time on code that was never executed before. Of the pages of `files`, workers get those that
+    /// this uses.
+    pub(crate) fn prepare(make: MakeEngine, files: &MappedFiles) -> Self {
+        let engines = Self::BuiltIn {
+            typescript: make(Language::TypeScript),
+            python: make(Language::Python),
+        };
+        let trials = TRIALS.map(|(language, source)| (language, source, make(language)));
+        files.forget_pages();
+        for (language, source, engine) in trials {
             check(language, source, &[], &[], &mut NoTools);
-            if let Ok(engine) = make(language) {
+            if let Ok(engine) = engine {
                 let script = EngineScript { source, functions: &[], places: &[] };
-                drop(engine.run(&script, &TRIAL, &mut NullWorld));
+                drop(engine.run(&script, &TRIAL_LIMITS, &mut NullWorld));
             }
         }
-        Self::BuiltIn { typescript: make(Language::TypeScript), python: make(Language::Python) }
+        engines
     }
 
     /// The same, unless a component was loaded.
@@ -58,8 +66,9 @@ impl Engines {
     pub(crate) fn prepare_component(
         loaded: Option<Result<LoadedComponent, String>>,
         make: MakeEngine,
+        files: &MappedFiles,
     ) -> Self {
-        let Some(loaded) = loaded else { return Self::prepare(make) };
+        let Some(loaded) = loaded else { return Self::prepare(make, files) };
         let start = |loaded: LoadedComponent| match bound_start(|| loaded.start()) {
             Ok(engine) => Ok(Box::new(engine) as Box<dyn Engine>),
             Err(error) => Err(error.to_string()),
@@ -95,8 +104,25 @@ impl Engines {
     }
 }
 
-/// The limits for the first script.
-const TRIAL: EngineLimits =
+/// Scripts that do what most scripts do.
+const TRIALS: [(Language, &str); 2] =
+    [(Language::TypeScript, TYPESCRIPT), (Language::Python, PYTHON)];
+const TYPESCRIPT: &str = "\
+const load = async (n: number) => ({ items: [{ id: n, name: `row ${n}` }] });
+const rows = (await Promise.all([1, 2].map(load))).flatMap((page) => page.items);
+console.log(rows.length, JSON.stringify(rows));
+return { names: rows.filter(({ id }) => id > 1).map((row) => row.name) };
+";
+const PYTHON: &str = "\
+import json
+async def load(n):
+    return {'items': [{'id': n, 'name': f'row {n}'}]}
+rows = [row for n in range(2) for row in (await load(n))['items']]
+print(len(rows), json.dumps(rows))
+{'names': [row['name'] for row in rows if row['id'] > 0]}
+";
+/// The limits for these scripts.
+const TRIAL_LIMITS: EngineLimits =
     EngineLimits { memory_bytes: 16 * 1024 * 1024, stack_bytes: 512 * 1024 };
 
 /// A lookup without tools.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use serde_json::Value;
-use toolgate_bindings::{check::LookupResult, parameters};
+use toolgate_bindings::{check::LookupResult, first_takes_object, parameters};
 use toolgate_engines::Function;
 
 /// The most words that the host is asked for, and the longest name of a tool.
@@ -25,7 +25,9 @@ pub(super) fn words(text: &str) -> Vec<String> {
 pub(super) fn function(found: LookupResult) -> Option<Function> {
     let LookupResult::Tool { name, input_schema, .. } = found else { return None };
     let schema: Value = serde_json::from_str(input_schema.get()).unwrap_or_default();
-    Some(Function { name, parameters: parameters(&schema) })
+    let parameters = parameters(&schema);
+    let first_takes_object = first_takes_object(&schema, &parameters);
+    Some(Function { name, parameters, first_takes_object })
 }
 
 #[cfg(test)]

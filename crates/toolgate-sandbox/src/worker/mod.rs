@@ -171,6 +171,7 @@ fn prepare(
     let function = |tool: toolgate_bindings::check::ToolUse| Function {
         name: tool.name,
         parameters: tool.parameters,
+        first_takes_object: tool.first_takes_object,
     };
     let functions = checked.tools.into_iter().map(function).collect();
     let place = |CallPlace { alias, function }| ScriptPlace { alias, function };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 use toolgate_sandbox::{
-    BoxFuture, CallResponse, EngineCall, LookupResult, RunLimits, SandboxScript, Tools,
+    BoxFuture, CallResponse, EngineCall, LookupResult, Pool, RunLimits, SandboxScript, Tools,
 };
 use toolgate_testkit::deadline;
 
@@ -74,10 +74,14 @@ again = json.loads(text)
 len(records) == len(again)";
 
 async fn assert_workable(script: SandboxScript) {
+    assert_workable_in(&pool(), script).await;
+}
+
+async fn assert_workable_in(pool: &Pool, script: SandboxScript) {
     // The memory that a script has by default.
     let limits = RunLimits { cpu: deadline(), ..limits() };
     let tools = Arc::new(Records::of(limits.result_bytes));
-    let report = pool().run(script, &limits, tools, CancellationToken::new()).await;
+    let report = pool.run(script, &limits, tools, CancellationToken::new()).await;
     assert_eq!(ending(&report), "value: true");
 }
 
@@ -89,4 +93,10 @@ async fn typescript_builds_prints_and_parses_the_largest_result() {
 #[tokio::test]
 async fn python_builds_prints_and_parses_the_largest_result() {
     assert_workable(python(PYTHON)).await;
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn the_interpreter_builds_prints_and_parses_the_largest_result() {
+    assert_workable_in(&crate::interpreter::pool(), python(PYTHON)).await;
 }

@@ -61,6 +61,15 @@ impl Solver<'_> {
         let sent = self.sites[site as usize].sent;
         let parameters = text.as_deref().and_then(|text| Some(&self.tools.tool(text)?.parameters));
         let is_positional = self.program.is_python || text.as_deref().is_some_and(takes_positions);
+        // A single dictionary may have all arguments.
+        if let ([(ArgumentKind::Position, only)], true) =
+            (state.arguments.as_slice(), self.program.is_python)
+        {
+            let tool = text.as_deref().and_then(|text| self.tools.tool(text));
+            if tool.is_none_or(|tool| !tool.first_takes_object()) {
+                self.flow(*only, Use::Spread(sent));
+            }
+        }
         let mut position = 0;
         for (kind, node) in &state.arguments {
             match kind {

@@ -1,58 +1,57 @@
 //! The arguments of tool calls, by position in the order of the parameters or by name.
 
-use ruff_python_ast::{Expr, Number, Operator, UnaryOp};
+use ruff_python_ast::Expr;
 use serde_json::Value;
 
-use super::{
-    offset,
-    reader::{CalleeKind, PythonCall, ScriptReader},
-};
+use super::{offset, reader::PythonCall, values::Values};
 use crate::check::{
     Language,
+    declared::one_of,
     finding::FindingCollector,
-    literal::{Literal, LiteralEntries, LiteralEntry, LiteralKind, MAX_DEPTH},
-    lookup::{CheckBudget, ToolSignature, check_arguments},
+    literal::{Literal, LiteralEntries, LiteralEntry, LiteralKind, each},
+    lookup::{CheckBudget, ToolSignature, check_arguments, takes_positions},
     wording::{cut, python_arguments},
 };
 
 /// Checks the arguments of a call.
-pub(super) fn check(
+pub(super) fn check<'a>(
     tool: &ToolSignature,
-    call: &PythonCall<'_>,
-    script: &ScriptReader<'_, '_>,
+    call: &PythonCall<'a>,
+    values: &Values<'_, 'a, '_>,
     budget: &CheckBudget,
     report: &mut FindingCollector<'_>,
 ) {
-    if call.sort != CalleeKind::Free {
-        return;
-    }
     let given = &call.expression.arguments;
     let positional = &given.args;
     let at = offset(call.expression);
-    // The object with all tools takes one dictionary too.
+    let checked = |arguments: &Literal, named: &[String], report: &mut FindingCollector<'_>| {
+        check_arguments(tool, arguments, named, at, Language::Python, budget, report);
+    };
+    // The object with all tools always takes one dictionary.
     let is_named = matches!(call.expression.func.as_ref(), Expr::Name(_));
-    if let ([only], true) = (positional.as_ref(), given.keywords.is_empty())
-        && !is_named
-        && script.has_tools()
-    {
-        let arguments = read(only);
-        match &arguments.kind {
-            LiteralKind::Object { .. } if takes_object(tool) => return,
-            LiteralKind::Object { .. } => {
-                let language = Language::Python;
-                return check_arguments(tool, &arguments, &[], at, language, budget, report);
+    let takes_all = !is_named || !tool.first_takes_object();
+    match (positional.as_ref(), given.keywords.as_ref()) {
+        // A single dictionary has all arguments, unless the first parameter may be one.
+        ([only], []) if takes_all && !only.is_starred_expr() => {
+            let value = values.argument(only);
+            if is_object(&value) {
+                if is_named || !tool.first_takes_object() {
+                    checked(&as_arguments(value, tool), &values.own_keys(only), report);
+                }
+                return;
             }
-            LiteralKind::Unknown => return,
-            _ => {}
+            if value.kind == LiteralKind::Unknown && (!is_named || !takes_positions(&tool.name)) {
+                return;
+            }
         }
-    }
-    if let [only @ Expr::Dict(_)] = positional.as_ref()
-        && given.keywords.is_empty()
-        && !takes_object(tool)
-    {
-        let message = format!("`{}` takes its arguments by name, not in a dict", cut(&tool.name));
-        report.error(offset(only), message, usage(tool));
-        return;
+        ([], [only]) if only.arg.is_none() => {
+            let value = values.argument(&only.value);
+            if is_object(&value) {
+                checked(&as_arguments(value, tool), &values.own_keys(&only.value), report);
+                return;
+            }
+        }
+        _ => {}
     }
     let mut entries = LiteralEntries::default();
     let starred = positional.iter().position(Expr::is_starred_expr);
@@ -67,16 +66,18 @@ pub(super) fn check(
             report.error(offset(argument), message, usage(tool));
             return;
         };
-        push(&mut entries, tool, name, offset(argument), value_of(argument, call, script));
+        push_written(&mut entries, tool, name, argument, offset(argument), values);
     }
     let mut is_open = starred.is_some();
     for keyword in &given.keywords {
         let Some(name) = &keyword.arg else {
-            match value_of(&keyword.value, call, script).kind {
-                LiteralKind::Object { entries: spread, complete: true } => {
+            let value = values.argument(&keyword.value);
+            match &value.kind {
+                LiteralKind::Object { entries: spread, complete } if is_object(&value) => {
                     for entry in spread.iter() {
                         push(&mut entries, tool, &entry.key, offset(keyword), entry.value.clone());
                     }
+                    is_open |= !complete;
                 }
                 _ => is_open = true,
             }
@@ -89,8 +90,7 @@ pub(super) fn check(
             report.error(offset(keyword), message, "it was given by position".to_owned());
             return;
         }
-        let value = value_of(&keyword.value, call, script);
-        push(&mut entries, tool, name.as_str(), offset(keyword), value);
+        push_written(&mut entries, tool, name.as_str(), &keyword.value, offset(keyword), values);
     }
     let kind = match (entries.finish(), is_open) {
         (LiteralKind::Object { entries, .. }, true) => {
@@ -98,9 +98,48 @@ pub(super) fn check(
         }
         (kind, _) => kind,
     };
-    let named: Vec<String> =
-        given.keywords.iter().filter_map(|it| it.arg.as_ref()).map(ToString::to_string).collect();
-    check_arguments(tool, &Literal::new(at, kind), &named, at, Language::Python, budget, report);
+    let named = given.keywords.iter().flat_map(|it| match &it.arg {
+        Some(name) => vec![name.to_string()],
+        None => values.own_keys(&it.value),
+    });
+    let named: Vec<String> = named.collect();
+    checked(&Literal::new(at, kind), &named, report);
+}
+
+/// Whether a value is an object that the script makes, or each of several. A result may have more than is
+/// declared.
+fn is_object(value: &Literal) -> bool {
+    match &value.kind {
+        LiteralKind::Object { .. } => value.origin.is_none(),
+        LiteralKind::Each(all) | LiteralKind::OneOf(all) => all.iter().all(is_object),
+        _ => false,
+    }
+}
+
+/// An object, or each of several, as arguments of a tool.
+fn as_arguments(value: Literal, tool: &ToolSignature) -> Literal {
+    match &value.kind {
+        LiteralKind::Object { entries, complete } => {
+            let mut pushed = LiteralEntries::default();
+            for entry in entries.iter() {
+                push(&mut pushed, tool, &entry.key, entry.offset, entry.value.clone());
+            }
+            let kind = match pushed.finish() {
+                LiteralKind::Object { entries, .. } => {
+                    LiteralKind::Object { entries, complete: *complete }
+                }
+                other => other,
+            };
+            Literal { kind, ..value }
+        }
+        LiteralKind::Each(all) => {
+            each(all.iter().map(|one| as_arguments(one.clone(), tool)).collect())
+        }
+        LiteralKind::OneOf(all) => {
+            one_of(all.iter().map(|one| as_arguments(one.clone(), tool)).collect())
+        }
+        _ => value,
+    }
 }
 
 /// Adds an argument. `None` means that it is omitted.
@@ -115,34 +154,58 @@ fn push(
     if is_none && is_needed(tool, name) {
         return;
     }
-    let value = if is_none { Literal::unknown(value.offset) } else { value };
+    let value = if is_none { Literal::unknown(value.offset) } else { without_none(value) };
     entries.push(LiteralEntry { key: name.to_owned(), offset, value });
 }
 
+/// Adds an argument that the call itself has. A `None` that is written there is sent.
+fn push_written<'a>(
+    entries: &mut LiteralEntries,
+    tool: &ToolSignature,
+    name: &str,
+    argument: &'a Expr,
+    offset: usize,
+    values: &Values<'_, 'a, '_>,
+) {
+    let value = value_of(argument, values);
+    let is_sent = argument.is_none_literal_expr() && !is_needed(tool, name);
+    if is_sent && schema_of(tool, name).is_some_and(|schema| schema.get("nullable").is_none()) {
+        entries.push(LiteralEntry { key: name.to_owned(), offset, value });
+    } else {
+        push(entries, tool, name, offset, value);
+    }
+}
+
+fn schema_of<'t>(tool: &'t ToolSignature, name: &str) -> Option<&'t Value> {
+    tool.schema.get("properties").and_then(|properties| properties.get(name))
+}
+
+/// A value that may be `None`, and so omitted.
+fn without_none(value: Literal) -> Literal {
+    let is_none = |one: &Literal| one.kind == LiteralKind::Null;
+    match &value.kind {
+        LiteralKind::Each(all) if all.iter().any(is_none) => {
+            let others: Vec<Literal> = all.iter().filter(|one| !is_none(one)).cloned().collect();
+            if others.is_empty() { Literal::unknown(value.offset) } else { each(others) }
+        }
+        LiteralKind::OneOf(all) if all.iter().any(is_none) => Literal::unknown(value.offset),
+        _ => value,
+    }
+}
+
 /// The value of an argument.
-fn value_of(argument: &Expr, call: &PythonCall<'_>, script: &ScriptReader<'_, '_>) -> Literal {
-    let constant = argument.as_name_expr().and_then(|it| script.constant(call, it.id.as_str()));
-    Literal { offset: offset(argument), ..read(constant.unwrap_or(argument)) }
+fn value_of<'a>(argument: &'a Expr, values: &Values<'_, 'a, '_>) -> Literal {
+    Literal { offset: offset(argument), ..values.argument(argument) }
 }
 
 /// Whether a parameter is required, and takes no `null`.
 fn is_needed(tool: &ToolSignature, name: &str) -> bool {
     let required = tool.schema.get("required").and_then(Value::as_array);
     let is_required = required.is_some_and(|names| names.iter().any(|it| it == name));
-    let schema = tool.schema.get("properties").and_then(|properties| properties.get(name));
-    let kind = schema.filter(|it| it.get("nullable").is_none()).and_then(|it| it.get("type"));
+    let kind = schema_of(tool, name)
+        .filter(|it| it.get("nullable").is_none())
+        .and_then(|it| it.get("type"));
     is_required && kind.and_then(Value::as_str).is_some_and(|kind| kind != "null")
-}
-
-/// Whether the first parameter may be an object, so that a dict is correct.
-fn takes_object(tool: &ToolSignature) -> bool {
-    let first = tool.parameters.first();
-    let schema = first.and_then(|name| tool.schema.get("properties")?.get(name));
-    match schema.and_then(|schema| schema.get("type")) {
-        Some(Value::String(name)) => name == "object",
-        Some(Value::Array(names)) => names.iter().any(|name| name == "object"),
-        _ => schema.is_some(),
-    }
 }
 
 fn usage(tool: &ToolSignature) -> String {
@@ -153,70 +216,4 @@ fn usage(tool: &ToolSignature) -> String {
         return format!("write `{}()`", tool.name);
     }
     format!("write `{}({}{more})`", tool.name, shown.join(", "))
-}
-
-pub(super) fn read(expression: &Expr) -> Literal {
-    read_at(expression, 0)
-}
-
-fn read_at(expression: &Expr, depth: usize) -> Literal {
-    let kind = if depth > MAX_DEPTH { LiteralKind::Unknown } else { kind(expression, depth) };
-    Literal::new(offset(expression), kind)
-}
-
-fn kind(expression: &Expr, depth: usize) -> LiteralKind {
-    match expression {
-        Expr::NoneLiteral(_) => LiteralKind::Null,
-        Expr::BooleanLiteral(literal) => LiteralKind::Boolean(Some(literal.value)),
-        Expr::NumberLiteral(literal) => match &literal.value {
-            Number::Int(value) => {
-                value.to_string().parse().map_or(LiteralKind::Unknown, LiteralKind::number)
-            }
-            Number::Float(value) => LiteralKind::number(*value),
-            Number::Complex { .. } => LiteralKind::Unknown,
-        },
-        Expr::StringLiteral(literal) => LiteralKind::Text(Some(literal.value.to_str().to_owned())),
-        Expr::FString(_) => LiteralKind::Text(None),
-        Expr::UnaryOp(unary) => match (unary.op, read_at(&unary.operand, depth + 1).kind) {
-            (UnaryOp::USub, LiteralKind::Number(value)) => LiteralKind::number(-value),
-            (UnaryOp::UAdd, LiteralKind::Number(value)) => LiteralKind::number(value),
-            (UnaryOp::Not, _) => LiteralKind::Boolean(None),
-            _ => LiteralKind::Unknown,
-        },
-        Expr::Compare(_) => LiteralKind::Boolean(None),
-        Expr::BinOp(binary) => {
-            let is_text =
-                |side: &Expr| matches!(read_at(side, depth + 1).kind, LiteralKind::Text(_));
-            match binary.op {
-                Operator::Add if is_text(&binary.left) || is_text(&binary.right) => {
-                    LiteralKind::Text(None)
-                }
-                Operator::Mod if is_text(&binary.left) => LiteralKind::Text(None),
-                _ => LiteralKind::Unknown,
-            }
-        }
-        Expr::List(list) => array(&list.elts, depth),
-        Expr::Tuple(tuple) => array(&tuple.elts, depth),
-        Expr::Dict(dict) => {
-            let mut entries = LiteralEntries::default();
-            for item in &dict.items {
-                match &item.key {
-                    Some(key @ Expr::StringLiteral(text)) => entries.push(LiteralEntry {
-                        key: text.value.to_str().to_owned(),
-                        offset: offset(key),
-                        value: read_at(&item.value, depth + 1),
-                    }),
-                    _ => entries.push_unknown(),
-                }
-            }
-            entries.finish()
-        }
-        _ => LiteralKind::Unknown,
-    }
-}
-
-fn array(elements: &[Expr], depth: usize) -> LiteralKind {
-    let complete = !elements.iter().any(Expr::is_starred_expr);
-    let items = elements.iter().filter(|element| !element.is_starred_expr());
-    LiteralKind::array(items.map(|item| read_at(item, depth + 1)).collect(), complete)
 }

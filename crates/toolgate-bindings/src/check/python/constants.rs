@@ -1,7 +1,7 @@
 //! What a script says about its own course: code that never runs, exceptions that it handles, and
-//! variables with one value.
+//! variables that it tests.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 use ruff_python_ast::{
     ExceptHandler, Expr, Number, Stmt, StmtTry, UnaryOp,
@@ -19,11 +19,25 @@ const FILE_ERRORS: &[&str] = &[
     "PermissionError",
 ];
 
+/// Exceptions of a key, an index or an attribute that is not there.
+const KEY_ERRORS: &[&str] = &[
+    "AttributeError",
+    "BaseException",
+    "Exception",
+    "IndexError",
+    "KeyError",
+    "LookupError",
+    "TypeError",
+];
+
 /// Whether a test is always true or always false.
 pub(super) fn truth(test: &Expr) -> Option<bool> {
     match test {
         Expr::BooleanLiteral(literal) => Some(literal.value),
         Expr::NoneLiteral(_) => Some(false),
+        // It is true only for programs that check types.
+        Expr::Name(name) if name.id == "TYPE_CHECKING" => Some(false),
+        Expr::Attribute(part) if part.attr.as_str() == "TYPE_CHECKING" => Some(false),
         Expr::NumberLiteral(literal) => match &literal.value {
             Number::Int(value) => Some(*value != 0),
             _ => None,
@@ -42,6 +56,10 @@ pub(super) fn leaves(statement: &Stmt) -> bool {
 
 /// What the handlers of a `try` expect.
 #[derive(Clone, Copy, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a kind of error that is expected or not"
+)]
 pub(super) struct Caught {
     /// A name that does not exist.
     pub(super) names: bool,
@@ -49,6 +67,8 @@ pub(super) struct Caught {
     pub(super) files: bool,
     /// A question that nobody answers.
     pub(super) questions: bool,
+    /// A key or an attribute that is not there.
+    pub(super) keys: bool,
 }
 
 impl Caught {
@@ -58,6 +78,7 @@ impl Caught {
             let Some(kind) = handler.type_.as_deref() else {
                 caught.files = true;
                 caught.questions = true;
+                caught.keys = true;
                 continue;
             };
             let kinds = match kind {
@@ -69,23 +90,22 @@ impl Caught {
                 caught.files |= FILE_ERRORS.contains(&kind.id.as_str());
                 caught.questions |=
                     matches!(kind.id.as_str(), "EOFError" | "Exception" | "BaseException");
+                caught.keys |= KEY_ERRORS.contains(&kind.id.as_str());
             }
         }
         caught
     }
 }
 
-/// The variables that may have only one value.
+/// What decides whether the values of variables are certain.
 #[derive(Default)]
 pub(super) struct Constants<'a> {
-    /// What each variable is assigned, by its scope.
-    values: HashMap<(usize, &'a str), &'a Expr>,
     /// Names that a definition, a parameter or an import binds.
     defined: HashSet<(usize, &'a str)>,
-    /// Names that the script tests, or that inner functions assign.
-    doubtful: BTreeSet<&'a str>,
-    /// How often a variable is used as `**variable`.
-    spreads: HashMap<(usize, &'a str), usize>,
+    /// Names that the script tests.
+    tested: BTreeSet<&'a str>,
+    /// Names that inner functions assign.
+    foreign: BTreeSet<&'a str>,
 }
 
 impl<'a> Constants<'a> {
@@ -96,15 +116,7 @@ impl<'a> Constants<'a> {
         foreign: &HashSet<&'a str>,
     ) {
         self.defined.extend(defined.iter().map(|name| (scope, *name)));
-        self.doubtful.extend(foreign.iter().copied());
-    }
-
-    pub(super) fn assign(&mut self, scope: usize, name: &'a str, value: &'a Expr) {
-        self.values.insert((scope, name), value);
-    }
-
-    pub(super) fn spread(&mut self, scope: usize, name: &'a str) {
-        *self.spreads.entry((scope, name)).or_default() += 1;
+        self.foreign.extend(foreign.iter().copied());
     }
 
     /// Notes the names in a test, after which the script knows more about them.
@@ -118,29 +130,16 @@ impl<'a> Constants<'a> {
                 walk_expr(self, expression);
             }
         }
-        Names(&mut self.doubtful).visit_expr(test);
+        Names(&mut self.tested).visit_expr(test);
     }
 
-    /// The value of a variable with these numbers of assignments and reads, if it is certain.
-    pub(super) fn value(
-        &self,
-        key: (usize, &'a str),
-        assignments: usize,
-        reads: usize,
-    ) -> Option<&'a Expr> {
-        let value = self.values.get(&key).copied()?;
-        if assignments != 1 || self.defined.contains(&key) || self.doubtful.contains(key.1) {
-            return None;
-        }
-        match value {
-            Expr::StringLiteral(_)
-            | Expr::FString(_)
-            | Expr::NumberLiteral(_)
-            | Expr::BooleanLiteral(_)
-            | Expr::UnaryOp(_) => Some(value),
-            // Nothing else can change it.
-            Expr::Dict(_) if self.spreads.get(&key) == Some(&reads) => Some(value),
-            _ => None,
-        }
+    /// Whether only assignments give a variable its values.
+    pub(super) fn is_plain(&self, key: (usize, &'a str)) -> bool {
+        !self.defined.contains(&key) && !self.foreign.contains(key.1)
+    }
+
+    /// Whether the script may know more about a variable after a test.
+    pub(super) fn is_tested(&self, name: &str) -> bool {
+        self.tested.contains(name)
     }
 }

@@ -8,15 +8,21 @@ mod constants;
 mod coroutines;
 mod entry;
 mod reader;
+mod reads;
 mod shape;
 mod translate;
+mod uses;
+mod values;
 
 use ruff_python_ast::ModModule;
 use ruff_python_parser::{Mode, ParseError, ParseOptions, Parsed, parse};
 use ruff_text_size::Ranged;
 
-use self::reader::ScriptReader;
 pub use self::shape::ModuleShape;
+use self::{
+    reader::{CalleeKind, ScriptReader},
+    values::Values,
+};
 use super::{
     Language, LanguageCheck, SourcePositions,
     finding::FindingCollector,
@@ -84,11 +90,20 @@ fn check_parsed(
     let tools = ToolTable::look_up(&script.names.names_to_look_up(&knowledge), lookup);
     script.names.report(&knowledge, &tools, report);
     report_hiding_variables(&hidings, &tools, report);
+    let values = Values::new(&script, &tools);
+    report.undecided = values.undecided();
     for call in &script.calls {
-        if let Some(tool) = tools.tool(call.name) {
-            calls::check(tool, call, &script, &tools.budget, report);
+        let tool = match call.sort {
+            CalleeKind::Free => tools.tool(call.name),
+            // It may be another name of a tool.
+            CalleeKind::Own => values.tool_of(&call.expression.func),
+            CalleeKind::Asyncio => None,
+        };
+        if let Some(tool) = tool {
+            calls::check(tool, call, &values, &tools.budget, report);
         }
     }
+    reads::check(&script.uses.reads, &script.uses.expected, &values, report);
     coroutines::check(&script, &tools, report);
     let body = &parsed.syntax().body;
     let analysis = flow::analyse(translate::translate(body, interpreter), &tools, text);

@@ -3,9 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 
 use ruff_python_ast::{
-    BoolOp, Comprehension, Expr, ExprCall, ExprName, Parameters, Stmt, StmtIf,
+    BoolOp, Comprehension, Expr, ExprCall, ExprName, Parameters, Stmt, StmtFunctionDef, StmtIf,
     visitor::{Visitor, walk_expr, walk_stmt},
 };
+use ruff_text_size::Ranged as _;
 
 use super::{
     advice::Import,
@@ -14,6 +15,7 @@ use super::{
     constants::{Caught, Constants, leaves, truth},
     coroutines::{CoroutineUse, coroutine_use},
     offset,
+    uses::{Binding, Choice, Key, Uses, range},
 };
 use crate::check::names::{HidingVariable, NameRole, UndeclaredName, UndeclaredNames};
 
@@ -37,6 +39,9 @@ pub(super) struct ScriptReader<'a, 'g> {
     constants: Constants<'a>,
     /// What is caught around the current place.
     caught: Vec<Caught>,
+    pub(super) uses: Uses<'a>,
+    /// The functions around the current place.
+    functions: Vec<&'a StmtFunctionDef>,
 }
 
 /// A call of a plain name, or of a function of `asyncio`.
@@ -49,8 +54,6 @@ pub(super) struct PythonCall<'a> {
     pub(super) scope: usize,
     /// Whether the nearest function around the call is not `async`.
     pub(super) is_sync: bool,
-    /// The variables among the arguments, with the scopes that bind them.
-    pub(super) given: Vec<(&'a str, usize)>,
 }
 
 /// Who defines the called function.
@@ -110,10 +113,13 @@ impl<'a, 'g> ScriptReader<'a, 'g> {
             self_calls: Vec::new(),
             constants: Constants::default(),
             caught: Vec::new(),
+            uses: Uses::default(),
+            functions: Vec::new(),
         };
         let mut bindings = Bindings::of_body(body);
         bindings.defined.extend(global_names(body));
         reader.within(ScopeKind::Module, bindings, |reader| reader.visit_body(body));
+        reader.uses.finish();
         reader
     }
 
@@ -132,12 +138,39 @@ impl<'a, 'g> ScriptReader<'a, 'g> {
         self.globals.contains(&"tools")
     }
 
-    /// The value of a variable among the arguments of a call, if it is certain.
-    pub(super) fn constant(&self, call: &PythonCall<'a>, name: &str) -> Option<&'a Expr> {
-        let key = *call.given.iter().find(|(known, _)| *known == name)?;
-        let (name, scope) = key;
-        let variable = self.variables.get(&(scope, name)).filter(|_| !self.names.is_dynamic)?;
-        self.constants.value((scope, name), variable.assignments, variable.reads)
+    /// Whether only assignments give a variable its values.
+    pub(super) fn is_plain_variable(&self, key: Key<'a>) -> bool {
+        self.constants.is_plain(key)
+    }
+
+    /// Whether the script may know more about a variable after a test.
+    pub(super) fn is_tested(&self, key: Key<'a>) -> bool {
+        self.constants.is_tested(key.1)
+    }
+
+    /// Whether a `try` around the current place handles the errors of missing keys.
+    pub(super) fn handles_missing_keys(&self) -> bool {
+        self.is_caught(|caught| caught.keys)
+    }
+
+    /// The names of the functions around the current place.
+    pub(super) fn functions_around(&self) -> Vec<&'a str> {
+        self.functions.iter().map(|function| function.name.as_str()).collect()
+    }
+
+    /// The offset of the nearest function around the current place.
+    pub(super) fn function_offset(&self) -> Option<usize> {
+        self.functions.last().map(|function| offset(*function))
+    }
+
+    /// The scope that binds a name.
+    pub(super) fn scope_of(&self, name: &str) -> Option<usize> {
+        self.resolve(name).map(|scope| scope.id)
+    }
+
+    /// The visited expression and what is around it, from the inside out.
+    pub(super) fn ancestors(&self) -> impl Iterator<Item = Parent<'a>> {
+        self.parents.iter().rev().copied()
     }
 
     fn is_caught(&self, is_expected: impl Fn(&Caught) -> bool) -> bool {
@@ -210,6 +243,7 @@ impl<'a, 'g> ScriptReader<'a, 'g> {
             if is_taken {
                 variable.taken_at.get_or_insert(at);
             }
+            self.note_name(key, at);
             return;
         }
         self.names.is_dynamic |= text == "__builtins__";
@@ -271,20 +305,7 @@ impl<'a, 'g> ScriptReader<'a, 'g> {
         };
         let coroutine_use = coroutine_use(&self.parents, self);
         let (scope, is_sync) = (self.scope_id(), self.is_sync());
-        let values = call.arguments.args.iter();
-        let values = values.chain(call.arguments.keywords.iter().map(|keyword| &keyword.value));
-        let names = values.filter_map(|value| value.as_name_expr()).map(|name| name.id.as_str());
-        let given =
-            names.filter_map(|name| Some((name, self.resolve(name)?.id))).collect::<Vec<_>>();
-        self.calls.push(PythonCall {
-            expression: call,
-            name,
-            sort,
-            coroutine_use,
-            scope,
-            is_sync,
-            given,
-        });
+        self.calls.push(PythonCall { expression: call, name, sort, coroutine_use, scope, is_sync });
     }
 
     /// Whether an expression is the object with all tools.
@@ -295,7 +316,7 @@ impl<'a, 'g> ScriptReader<'a, 'g> {
     }
 
     /// The tool that `tools.name`, `tools["name"]` or `tools.server.name` stands for.
-    fn tool_of(&self, expression: &Expr) -> Option<String> {
+    pub(super) fn tool_of(&self, expression: &Expr) -> Option<String> {
         match expression {
             Expr::Attribute(part) if self.is_tools(&part.value) => Some(part.attr.to_string()),
             Expr::Attribute(part) => {
@@ -390,6 +411,9 @@ impl<'a, 'g> ScriptReader<'a, 'g> {
         let targets = Bindings::of_targets(generators.iter().map(|generator| &generator.target));
         self.within(ScopeKind::Comprehension, targets, |reader| {
             for (index, generator) in generators.iter().enumerate() {
+                let element = Binding::Element(&generator.iter, Vec::new());
+                reader.bind_target(&generator.target, &element);
+                generator.ifs.iter().for_each(|test| reader.constants.test(test));
                 if index > 0 {
                     reader.visit_expr(&generator.iter);
                 }
@@ -399,25 +423,16 @@ impl<'a, 'g> ScriptReader<'a, 'g> {
         });
     }
 
-    /// Notes variables that a call takes apart: `**variable`.
-    fn read_spreads(&mut self, call: &'a ExprCall) {
-        for keyword in call.arguments.keywords.iter().filter(|keyword| keyword.arg.is_none()) {
-            if let Expr::Name(name) = &keyword.value
-                && let Some(scope) = self.resolve(name.id.as_str()).map(|scope| scope.id)
-            {
-                self.constants.spread(scope, name.id.as_str());
-            }
-        }
-    }
-
-    fn assign(&mut self, name: &'a ExprName, value: &'a Expr) {
-        if let Some(scope) = self.resolve(name.id.as_str()).map(|scope| scope.id) {
-            self.constants.assign(scope, name.id.as_str(), value);
-        }
-    }
-
     /// Visits the branches that may run.
     fn visit_choice(&mut self, choice: &'a StmtIf) {
+        let tests = std::iter::once(choice.test.as_ref())
+            .chain(choice.elif_else_clauses.iter().filter_map(|clause| clause.test.as_ref()));
+        let all = std::iter::once(choice.body.as_slice())
+            .chain(choice.elif_else_clauses.iter().map(|clause| clause.body.as_slice()));
+        let decides: Vec<_> = all.map(range).collect();
+        for test in tests {
+            self.uses.choices.push(Choice { test, decides: decides.clone(), is_loop: false });
+        }
         let first = (Some(choice.test.as_ref()), choice.body.as_slice());
         let others = choice.elif_else_clauses.iter();
         let others = others.map(|clause| (clause.test.as_ref(), clause.body.as_slice()));
@@ -467,13 +482,15 @@ impl<'a, 'g> ScriptReader<'a, 'g> {
             }
             Expr::Call(call) => {
                 self.read_call(call);
-                self.read_spreads(call);
                 walk_expr(self, expression);
             }
             Expr::If(choice) => {
                 self.constants.test(&choice.test);
                 self.visit_expr(&choice.test);
                 let truth = truth(&choice.test);
+                let decides = [choice.body.as_ref(), choice.orelse.as_ref()];
+                let decides = decides.map(|it| it.range().to_std_range()).to_vec();
+                self.uses.choices.push(Choice { test: &choice.test, decides, is_loop: false });
                 if truth != Some(false) {
                     self.visit_expr(&choice.body);
                 }
@@ -482,8 +499,12 @@ impl<'a, 'g> ScriptReader<'a, 'g> {
                 }
             }
             Expr::BoolOp(choice) => {
+                let last = expression.end().to_usize();
                 for value in &choice.values {
                     self.constants.test(value);
+                    let rest = value.end().to_usize()..last;
+                    let decides = std::iter::once(rest).collect();
+                    self.uses.choices.push(Choice { test: value, decides, is_loop: false });
                     self.visit_expr(value);
                     // What follows is not evaluated.
                     if truth(value) == Some(choice.op == BoolOp::Or) {
@@ -513,8 +534,23 @@ impl<'a> Visitor<'a> for ScriptReader<'a, '_> {
                     let definitions = if is_coroutine { 1 } else { 2 };
                     *self.coroutines.entry(function.name.as_str()).or_default() += definitions;
                 }
+                if let Some(scope) = self.scope_of(function.name.as_str()) {
+                    self.uses.bind((scope, function.name.as_str()), Binding::Function(function));
+                }
                 let kind = ScopeKind::Function { is_async: function.is_async };
-                self.within(kind, bindings, |reader| reader.visit_body(&function.body));
+                self.functions.push(function);
+                let outer = self.scope_of(function.name.as_str());
+                self.within(kind, bindings, |reader| {
+                    let scopes = outer.map(|outer| (outer, reader.scope_id()));
+                    reader.uses.functions.extend(scopes.map(|it| (offset(function), it)));
+                    let parameters = function.parameters.iter_non_variadic_params();
+                    for (at, parameter) in parameters.enumerate() {
+                        let key = (reader.scope_id(), parameter.name().as_str());
+                        reader.uses.bind(key, Binding::Parameter(function, at));
+                    }
+                    reader.visit_body(&function.body);
+                });
+                self.functions.pop();
             }
             Stmt::ClassDef(class) => {
                 class.decorator_list.iter().for_each(|decorator| self.visit_decorator(decorator));
@@ -536,6 +572,8 @@ impl<'a> Visitor<'a> for ScriptReader<'a, '_> {
             Stmt::If(choice) => self.visit_choice(choice),
             Stmt::While(each) => {
                 self.constants.test(&each.test);
+                let decides = vec![range(&each.body)];
+                self.uses.choices.push(Choice { test: &each.test, decides, is_loop: false });
                 self.visit_expr(&each.test);
                 if truth(&each.test) != Some(false) {
                     self.visit_body(&each.body);
@@ -560,19 +598,18 @@ impl<'a> Visitor<'a> for ScriptReader<'a, '_> {
                 self.constants.test(&matched.subject);
                 walk_stmt(self, statement);
             }
-            Stmt::Assign(assign) => {
-                if let [Expr::Name(name)] = assign.targets.as_slice() {
-                    self.assign(name, &assign.value);
-                }
+            Stmt::With(with) => {
+                let suppresses = with.items.iter().any(|item| is_suppress(&item.context_expr));
+                let caught = Caught { keys: suppresses, ..Caught::default() };
+                self.note_statement(statement);
+                self.caught.push(caught);
+                walk_stmt(self, statement);
+                self.caught.pop();
+            }
+            _ => {
+                self.note_statement(statement);
                 walk_stmt(self, statement);
             }
-            Stmt::AnnAssign(assign) => {
-                if let (Expr::Name(name), Some(value)) = (assign.target.as_ref(), &assign.value) {
-                    self.assign(name, value);
-                }
-                walk_stmt(self, statement);
-            }
-            _ => walk_stmt(self, statement),
         }
         self.parents.pop();
     }
@@ -583,6 +620,23 @@ impl<'a> Visitor<'a> for ScriptReader<'a, '_> {
             if leaves(statement) {
                 return;
             }
+            // What follows may never run.
+            if let Stmt::If(choice) = statement
+                && let Some(last) = body.last()
+            {
+                let clauses = choice.elif_else_clauses.iter();
+                let mut bodies = std::iter::once(choice.body.as_slice())
+                    .chain(clauses.clone().map(|clause| clause.body.as_slice()));
+                if bodies.any(|body| body.last().is_some_and(leaves)) {
+                    let tests = std::iter::once(choice.test.as_ref())
+                        .chain(clauses.filter_map(|clause| clause.test.as_ref()));
+                    let rest = statement.end().to_usize()..last.end().to_usize();
+                    for test in tests {
+                        let decides = vec![rest.clone()];
+                        self.uses.choices.push(Choice { test, decides, is_loop: false });
+                    }
+                }
+            }
         }
     }
 
@@ -591,8 +645,21 @@ impl<'a> Visitor<'a> for ScriptReader<'a, '_> {
 
     fn visit_expr(&mut self, expression: &'a Expr) {
         self.parents.push(Parent::Expression(expression));
+        self.note_expression(expression);
         self.visit_parts(expression);
         self.parents.pop();
+    }
+}
+
+/// Whether an expression is `suppress(…)` or `contextlib.suppress(…)`.
+fn is_suppress(expression: &Expr) -> bool {
+    match expression {
+        Expr::Call(call) => match call.func.as_ref() {
+            Expr::Name(name) => name.id == "suppress",
+            Expr::Attribute(part) => part.attr.as_str() == "suppress",
+            _ => false,
+        },
+        _ => false,
     }
 }
 

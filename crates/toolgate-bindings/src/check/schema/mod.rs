@@ -29,11 +29,14 @@ pub(super) struct Violation {
     /// Whether the value differs from the only allowed ones. Of several alternatives, the one with
     /// such a violation is not meant.
     is_other_value: bool,
+    /// Whether there is one such value, as that of a property that tells alternatives apart.
+    is_only_value: bool,
 }
 
 impl Violation {
     fn error(offset: usize, message: String, hint: Option<String>) -> Self {
-        Self { severity: CheckSeverity::Error, offset, message, hint, is_other_value: false }
+        let severity = CheckSeverity::Error;
+        Self { severity, offset, message, hint, is_other_value: false, is_only_value: false }
     }
 }
 
@@ -351,11 +354,13 @@ impl SchemaChecker<'_> {
                 names.is_empty() || names.iter().any(|name| fits(name, given.literal))
             })
             .collect();
-        let distance = |violations: &[Violation]| {
+        // The branch that has most of the keys is meant, unless a key tells that it is not.
+        let distance = |(schema, violations): &(&Value, Vec<Violation>)| {
+            let only = violations.iter().filter(|violation| violation.is_only_value).count();
             let others = violations.iter().filter(|violation| violation.is_other_value).count();
-            (others, violations.len())
+            (only, foreign_keys(schema, given.literal), others, violations.len())
         };
-        near.sort_by_key(|(_, violations)| distance(violations));
+        near.sort_by_key(|branch| distance(branch));
         match near.as_slice() {
             // No branch has the right type, so list the types.
             [] => {
@@ -370,8 +375,8 @@ impl SchemaChecker<'_> {
             }
             [(_, violations)] => out.extend(violations.iter().cloned()),
             // One branch is closer than the others and is most likely the one that was meant.
-            [(_, first), (_, second), ..] if distance(first) < distance(second) => {
-                out.extend(first.iter().cloned());
+            [first, second, ..] if distance(first) < distance(second) => {
+                out.extend(first.1.iter().cloned());
             }
             [(_, first), ..] => {
                 let message = format!("{given} fits none of the {} forms it may have", near.len());
@@ -393,6 +398,16 @@ impl SchemaChecker<'_> {
         }
         schema
     }
+}
+
+/// The number of keys of an object that a schema does not name.
+fn foreign_keys(schema: &Value, literal: &Literal) -> usize {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let (LiteralKind::Object { entries, .. }, Some(properties)) = (&literal.kind, properties)
+    else {
+        return 0;
+    };
+    entries.iter().filter(|entry| !properties.contains_key(&entry.key)).count()
 }
 
 fn types_of(schema: &Value) -> Vec<&str> {

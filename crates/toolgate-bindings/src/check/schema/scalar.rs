@@ -224,7 +224,10 @@ impl SchemaChecker<'_> {
             _ => None,
         };
         let hint = meant.map(|text| format!("did you mean {}?", self.show(&Value::from(text))));
-        Violation { is_other_value: true, ..given.violation(message, hint) }
+        let is_to_be_left_out = given.literal.kind == LiteralKind::Null && !given.required;
+        let hint = hint.or_else(|| is_to_be_left_out.then(|| "leave it out".to_owned()));
+        let is_only_value = values.len() == 1;
+        Violation { is_other_value: true, is_only_value, ..given.violation(message, hint) }
     }
 
     /// The violation for a value of another type.

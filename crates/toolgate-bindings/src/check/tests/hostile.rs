@@ -32,6 +32,35 @@ fn thousands_of_unknown_names() {
     assert!(checked.findings[0].to_string().len() < 1000);
 }
 
+/// Values that become twice as large with each line, and names that depend on all others.
+#[test]
+fn python_values_that_grow() {
+    let twice = |make: &str| {
+        let lines = numbered(3_000, |n| {
+            make.replace("NEXT", &format!("v{}", n + 1)).replace("LAST", &format!("v{n}")) + "\n"
+        });
+        format!(
+            "v0 = [1]\nc = len(str(await notes_list()))\n{lines}await notes_list(limit=v3000)\n"
+        )
+    };
+    for make in [
+        "NEXT = [*LAST, *LAST]",
+        "NEXT = LAST if c else [LAST]",
+        "NEXT = LAST + LAST",
+        "NEXT = {**LAST, 'a': LAST, 'b': LAST}",
+        "NEXT = {'a': LAST} | {'b': LAST}",
+        "if LAST == LAST:\n    NEXT = LAST",
+        "def NEXT(): return [LAST(), LAST()]",
+        "async def NEXT(a, b): return await LAST(b, a)",
+        "NEXT = LAST\nLAST = NEXT",
+        "NEXT = [LAST['a'] for _ in LAST if LAST]",
+        "try:\n    NEXT = LAST['a']['b']\nexcept KeyError:\n    NEXT = LAST",
+    ] {
+        let checked = Fake::new().check(Language::Python, &twice(make));
+        assert!(checked.findings.len() <= MAX_FINDINGS, "{make}");
+    }
+}
+
 #[test]
 fn schemas_that_refer_to_themselves() {
     let recursive = json!({

@@ -25,6 +25,8 @@ fn correct_scripts_have_no_findings() {
         "issues = await github_list_issues('a', 'b')\nlen(issues)",
         "issues = await github_list_issues(owner='a', repo='b', state='open', labels=['x'], page=2)\nissues",
         "issues = await github_list_issues('a', repo='b')\nissues",
+        "issues = await github_list_issues({'owner': 'a', 'repo': 'b'})\nissues",
+        "args = {'owner': 'a', 'repo': 'b'}\nissues = await github_list_issues(args)\nissues",
         "import asyncio\nasync def main():\n    return await notes_list()\nasyncio.run(main())",
         "async def main():\n    return await notes_list()\nawait main()",
         "args = {'owner': 'a', 'repo': 'b'}\nawait github_list_issues(**args)",
@@ -55,7 +57,7 @@ fn correct_scripts_have_no_findings() {
         "await shop_buy(lines=[{'sku': 'a', 'count': 1}], payment={'kind': 'cash'}, meta={'a': 1.5})",
         "await shop_buy(lines=[*[], {'sku': 'a', 'count': 1}])",
         "await github_create_issue('x', body=None)",
-        "await github_list_issues('a', 'b', page=None)",
+        "page = None\nawait github_list_issues('a', 'b', page=page)",
         "await github_list_issues('a', 'b', page=int('3'))",
         "x: list[Undefined] = []\nprint(x)",
         "def f(a: Undefined = 1) -> Other:\n    return a\nf()",
@@ -131,8 +133,8 @@ fn arguments_that_do_not_fit() {
         ("await github_list_issues()", &["1 `github_list_issues` needs `owner` and `repo`"]),
         ("await github_list_issues('a')", &["1 `github_list_issues` needs `repo`"]),
         (
-            "await github_list_issues({'owner': 'a', 'repo': 'b'})",
-            &["1 `github_list_issues` takes its arguments by name, not in a dict"],
+            "await github_list_issues({'owner': 'a', 'page': 'x'})",
+            &["1 `github_list_issues` needs `repo`", "1 `page` takes an integer, not a string"],
         ),
         ("await notes_list(1, 2)", &["1 `notes_list` takes 1 arguments, and this is number 2"]),
         ("await notes_clear(1)", &["1 `notes_clear` takes 0 arguments, and this is number 1"]),
@@ -211,13 +213,10 @@ fn arguments_that_do_not_fit() {
             &["1 `meta.a` takes a number, not a string"],
         ),
         (
-            "rest = dict()\nawait github_list_issues(**rest, page='x')",
+            "rest = len\nawait github_list_issues(**rest(), page='x')",
             &["2 `page` takes an integer, not a string"],
         ),
-        (
-            "await github_list_issues(owner=1, **dict())",
-            &["1 `owner` takes a string, not a number"],
-        ),
+        ("await github_list_issues(owner=1, **len())", &["1 `owner` takes a string, not a number"]),
     ]);
 }
 
@@ -362,7 +361,7 @@ fn unknown_arguments_are_refused_as_in_typescript() {
                 "const x = await tool({ limit: 1, foo: null }); console.log(x);",
             ),
             (
-                "a = dict(limit=1)\nx = await tool(**a, foo=2)\nprint(x)",
+                "a = len()\nx = await tool(**a, foo=2)\nprint(x)",
                 "const a: any = { limit: 1 }; const x = await tool({ ...a, foo: 2 }); console.log(x);",
             ),
         ] {
@@ -377,8 +376,89 @@ fn unknown_arguments_are_refused_as_in_typescript() {
         let refused = found(schema, Language::Python, "await tool(limit=1, foo=2)");
         assert_eq!(refused, ["Error `tool` has no parameter `foo`"], "{schema}");
     }
-    for dynamic in ["a = {'foo': 2}\nawait tool(limit=1, **a)", "await tool(**dict(foo=2))"] {
+    let of_python = [
+        "await tool({'limit': 1, 'foo': 2})",
+        "await tool(**{'limit': 1, 'foo': 2})",
+        "await tool(limit=1, **{'foo': 2})",
+        "a = {'limit': 1, 'foo': 2}\nawait tool(**a)",
+        "a = {'limit': 1, 'foo': 2}\nawait tool(a)",
+        "a = {'foo': 2}\nawait tool(**{'limit': 1, **a})",
+    ];
+    let of_typescript = [
+        "const a = { limit: 1, foo: 2 }; await tool({ ...a });",
+        "const a = { limit: 1, foo: 2 }; await tool(a);",
+        "const a = { limit: 1, foo: 2 } as const; await tool({ ...a });",
+        "const a = { foo: 2 }; const b = { limit: 1, ...a }; await tool({ ...b });",
+        "await tool({ limit: 1, ...{ foo: 2 } });",
+    ];
+    let all = of_python.map(|it| (Language::Python, it)).into_iter();
+    for (language, source) in all.chain(of_typescript.map(|it| (Language::TypeScript, it))) {
+        let refused = found(&open, language, source);
+        assert_eq!(refused, ["Error `tool` has no parameter `foo`"], "{source}");
+    }
+    // What is used elsewhere as well may have more for another purpose.
+    for dynamic in [
+        "await tool(**dict(foo=2))",
+        "a = {'limit': 1, 'foo': 2}\nprint(a['foo'], await tool(**a))",
+        "a = {'limit': 1, 'foo': 2}\ndel a['foo']\nawait tool(**a)",
+        "a = {'limit': 1, 'foo': 2}\na = {}\nawait tool(**a)",
+        "def f(a={'foo': 2}):\n    return tool(**a)\nawait f()",
+    ] {
         assert_eq!(found(&open, Language::Python, dynamic), [""; 0], "{dynamic}");
+    }
+    for dynamic in [
+        "const a = { limit: 1, foo: 2 }; console.log(a.foo, await tool(a));",
+        "const a: any = { limit: 1, foo: 2 }; delete a.foo; await tool(a);",
+        "let a = { limit: 1, foo: 2 }; a = { limit: 1 } as any; await tool(a);",
+        "for (const a of [{ limit: 1, foo: 2 }]) await tool(a);",
+    ] {
+        assert_eq!(found(&open, Language::TypeScript, dynamic), [""; 0], "{dynamic}");
+    }
+}
+
+#[test]
+fn a_none_that_no_tool_takes_is_left_out() {
+    use serde_json::json;
+    let schema = json!({"type": "object", "properties": {
+        "status": {"enum": ["open", "paid"]}, "limit": {"type": "integer"},
+        "after": {"type": ["string", "null"]}, "any": {}, "of": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+    }});
+    let found = |source: &str| -> Vec<(String, Option<String>)> {
+        let checked = Fake::with("tool", schema.clone()).check(Language::Python, source);
+        checked.findings.into_iter().map(|it| (it.message, it.hint)).collect()
+    };
+    let out = Some("leave it out".to_owned());
+    let refused = |message: &str| vec![(message.to_owned(), out.clone())];
+    assert_eq!(
+        found("await tool(status=None)"),
+        refused("`status` is one of `\"open\"`, `\"paid\"`")
+    );
+    assert_eq!(found("await tool(limit=None)"), refused("`limit` takes an integer, not None"));
+    for taken in [
+        "await tool(after=None, any=None, of=None)",
+        "async def f(status=None):\n    return await tool(status=status)\nawait f()",
+        "x = None\nawait tool(limit=x)",
+    ] {
+        assert!(found(taken).is_empty(), "{taken}: {:?}", found(taken));
+    }
+}
+
+#[test]
+fn of_several_forms_the_one_with_most_of_the_keys_is_meant() {
+    use serde_json::json;
+    let form = json!({"type": "object", "required": ["field", "op", "value"], "properties": {
+        "field": {"type": "string"}, "op": {"enum": ["eq", "lt"]}, "value": {},
+    }});
+    let other =
+        json!({"type": "object", "required": ["or"], "properties": {"or": {"type": "array"}}});
+    for forms in [[form.clone(), other.clone()], [other, form]] {
+        let schema = json!({"type": "object", "properties": {
+            "filters": {"type": "array", "items": {"anyOf": forms}},
+        }});
+        let source = "await tool(filters=[{'field': 'a', 'op': 'gt', 'value': 1}])";
+        let checked = Fake::with("tool", schema).check(Language::Python, source);
+        let messages: Vec<&str> = checked.findings.iter().map(|it| it.message.as_str()).collect();
+        assert_eq!(messages, ["`filters[0].op` is one of `\"eq\"`, `\"lt\"`"]);
     }
 }
 
@@ -452,7 +532,7 @@ fn constants_are_checked() {
         "args = {}\nargs['id'] = 5\nprint(await zoo_get_order(**args))",
         "args = {}\nargs.update(id=5)\nprint(await zoo_get_order(**args))",
         "args = {'id': 'x'}\ndef fix(it):\n    it['id'] = 5\nfix(args)\nprint(await zoo_get_order(**args))",
-        "print(await zoo_get_order(id=1, note=None))",
+        "note = None\nprint(await zoo_get_order(id=1, note=note))",
         "number = '5'\nnumber = int(number)\nprint(await zoo_get_order(id=number))",
         "number = '5'\nif isinstance(number, int):\n    print(await zoo_get_order(id=number))",
         "number = 'x'\ndef f(number):\n    return zoo_get_order(id=number)\nprint(await f(5))",
@@ -483,9 +563,9 @@ fn tools_by_computed_names_take_one_dictionary() {
 fn advice_is_python() {
     let schema = json!({"type": "object", "additionalProperties": false, "required": ["user-id", "class"],
         "properties": {"user-id": {"type": "integer"}, "class": {"type": "string"}, "n": {"type": "integer"}}});
-    let dict = found_by_whole(&schema, "print(await zoo_get_order({'n': 5}))");
+    let many = found_by_whole(&schema, "print(await zoo_get_order(1, 'a', 2, 3))");
     let expected = "write `zoo_get_order(n=…, **{\"user-id\": …, \"class\": …})`";
-    assert!(dict[0].ends_with(expected), "{dict:?}");
+    assert!(many[0].ends_with(expected), "{many:?}");
     let missing = found_by_whole(&schema, "print(await zoo_get_order())");
     let expected = "call it as `zoo_get_order(n=…, **{\"user-id\": …, \"class\": …})`";
     assert!(missing[0].ends_with(expected), "{missing:?}");

@@ -153,11 +153,6 @@ with open("x") as file:
       |                                                                           ^
       = write `2` without quotes
 
-    4:26 `github_list_issues` takes its arguments by name, not in a dict
-      | await github_list_issues({"owner": "a", "repo": "b"})
-      |                          ^
-      = write `github_list_issues(owner=…, repo=…, state=…, labels=…, page=…, archived=…)`
-
     5:1 the call of `github_create_issue` is never awaited
       | github_create_issue(title=f"x {len(open_ones)}", labels="bug")
       | ^

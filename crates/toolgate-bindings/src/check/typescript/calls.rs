@@ -1,6 +1,6 @@
 //! Tool calls: the callee and the arguments.
 
-use oxc_ast::ast::{Argument, CallExpression, Expression, IdentifierReference, ObjectPropertyKind};
+use oxc_ast::ast::{Argument, CallExpression, Expression, IdentifierReference};
 use oxc_span::GetSpan;
 
 use super::{ParsedScript, values::Values};
@@ -175,7 +175,8 @@ pub(super) fn check<'a>(
         LiteralKind::Undefined => no_arguments(offset),
         _ => literal,
     };
-    let named: Vec<String> = given.first().map(named_keys).unwrap_or_default();
+    let first = given.first().and_then(Argument::as_expression);
+    let named = first.map(|first| values.own_keys(first)).unwrap_or_default();
     let check = |literal: &Literal, report: &mut FindingCollector<'_>| {
         let language = Language::TypeScript;
         check_arguments(tool, literal, &named, offset, language, &tools.budget, report);
@@ -231,21 +232,6 @@ fn check_positions<'a>(
     }
     let arguments = Literal::new(offset, entries.finish());
     check_arguments(tool, &arguments, &[], offset, Language::TypeScript, &tools.budget, report);
-}
-
-/// The names that an object literal itself has. Those of an object that is spread or kept in a variable
-/// may be there for another purpose.
-fn named_keys(argument: &Argument<'_>) -> Vec<String> {
-    let Some(Expression::ObjectExpression(object)) =
-        argument.as_expression().map(Expression::get_inner_expression)
-    else {
-        return Vec::new();
-    };
-    let keys = object.properties.iter().filter_map(|property| match property {
-        ObjectPropertyKind::ObjectProperty(property) => property.key.static_name(),
-        ObjectPropertyKind::SpreadProperty(_) => None,
-    });
-    keys.map(std::borrow::Cow::into_owned).collect()
 }
 
 fn usage(tool: &ToolSignature) -> Option<String> {

@@ -67,8 +67,18 @@ pub(super) fn check<'s, 'a>(
                 reads.member(node.id(), &member.object, name, member.property.span.start, report);
             }
             AstKind::ComputedMemberExpression(member) => {
-                if let Expression::StringLiteral(name) = member.expression.get_inner_expression() {
-                    reads.member(node.id(), &member.object, &name.value, name.span.start, report);
+                match member.expression.get_inner_expression() {
+                    Expression::StringLiteral(name) => {
+                        let (text, at) = (&name.value, name.span.start);
+                        reads.member(node.id(), &member.object, text, at, report);
+                    }
+                    Expression::NumericLiteral(at)
+                        if at.value >= 0.0 && at.value.fract() == 0.0 =>
+                    {
+                        let text = at.value.to_string();
+                        reads.member(node.id(), &member.object, &text, at.span.start, report);
+                    }
+                    _ => {}
                 }
             }
             AstKind::VariableDeclarator(it) => {
@@ -256,7 +266,9 @@ fn report_lacking(
         hint = format!("{ENVELOPE}; {hint}");
     } else if matches!(lacking.kind, LiteralKind::Object { complete: false, .. }) {
         // The schema does not say that this is all.
-        hint = format!("{hint}; if it is there all the same, write `(… as any).{}`", cut(name));
+        let is_number = name.bytes().all(|byte| byte.is_ascii_digit());
+        let read = if is_number { format!("[{}]", cut(name)) } else { format!(".{}", cut(name)) };
+        hint = format!("{hint}; if it is there all the same, write `(… as any){read}`");
     }
     let severity = if is_expected { CheckSeverity::Warning } else { CheckSeverity::Error };
     report.add(severity, offset as usize, message, Some(hint));

@@ -9,6 +9,7 @@ mod functions;
 mod usage;
 
 use std::{
+    borrow::Cow,
     cell::{Cell, RefCell},
     collections::HashMap,
     rc::Rc,
@@ -34,7 +35,7 @@ use super::{
 };
 use crate::check::{
     declared::one_of,
-    literal::{Literal, LiteralKind, NOWHERE},
+    literal::{Literal, LiteralKind, NOWHERE, awaited, each, some_of},
     lookup::{ToolSignature, ToolTable, takes_positions},
 };
 
@@ -115,7 +116,7 @@ impl<'s, 'a> Values<'s, 'a> {
                     let id = part.value.get_binding_identifier();
                     id.is_some_and(|id| id.symbol_id.get() == Some(symbol))
                 })?;
-                part.key.static_name().map(std::borrow::Cow::into_owned)
+                part.key.static_name().map(Cow::into_owned)
             }
             _ => None,
         }
@@ -156,6 +157,55 @@ impl<'s, 'a> Values<'s, 'a> {
             !scoping.symbol_is_mutated(symbol) && scoping.symbol_redeclarations(symbol).is_empty();
         match self.script.semantic.nodes().kind(scoping.symbol_declaration(symbol)) {
             AstKind::VariableDeclarator(declarator) if is_once => Some(declarator),
+            _ => None,
+        }
+    }
+
+    /// The names that an object literal itself has, and those of objects that are spread in it.
+    pub(super) fn own_keys(&self, expression: &Expression<'a>) -> Vec<String> {
+        let Expression::ObjectExpression(object) = expression.get_inner_expression() else {
+            return self.exact_keys(expression, 0).unwrap_or_default();
+        };
+        let keys = object.properties.iter().flat_map(|property| match property {
+            ObjectPropertyKind::ObjectProperty(property) => {
+                property.key.static_name().map(Cow::into_owned).into_iter().collect()
+            }
+            ObjectPropertyKind::SpreadProperty(spread) => {
+                self.exact_keys(&spread.argument, 0).unwrap_or_default()
+            }
+        });
+        keys.collect()
+    }
+
+    /// All names of an object literal, or of one that a variable keeps for this place alone: what is used
+    /// elsewhere as well may have names for another purpose. `None` if they are not known.
+    fn exact_keys(&self, expression: &Expression<'a>, depth: usize) -> Option<Vec<String>> {
+        match expression.get_inner_expression() {
+            Expression::ObjectExpression(object) if depth < 8 => {
+                let mut keys = Vec::new();
+                for property in &object.properties {
+                    match property {
+                        ObjectPropertyKind::ObjectProperty(property) => {
+                            keys.push(property.key.static_name()?.into_owned());
+                        }
+                        ObjectPropertyKind::SpreadProperty(spread) => {
+                            keys.extend(self.exact_keys(&spread.argument, depth + 1)?);
+                        }
+                    }
+                }
+                Some(keys)
+            }
+            Expression::Identifier(identifier) => {
+                let scoping = self.script.semantic.scoping();
+                let symbol = self.symbol_of(identifier)?;
+                let is_for_this = scoping.get_resolved_references(symbol).take(2).count() == 1;
+                let made = self.constant(symbol).filter(|it| {
+                    is_for_this && it.id.is_binding_identifier() && it.type_annotation.is_none()
+                })?;
+                let made = made.init.as_ref()?;
+                matches!(made.get_inner_expression(), Expression::ObjectExpression(_))
+                    .then(|| self.exact_keys(made, depth + 1))?
+            }
             _ => None,
         }
     }
@@ -410,42 +460,6 @@ impl<'s, 'a> Values<'s, 'a> {
             return Literal::new(NOWHERE, LiteralKind::Promise(Rc::new(result)));
         }
         self.built_in(call, depth).unwrap_or(Literal::unknown(NOWHERE))
-    }
-}
-
-/// The value that a promise has.
-fn awaited(value: Literal) -> Literal {
-    match &value.kind {
-        LiteralKind::Promise(inner) => (**inner).clone(),
-        LiteralKind::Each(all) => each(all.iter().cloned().map(awaited).collect()),
-        LiteralKind::OneOf(all) => one_of(all.iter().cloned().map(awaited).collect()),
-        _ => value,
-    }
-}
-
-/// Each of several values that the script contains.
-fn each(all: Vec<Literal>) -> Literal {
-    let mut flat: Vec<Literal> = Vec::with_capacity(all.len());
-    for one in all {
-        match &one.kind {
-            LiteralKind::Each(inner) => flat.extend(inner.iter().cloned()),
-            _ => flat.push(one),
-        }
-    }
-    if flat.iter().all(|one| one.kind == LiteralKind::Unknown) {
-        return Literal::unknown(NOWHERE);
-    }
-    if flat.len() == 1 {
-        return flat.swap_remove(0);
-    }
-    Literal::new(NOWHERE, LiteralKind::Each(flat.into()))
-}
-
-/// One of several values, if the script may choose which.
-pub(super) fn some_of(value: Literal) -> Literal {
-    match value.kind {
-        LiteralKind::Each(all) => one_of(all.to_vec()),
-        _ => value,
     }
 }
 

@@ -4,6 +4,7 @@
   const { hidden, own, isArray, create, wellFormed, replace, exec } = shared;
   const { Promise, Proxy, TypeError } = globalThis;
   const { get: getPart, setPrototypeOf } = Reflect;
+  const { toPrimitive } = Symbol;
   const reject = Promise.reject.bind(Promise);
 
   const invoke = (name, example, place, inputs) => {
@@ -76,20 +77,42 @@
 
   // Promises have no other parts than their methods: a script that reads one has forgotten `await`.
   const isPromise = (value) => shared.isInstance(value, Promise) && value !== Promise.prototype;
-  let told = 0;
+  // The first few names, how often a script has read any of them, and how often it has made a text or a
+  // number of a promise.
+  const names = [];
+  let reads = 0;
+  let conversions = 0;
   const parts = new Proxy(create(Object.prototype), {
     __proto__: null,
     get(target, name, receiver) {
       const isPart = typeof name === "string" && !(name in target) && !(name in passive);
-      if (isPart && told < 3 && isPromise(receiver)) {
-        told++;
-        const advice = "write `await` before the call that makes it, or `await Promise.all(…)` around a list";
-        shared.console.write(true, `\`${name}\` is read from a promise, which has no such part: ${advice}`);
+      if (isPart && isPromise(receiver)) {
+        reads++;
+        if (names.length < 5 && !names.includes(name)) names.push(name);
       }
+      // The language asks for it when it needs a text or a number.
+      if (name === toPrimitive && isPromise(receiver)) conversions++;
       return getPart(target, name, receiver);
     },
   });
   setPrototypeOf(Promise.prototype, parts);
+
+  // Says so once, at the end.
+  host.internal("tellReads", () => {
+    if (reads === 0 && conversions === 0) return;
+    const advice = "write `await` before the call that makes it, or `await Promise.all(…)` around a list";
+    const listed = names.map((name) => `\`${name}\``).join(", ");
+    const told =
+      reads === 1
+        ? `${listed} is read from a promise, which has no such part`
+        : `${listed}: read from promises, which have no such part, ${reads} times`;
+    const used =
+      conversions === 1
+        ? "a promise is used as a text or a number, which it is not"
+        : `promises are used as texts or numbers, which they are not, ${conversions} times`;
+    const all = conversions === 0 ? told : reads === 0 ? used : `${told}; ${used}`;
+    shared.console.write(true, `${all}: ${advice}`);
+  });
 
   // For scripts with `globalThis[name]`: a name like that of a tool is one, unless it is defined.
   host.internal("openGlobal", () => {

@@ -8,6 +8,7 @@
     shared.constructors;
   const { regExpToString, symbolToString, exec, setHas, setAdd, setDelete, stringify } = shared;
   const isTyped = ArrayBuffer.isView;
+  const { max, min, round, floor, sqrt } = shared.math;
 
   const limits = { depth: 8, entries: 1000, text: 256 * 1024, width: 96 };
   const newline = /\n/;
@@ -68,6 +69,40 @@
     return `${head}${open}\n  ${join(entries, ",\n  ")}\n${close}`;
   };
 
+  /** Short entries of a long list, several on a line and in columns, as Node does. */
+  const group = (entries, count, isNumbers) => {
+    let total = 0;
+    let longest = 0;
+    for (let index = 0; index < count; index++) {
+      total += entries[index].length + 2;
+      longest = max(longest, entries[index].length);
+    }
+    const widest = longest + 2;
+    if (widest * 3 >= 80 || (total / widest <= 5 && longest > 6)) return entries;
+    const biased = max(widest - 3 - sqrt(widest - total / entries.length), 1);
+    const columns = min(round(sqrt(2.5 * biased * count) / biased), floor(80 / widest), 12);
+    if (columns <= 1) return entries;
+    const widths = [];
+    for (let column = 0; column < columns; column++) {
+      let width = 0;
+      for (let index = column; index < count; index += columns) width = max(width, entries[index].length);
+      push(widths, width);
+    }
+    const lines = [];
+    for (let first = 0; first < count; first += columns) {
+      const last = min(first + columns, count) - 1;
+      let line = "";
+      for (let index = first; index <= last; index++) {
+        const room = repeat(" ", widths[index - first] - entries[index].length);
+        const comma = index < last ? ", " : "";
+        line += isNumbers ? room + entries[index] + comma : entries[index] + comma + (index < last ? room : "");
+      }
+      push(lines, line);
+    }
+    for (let index = count; index < entries.length; index++) push(lines, entries[index]);
+    return lines;
+  };
+
   class Inspection {
     constructor(depth) {
       this.depth = depth;
@@ -120,7 +155,8 @@
     }
 
     list(value, length, prefix, level) {
-      const entries = [];
+      let entries = [];
+      let isNumbers = true;
       const shown = length < limits.entries ? length : limits.entries;
       let holes = 0;
       const flush = () => {
@@ -133,10 +169,20 @@
           continue;
         }
         flush();
-        push(entries, this.value(value[index], level + 1));
+        const item = value[index];
+        isNumbers &&= typeof item === "number" || typeof item === "bigint";
+        push(entries, this.value(item, level + 1));
       }
       flush();
+      const count = entries.length;
       this.rest(entries, length - shown);
+      let width = prefix.length + 1;
+      let isShort = count > 6;
+      for (let index = 0; index < count && isShort; index++) {
+        width += entries[index].length + 2;
+        isShort = entries[index].length < 25 && exec(newline, entries[index]) === null;
+      }
+      if (isShort && width > limits.width) entries = group(entries, count, isNumbers);
       return frame(prefix, "[", entries, "]");
     }
 

@@ -32,6 +32,7 @@
   shared.symbolToString = uncurry(Symbol.prototype.toString);
   shared.exec = uncurry(RegExp.prototype.exec);
   shared.stringify = JSON.stringify;
+  shared.math = { __proto__: null, max: Math.max, min: Math.min, round: Math.round, floor: Math.floor, sqrt: Math.sqrt };
   shared.constructors = {
     __proto__: null,
     Map,

@@ -65,8 +65,21 @@ fn any_tool_can_be_called_by_a_computed_name() {
 
 #[test]
 fn a_part_that_is_read_from_a_promise_is_told() {
+    for (source, told) in [
+        (
+            "const rs = [1, 2, 3, 4].map((n) => echo({ n })); console.log(rs.map((r) => r.n), rs[0].m)",
+            "`n`, `m`: read from promises, which have no such part, 5 times: write `await`",
+        ),
+        (
+            "const rs = [1, 2].map((n) => echo({ n })); for (const r of rs) r.n; null.x",
+            "`n`: read from promises, which have no such part, 2 times: write `await`",
+        ),
+    ] {
+        let run = run(source);
+        assert!(run.complaints.starts_with(told), "{source}: {}", run.complaints);
+        assert_eq!(run.complaints.matches("promises").count(), 1, "{}", run.complaints);
+    }
     for (source, part) in [
-        ("const rs = [1, 2].map((n) => echo({ n })); console.log(rs.map((r) => r.n))", "n"),
         ("const get = (n) => echo({ n }); const r = get(1); console.log(r.customer)", "customer"),
         ("const get = async (n) => echo({ n }); console.log(`${get(1).title}`)", "title"),
         ("const r = echo({}); const { items } = r", "items"),
@@ -77,7 +90,21 @@ fn a_part_that_is_read_from_a_promise_is_told() {
         assert!(run.complaints.contains(&told), "{source}: {}", run.complaints);
     }
     for source in [
-        "const p = echo({}); console.log(p, JSON.stringify(p), String(p), p instanceof Object, p.hasOwnProperty('x'), 'x' in p)",
+        "const x = [1, 2].map((i) => echo({ i })); console.log(x.reduce((a, b) => a + b, 0))",
+        "const x = [1, 2].map((i) => echo({ i })); console.log(`${x[0]}`, x[1] > 1)",
+        "const x = [1, 2].map((i) => echo({ i })); console.log(Math.max(...x))",
+    ] {
+        let told =
+            "promises are used as texts or numbers, which they are not, 2 times: write `await`";
+        let run = run(source);
+        assert!(run.complaints.starts_with(told), "{source}: {}", run.complaints);
+    }
+    let both = run("const o = { a: echo({}) }; console.log(o.a + 1, o.a.n)");
+    let told = "`n` is read from a promise, which has no such part; a promise is used as a text or a \
+                number, which it is not: write `await`";
+    assert!(both.complaints.starts_with(told), "{}", both.complaints);
+    for source in [
+        "const p = echo({}); console.log(p, JSON.stringify(p), typeof p, [p].length, p instanceof Object, p.hasOwnProperty('x'), 'x' in p)",
         "await Promise.all([echo({}), echo({})]); await echo({}).finally(() => {}); Promise.resolve(1).constructor",
         "const p = echo({}); p.own = 1; console.log(p.own, Promise.prototype.x, typeof p, { ...p }, Object.keys(p))",
         "class Mine extends Promise { n = 1 }; const p = new Mine((resolve) => resolve(2)); console.log(p.n, await p)",

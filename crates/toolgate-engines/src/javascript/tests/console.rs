@@ -66,6 +66,17 @@ fn long_values_are_broken_into_lines() {
             "b".repeat(60)
         ),
     )]);
+    // As Node shows them.
+    assert_output(&[
+        (
+            "console.log(Array.from({ length: 60 }, (_, i) => i * 7))",
+            "[\n    0,   7,  14,  21,  28,  35,  42,  49,  56,  63,\n   70,  77,  84,  91,  98, 105, 112, 119, 126, 133,\n  140, 147, 154, 161, 168, 175, 182, 189, 196, 203,\n  210, 217, 224, 231, 238, 245, 252, 259, 266, 273,\n  280, 287, 294, 301, 308, 315, 322, 329, 336, 343,\n  350, 357, 364, 371, 378, 385, 392, 399, 406, 413\n]\n",
+        ),
+        (
+            "console.log(Array.from({ length: 24 }, (_, i) => 'w'.repeat(1 + (i % 5))))",
+            "[\n  'w',     'ww',    'www',   'wwww',\n  'wwwww', 'w',     'ww',    'www',\n  'wwww',  'wwwww', 'w',     'ww',\n  'www',   'wwww',  'wwwww', 'w',\n  'ww',    'www',   'wwww',  'wwwww',\n  'w',     'ww',    'www',   'wwww'\n]\n",
+        ),
+    ]);
 }
 
 #[test]

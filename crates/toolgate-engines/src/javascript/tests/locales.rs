@@ -1,7 +1,7 @@
 //! Numbers, dates and texts for readers. What is expected is what ICU writes, but for the narrow
 //! space before AM and PM, which is a plain one here.
 
-use super::{assert_failures, assert_values, value};
+use super::{assert_failures, assert_values, failure, value};
 use crate::FailureKind;
 
 #[test]
@@ -321,4 +321,24 @@ fn texts_are_sorted_as_people_sort() {
         ),
         ("return new Intl.RelativeTimeFormat('en').format(-1, 'hours')", r#""1 hour ago""#),
     ]);
+}
+
+#[test]
+fn old_dates_are_refused_where_the_clocks_had_other_rules() {
+    for (zone, old, year, since) in [
+        ("America/New_York", "2005-11-01T12:00:00Z", 2005, "2006-11-06"),
+        ("America/Sao_Paulo", "2018-12-15T12:00:00Z", 2018, "2019-02-18"),
+        ("Europe/Berlin", "1979-07-01T12:00:00Z", 1979, "1995-10-30"),
+    ] {
+        let source = |date: &str| {
+            format!("return new Date('{date}').toLocaleString('en-US', {{ timeZone: '{zone}' }})")
+        };
+        let failure = failure(&source(old));
+        let expected = format!(
+            "RangeError: the clocks of {zone} in {year} are not known here, only those since {since}: give \
+             the offset instead"
+        );
+        assert!(failure.message.starts_with(&expected), "{}", failure.message);
+        assert!(!value(&source(&format!("{since}T00:00:00Z"))).is_empty(), "{zone}");
+    }
 }

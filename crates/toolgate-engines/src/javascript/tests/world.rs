@@ -65,7 +65,11 @@ pub(super) fn run_at(
 ) -> JavaScriptRun {
     let functions: Vec<Function> = FUNCTIONS
         .iter()
-        .map(|name| Function { name: (*name).to_owned(), parameters: vec!["value".to_owned()] })
+        .map(|name| Function {
+            name: (*name).to_owned(),
+            parameters: vec!["value".to_owned()],
+            first_takes_object: true,
+        })
         .collect();
     let seen = Rc::new(RefCell::new(WorldLog::default()));
     let mut world = FakeWorld {
@@ -87,7 +91,11 @@ pub(super) fn run_at(
 pub(super) fn steps_of(source: &str) -> u64 {
     let engine = JavaScript::new().expect("the engine starts");
     let host = Rc::clone(&engine.host);
-    let function = |name: &&str| Function { name: (*name).to_owned(), parameters: Vec::new() };
+    let function = |name: &&str| Function {
+        name: (*name).to_owned(),
+        parameters: Vec::new(),
+        first_takes_object: false,
+    };
     let functions: Vec<Function> = FUNCTIONS.iter().map(function).collect();
     let script = EngineScript { source, functions: &functions, places: &[] };
     let limits = EngineLimits { memory_bytes: 1 << 30, ..LIMITS };

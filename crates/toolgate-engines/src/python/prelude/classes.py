@@ -154,6 +154,7 @@ def _tg_make_classes(native_isinstance, native_getattr, setattr=setattr, hasattr
             setattr(kind, member, item)
             kind.__members__[member] = item
         kind._tg_items = made
+        kind._tg_all = made + [item.value for item in made]
         if enumeration != "Enum":
             kind.__eq__ = mixed_equal
             kind.__hash__ = mixed_hash

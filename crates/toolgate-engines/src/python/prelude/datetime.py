@@ -1,4 +1,4 @@
-def _tg_make_datetime(datetime, date, timedelta, timezone, isinstance=isinstance, int=int, str=str, len=len, abs=abs):
+def _tg_make_datetime(datetime, date, timedelta, timezone, isinstance=isinstance, int=int, str=str, len=len, abs=abs, range=range, max=max):
     def offset_of(zone):
         # A zone does not tell its offset; the difference of two moments does.
         return datetime(2000, 1, 3, tzinfo=timezone.utc) - datetime(2000, 1, 3, tzinfo=zone)
@@ -67,10 +67,91 @@ def _tg_make_datetime(datetime, date, timedelta, timezone, isinstance=isinstance
             clock += "." + exact
         return f"{moment.year:04d}-{moment.month:02d}-{moment.day:02d}{sep}{clock}{offset_text(moment.tzinfo, ':')}"
 
-    return utcoffset, tzname, strftime, strptime, isoformat
+    def fromisoformat(kind, *rest):
+        if kind not in (datetime, date) or len(rest) != 1 or not isinstance(rest[0], str):
+            return kind.fromisoformat(*rest)
+        try:
+            return kind.fromisoformat(rest[0])
+        except ValueError:
+            plain = extended(rest[0], kind == datetime)
+            if plain is None:
+                raise
+        return kind.fromisoformat(plain)
+
+    def extended(text, has_time):
+        # The forms of ISO 8601 that Monty does not read, in one that it reads.
+        day, rest = day_of(text)
+        if day is None:
+            return None
+        if not rest:
+            return day + "T00:00:00" if has_time else day
+        if not has_time:
+            return None
+        clock = rest[1:]
+        at = max(clock.rfind("+"), clock.rfind("-"), clock.rfind("Z"))
+        zone = ""
+        if at >= 0:
+            clock, zone = clock[:at], clock[at:]
+            if zone != "Z":
+                offset = clock_of(zone[1:])
+                if offset is None:
+                    return None
+                zone = zone[0] + (offset[:5] if offset[5:] == ":00" else offset)
+            else:
+                zone = "+00:00"
+        shown = clock_of(clock)
+        return None if shown is None else f"{day}T{shown}{zone}"
+
+    def day_of(text):
+        year, rest = text[:4], text[4:]
+        if len(year) < 4 or not digits(year):
+            return None, ""
+        dash = "-" if rest[:1] == "-" else ""
+        rest = rest[len(dash):]
+        if rest[:1] == "W":
+            week, rest = rest[1:3], rest[3:]
+            weekday = "1"
+            if rest[:len(dash)] == dash and rest[len(dash):len(dash) + 1].isdigit():
+                weekday, rest = rest[len(dash)], rest[len(dash) + 1:]
+            if len(week) < 2 or not digits(week) or not 1 <= int(weekday) <= 7 or not 1 <= int(week) <= weeks(int(year)):
+                return None, ""
+            fourth = date(int(year), 1, 4)
+            day = fourth + timedelta(days=int(week) * 7 - 7 + int(weekday) - fourth.isoweekday())
+            return f"{day.year:04d}-{day.month:02d}-{day.day:02d}", rest
+        month, rest = rest[:2], rest[2:]
+        if rest[:len(dash)] != dash:
+            return None, ""
+        day, rest = rest[len(dash):len(dash) + 2], rest[len(dash) + 2:]
+        if len(month) < 2 or len(day) < 2 or not digits(month + day):
+            return None, ""
+        return f"{year}-{month}-{day}", rest
+
+    def weeks(year):
+        return 53 if date(year, 1, 1).isoweekday() == 4 or date(year, 12, 31).isoweekday() == 4 else 52
+
+    def clock_of(text):
+        text = text.replace(",", ".")
+        whole, _, fraction = text.partition(".")
+        colon = ":" if ":" in whole else ""
+        if colon:
+            parts = whole.split(":")
+        else:
+            parts = [whole[at:at + 2] for at in range(0, len(whole), 2)]
+        if not 1 <= len(parts) <= 3 or [part for part in parts if len(part) != 2 or not digits(part)]:
+            return None
+        if "." in text:
+            if len(parts) < 3 or not fraction or not digits(fraction):
+                return None
+            return ":".join(parts) + "." + (fraction + "000000")[:6]
+        return ":".join(parts + ["00"] * (3 - len(parts)))
+
+    def digits(text):
+        return text.isascii() and text.isdigit()
+
+    return fromisoformat, utcoffset, tzname, strftime, strptime, isoformat
 
 
 import datetime as _tg_own_datetime
 
-_tg_utcoffset, _tg_tzname, _tg_strftime, _tg_strptime, _tg_isoformat = _tg_make_datetime(_tg_own_datetime.datetime, _tg_own_datetime.date, _tg_own_datetime.timedelta, _tg_own_datetime.timezone)
+_tg_fromisoformat, _tg_utcoffset, _tg_tzname, _tg_strftime, _tg_strptime, _tg_isoformat = _tg_make_datetime(_tg_own_datetime.datetime, _tg_own_datetime.date, _tg_own_datetime.timedelta, _tg_own_datetime.timezone)
 _tg_datetime = _tg_module("datetime", {"UTC": _tg_own_datetime.timezone.utc})

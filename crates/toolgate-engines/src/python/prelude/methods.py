@@ -1,4 +1,4 @@
-def _tg_make_methods(datetime, date, time, timedelta, timezone, isinstance=isinstance, int=int, float=float, str=str, set=set, bin=bin, abs=abs, hasattr=hasattr, len=len, ord=ord, iter=iter, round=round, list=list, chr=chr):
+def _tg_make_methods(datetime, date, time, timedelta, timezone, isinstance=isinstance, int=int, float=float, str=str, set=set, bin=bin, abs=abs, hasattr=hasattr, len=len, ord=ord, iter=iter, round=round, list=list, chr=chr, type=type, getattr=getattr):
     epoch = datetime(1970, 1, 1)
 
     def delta(days=0, seconds=0, microseconds=0, milliseconds=0, minutes=0, hours=0, weeks=0):
@@ -133,10 +133,23 @@ def _tg_make_methods(datetime, date, time, timedelta, timezone, isinstance=isins
                 if item not in kept:
                     own.discard(item)
 
-    return [from_timestamp, from_timestamp_utc, now_utc, combined, as_timezone, iso_calendar, bit_length, is_integer, translate, case_fold, split_lines, difference_update, intersection_update, from_iterable, delta, capitalize, title, center]
+    def extreme(kind, name):
+        if type(kind).__name__ == "type" and name in ("max", "min"):
+            is_last = name == "max"
+            if kind == datetime:
+                return datetime(9999, 12, 31, 23, 59, 59, 999999) if is_last else datetime(1, 1, 1)
+            if kind == date:
+                return date(9999, 12, 31) if is_last else date(1, 1, 1)
+            if kind == timedelta or kind == time:
+                _tg_refuse(f"the {name} of timedelta and time: write the value itself")
+        elif kind in (datetime, date, timedelta, time):
+            _tg_refuse("the resolution of dates and times: write timedelta(microseconds=1)")
+        return getattr(kind, name)
+
+    return [extreme, from_timestamp, from_timestamp_utc, now_utc, combined, as_timezone, iso_calendar, bit_length, is_integer, translate, case_fold, split_lines, difference_update, intersection_update, from_iterable, delta, capitalize, title, center]
 
 
 import collections as _tg_native_collections, datetime as _tg_native_datetime
 
 _tg_iso_date = _tg_native_collections.namedtuple("IsoCalendarDate", "year week weekday")
-_tg_fromtimestamp, _tg_utcfromtimestamp, _tg_utcnow, _tg_combine, _tg_astimezone, _tg_isocalendar, _tg_bit_length, _tg_is_integer, _tg_translate, _tg_casefold, _tg_splitlines, _tg_difference_update, _tg_intersection_update, _tg_from_iterable, _tg_timedelta, _tg_capitalize, _tg_title, _tg_center = _tg_make_methods(_tg_native_datetime.datetime, _tg_native_datetime.date, _tg_native_datetime.time, _tg_native_datetime.timedelta, _tg_native_datetime.timezone)
+_tg_extreme, _tg_fromtimestamp, _tg_utcfromtimestamp, _tg_utcnow, _tg_combine, _tg_astimezone, _tg_isocalendar, _tg_bit_length, _tg_is_integer, _tg_translate, _tg_casefold, _tg_splitlines, _tg_difference_update, _tg_intersection_update, _tg_from_iterable, _tg_timedelta, _tg_capitalize, _tg_title, _tg_center = _tg_make_methods(_tg_native_datetime.datetime, _tg_native_datetime.date, _tg_native_datetime.time, _tg_native_datetime.timedelta, _tg_native_datetime.timezone)

@@ -1,4 +1,4 @@
-def _tg_make_numbers(native_sum, native_round, native_divmod, list=list, isinstance=isinstance, int=int, float=float, bool=bool, str=str, type=type, abs=abs, pow=pow):
+def _tg_make_numbers(native_sum, native_round, native_divmod, list=list, isinstance=isinstance, int=int, float=float, bool=bool, str=str, type=type, abs=abs, pow=pow, len=len, range=range, getattr=getattr):
     def number(value):
         return int(value) if isinstance(value, bool) else value
 
@@ -60,7 +60,24 @@ def _tg_make_numbers(native_sum, native_round, native_divmod, list=list, isinsta
             return floor_divided(left, right), left % right
         return native_divmod(left, right)
 
-    return number, total, rounded, power, floor_divided, divided
+    def to_float(value):
+        # Between digits an underscore is allowed.
+        if isinstance(value, str) and "_" in value:
+            parts = value.strip().split("_")
+            for left, right in [(parts[at], parts[at + 1]) for at in range(len(parts) - 1)]:
+                if not left[-1:].isdigit() or not right[:1].isdigit():
+                    raise ValueError(f"could not convert string to float: {value!r}")
+            return float("".join(parts))
+        return float(value)
+
+    def number_part(value, name):
+        if not isinstance(value, (int, float)) or isinstance(value, float) and name in ("numerator", "denominator"):
+            return getattr(value, name)
+        if name == "imag":
+            return value * 0 if isinstance(value, int) else 0.0
+        return 1 if name == "denominator" else number(value)
+
+    return number, total, rounded, power, floor_divided, divided, to_float, number_part
 
 
-_tg_number, _tg_sum, _tg_round, _tg_pow, _tg_floordiv, _tg_divmod = _tg_make_numbers(sum, round, divmod)
+_tg_number, _tg_sum, _tg_round, _tg_pow, _tg_floordiv, _tg_divmod, _tg_float, _tg_number_part = _tg_make_numbers(sum, round, divmod)

@@ -84,6 +84,17 @@ def _tg_make_statistics(native, sum=sum, len=len, list=list, sorted=sorted, max=
     def geometric_mean(values):
         return native.exp(fmean([native.log(value) for value in data(values)]))
 
+    def harmonic_mean(values, weights=None):
+        if weights is not None:
+            _tg_refuse("harmonic_mean() with weights: write sum(weights) / sum(w / x for w, x in zip(weights, values))")
+        values = data(values, 1, "harmonic_mean requires at least one data point")
+        if [value for value in values if value < 0]:
+            raise ValueError("harmonic mean does not support negative values")
+        if len(values) == 1 or 0 in values:
+            return values[0] if len(values) == 1 else 0
+        numbers, power = _tg_integers([1 / value for value in values])
+        return _tg_quotient(len(values), sum(numbers), -power)
+
     def quantiles(values, n=4, method="exclusive"):
         values = sorted(data(values, 2, "must have at least two data points"))
         last = len(values) - 1
@@ -101,7 +112,7 @@ def _tg_make_statistics(native, sum=sum, len=len, list=list, sorted=sorted, max=
     return _tg_module("statistics", {
         "mean": mean, "fmean": fmean, "median": median, "median_low": median_low, "median_high": median_high,
         "mode": mode, "multimode": multimode, "variance": variance, "pvariance": pvariance, "stdev": stdev,
-        "pstdev": pstdev, "geometric_mean": geometric_mean, "quantiles": quantiles,
+        "pstdev": pstdev, "geometric_mean": geometric_mean, "harmonic_mean": harmonic_mean, "quantiles": quantiles,
         "StatisticsError": ValueError,
     })
 

@@ -1,7 +1,7 @@
 //! Attributes: of modules, attributes that Monty's types lack, and methods that are not called.
 
 use ruff_python_ast::{
-    Expr, ExprAttribute, ExprCall, ExprCompare, Operator, Stmt, StmtAnnAssign, StmtClassDef,
+    CmpOp, Expr, ExprAttribute, ExprCall, ExprCompare, Operator, Stmt, StmtAnnAssign, StmtClassDef,
     visitor::Visitor,
 };
 use ruff_text_size::{Ranged, TextRange};
@@ -24,15 +24,22 @@ impl<'a> Rewriter<'a> {
         let function = match attribute.attr.as_str() {
             "__class__" => "_tg_type(",
             "__name__" => "_tg_name(",
+            "real" | "imag" | "numerator" | "denominator" => "_tg_number_part(",
+            "max" | "min" | "resolution" if is_of_time(&attribute.value) => "_tg_extreme(",
             _ => return false,
         };
         let (Some(dot), true) = (self.dot(attribute), attribute.ctx.is_load()) else {
             return false;
         };
-        self.need("<core>");
+        let (piece, end) = match function {
+            "_tg_number_part(" => ("<numbers>", format!(", '{}')", attribute.attr)),
+            "_tg_extreme(" => ("<methods>", format!(", '{}')", attribute.attr)),
+            _ => ("<core>", ")".to_owned()),
+        };
+        self.need(piece);
         self.edits.open(expression, function);
         self.visit_expr(&attribute.value);
-        self.edits.replace(TextRange::new(dot, expression.end()), ")");
+        self.edits.replace(TextRange::new(dot, expression.end()), end);
         true
     }
 
@@ -137,6 +144,7 @@ impl<'a> Rewriter<'a> {
             Some("round") if call.arguments.len() > 1 => "_tg_round",
             Some("pow") if call.arguments.len() == 2 => "_tg_pow",
             Some("divmod") => "_tg_divmod",
+            Some("float") if call.arguments.len() == 1 => "_tg_float",
             _ => return false,
         };
         if !self.bindings.is_built_in(name.unwrap_or_default()) {
@@ -146,23 +154,72 @@ impl<'a> Rewriter<'a> {
         true
     }
 
-    /// `a < b`, where a member of an enumeration may be compared like its value.
-    pub(super) fn comparison(&mut self, comparison: &'a ExprCompare) {
-        use ruff_python_ast::CmpOp::{Gt, GtE, Lt, LtE};
-        let ordered = comparison.ops.iter().all(|op| matches!(op, Gt | GtE | Lt | LtE));
+    /// `a < b`, where a member of an enumeration may be compared like its value, and a set with another
+    /// one. `a in Enumeration` looks among its members.
+    pub(super) fn comparison(&mut self, expression: &'a Expr, comparison: &'a ExprCompare) {
+        if let ([operator], [right]) = (&*comparison.ops, &*comparison.comparators)
+            && self.compares_sets
+            && is_ordering(comparison)
+            && let left = &*comparison.left
+            && !is_number(left)
+            && !is_number(right)
+            && let Some(range) = self.operator(left, right, operator.as_str())
+        {
+            self.need("<sets>");
+            self.edits.open(expression, format!("_tg_ordered('{operator}', "));
+            self.compared(left);
+            self.edits.replace(range, ",");
+            self.compared(right);
+            return self.edits.close(expression, ")");
+        }
+        let is_ordering = is_ordering(comparison);
         for operand in std::iter::once(&*comparison.left).chain(&comparison.comparators) {
-            if ordered && !operand.is_literal_expr() {
-                self.need("<classes>");
-                self.wrap(operand, "_tg_value(", ")");
-            } else {
-                self.visit_expr(operand);
+            if is_ordering { self.compared(operand) } else { self.visit_expr(operand) }
+        }
+        for (operator, operand) in comparison.ops.iter().zip(&comparison.comparators) {
+            if matches!(operator, CmpOp::In | CmpOp::NotIn) && self.classes.is_enumeration(operand)
+            {
+                self.edits.close(operand, "._tg_all");
             }
+        }
+    }
+
+    fn compared(&mut self, operand: &'a Expr) {
+        if self.classes.has_ordered() && !operand.is_literal_expr() {
+            self.need("<classes>");
+            self.wrap(operand, "_tg_value(", ")");
+        } else {
+            self.visit_expr(operand);
         }
     }
 
     fn as_number(&mut self, expression: &'a Expr) {
         self.need("<numbers>");
         self.wrap(expression, "_tg_number(", ")");
+    }
+}
+
+/// Whether an expression is the name of a type of `datetime`.
+fn is_of_time(expression: &Expr) -> bool {
+    let name = match expression {
+        Expr::Name(name) => name.id.as_str(),
+        Expr::Attribute(attribute) => attribute.attr.as_str(),
+        _ => return false,
+    };
+    matches!(name, "date" | "datetime" | "time" | "timedelta")
+}
+
+/// Whether a comparison is by order.
+pub(super) fn is_ordering(comparison: &ExprCompare) -> bool {
+    use CmpOp::{Gt, GtE, Lt, LtE};
+    comparison.ops.iter().all(|op| matches!(op, Gt | GtE | Lt | LtE))
+}
+
+/// Whether an operand is certainly no set.
+fn is_number(operand: &Expr) -> bool {
+    match operand {
+        Expr::Call(call) => call.func.as_name_expr().is_some_and(|it| it.id == "len"),
+        _ => operand.is_literal_expr(),
     }
 }
 

@@ -50,7 +50,12 @@ impl<'a> Rewriter<'a> {
                     self.edits.close(expression, ")");
                 }
             }
-            Expr::Compare(comparison) if self.classes.has_ordered() => self.comparison(comparison),
+            Expr::Compare(comparison) => self.comparison(expression, comparison),
+            Expr::FString(_) => {
+                let around = std::mem::replace(&mut self.tracer.is_one_piece, true);
+                inside(self, expression);
+                self.tracer.is_one_piece = around;
+            }
             Expr::Attribute(attribute) => self.attribute(expression, attribute),
             Expr::Await(awaited) => self.awaited(expression, &awaited.value),
             // Monty evaluates it to a list, which has no next item.
@@ -273,7 +278,7 @@ impl<'a> Rewriter<'a> {
             "split" if self.bindings.is_pattern(&attribute.value) => "re",
             "findall" | "finditer" | "fullmatch" | "match" | "search" | "sub" | "subn" => "re",
             "isoformat" if !call.arguments.is_empty() => "datetime",
-            "strftime" | "strptime" | "tzname" | "utcoffset" => "datetime",
+            "fromisoformat" | "strftime" | "strptime" | "tzname" | "utcoffset" => "datetime",
             _ if METHODS.contains(&method) => "<methods>",
             _ => return false,
         };

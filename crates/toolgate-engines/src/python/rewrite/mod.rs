@@ -19,8 +19,8 @@ mod trace;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ruff_python_ast::{
-    Comprehension, ExceptHandler, Expr, ExprAttribute, ExprCall, Parameter, Stmt,
-    visitor::{Visitor, walk_comprehension, walk_expr, walk_parameter, walk_stmt},
+    Comprehension, Decorator, ExceptHandler, Expr, ExprAttribute, ExprCall, Parameter, Stmt,
+    visitor::{Visitor, walk_comprehension, walk_decorator, walk_expr, walk_parameter, walk_stmt},
 };
 use ruff_python_parser::parse_module;
 use ruff_text_size::{Ranged, TextRange, TextSize};
@@ -83,10 +83,15 @@ pub(super) fn rewrite(source: &str) -> Result<Rewritten, ScriptFailure> {
         plain_generators: BTreeSet::new(),
         callee: None,
         names: 0,
+        compares_sets: compares_sets(source, body),
         tasks: ["create_task", "ensure_future", "TaskGroup"].iter().any(|n| source.contains(n)),
     };
     rewriter.find_modules(body);
     rewriter.find_blocks(body);
+    if rewriter.own_exceptions {
+        // A failed call that is kept or caught is a `ToolError`, also where nothing else needs this.
+        rewriter.need("<classes>");
+    }
     rewriter.visit_body(body);
     if let Some(refusal) = rewriter.refusal {
         return Err(refusal.failure(source));
@@ -108,7 +113,22 @@ fn sees_exceptions(source: &str, body: &[Stmt]) -> bool {
     sees
 }
 
+/// Whether a script has sets and compares something by order.
+fn compares_sets(source: &str, body: &[Stmt]) -> bool {
+    let mut has_sets = ["set(", ".keys()"].iter().any(|name| source.contains(name));
+    let mut compares = false;
+    walk(body, |node| {
+        if let Node::Expression(expression) = node {
+            has_sets |= matches!(expression, Expr::Set(_) | Expr::SetComp(_));
+            compares |= expression.as_compare_expr().is_some_and(attributes::is_ordering);
+        }
+        !(has_sets && compares)
+    });
+    has_sets && compares
+}
+
 /// The state of the walk over one script.
+#[expect(clippy::struct_excessive_bools, reason = "each is something that the script may do")]
 struct Rewriter<'a> {
     source: &'a str,
     edits: Edits,
@@ -122,6 +142,8 @@ struct Rewriter<'a> {
     own_exceptions: bool,
     /// Whether the script may ask for the type of an exception.
     catches: bool,
+    /// Whether the script may compare sets by `<` and the like.
+    compares_sets: bool,
     /// What the walk found that cannot be rewritten.
     refusal: Option<refused::Refusal>,
     tracer: trace::Tracer,
@@ -257,7 +279,10 @@ impl<'a> Visitor<'a> for Rewriter<'a> {
     fn visit_expr(&mut self, expression: &'a Expr) {
         if self.depth < DEPTH_LIMIT {
             self.depth += 1;
-            self.expression(expression);
+            if let Expr::Call(call) = expression {
+                self.note_chain(call);
+            }
+            self.on_its_line(expression);
             self.depth -= 1;
         }
     }
@@ -266,6 +291,13 @@ impl<'a> Visitor<'a> for Rewriter<'a> {
         self.plain_generators.insert(comprehension.iter.start());
         walk_comprehension(self, comprehension);
         self.members_of(&comprehension.iter);
+    }
+
+    // Monty knows some decorators by their text.
+    fn visit_decorator(&mut self, decorator: &'a Decorator) {
+        let around = std::mem::replace(&mut self.tracer.is_one_piece, true);
+        walk_decorator(self, decorator);
+        self.tracer.is_one_piece = around;
     }
 
     // Annotations are never evaluated, so they need no changes.

@@ -296,6 +296,19 @@ fn of_class(class: &StmtClassDef, classes: &Classes) -> Option<Refusal> {
             "inherit from one class, and call functions of the other one",
         ));
     }
+    let ordered = class.decorator_list.iter().filter_map(|it| it.expression.as_call_expr());
+    let ordered = ordered.filter(|call| last_name(&call.func) == Some("dataclass"));
+    let ordered = ordered.flat_map(|call| call.arguments.keywords.iter()).find(|keyword| {
+        keyword.arg.as_ref().is_some_and(|name| name == "order")
+            && keyword.value.as_boolean_literal_expr().is_none_or(|literal| literal.value)
+    });
+    if let Some(keyword) = ordered {
+        return Some(Refusal::new(
+            keyword,
+            "@dataclass(order=True), whose order is not known here",
+            "leave it out, and sort by a key: sorted(values, key=lambda value: (value.a, value.b))",
+        ));
+    }
     let is_record =
         class.decorator_list.iter().any(|d| last_name(&d.expression) == Some("dataclass"));
     if is_record && let Some(refusal) = of_record(class) {

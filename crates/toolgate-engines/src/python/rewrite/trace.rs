@@ -8,7 +8,8 @@
 use std::collections::BTreeMap;
 
 use ruff_python_ast::{
-    ExceptHandler, Expr, ExprLambda, Stmt, StmtFor, StmtRaise, StmtReturn, visitor::Visitor,
+    ExceptHandler, Expr, ExprCall, ExprLambda, Stmt, StmtFor, StmtRaise, StmtReturn,
+    visitor::Visitor,
 };
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
@@ -24,6 +25,8 @@ pub(in crate::python) struct Trace {
     statements: BTreeMap<u32, Traced>,
     /// The blocks that exceptions can leave.
     blocks: Vec<TextRange>,
+    /// Calls of methods whose names are on later lines, by where they begin and end, and the names.
+    chains: BTreeMap<(TextSize, TextSize), TextSize>,
 }
 
 #[derive(Debug)]
@@ -36,6 +39,21 @@ impl Trace {
     /// Whether the script notes its statements.
     pub(in crate::python) fn is_on(&self) -> bool {
         !self.blocks.is_empty()
+    }
+
+    /// Where a call begins that failed at `start..end`. As in `CPython`, in a chain of methods over
+    /// several lines that is the name of the method.
+    pub(in crate::python) fn begin(
+        &self,
+        start: ScriptPosition,
+        end: ScriptPosition,
+        script: &Changed,
+    ) -> ScriptPosition {
+        let at = |offset: &TextSize| script.position(offset.to_usize());
+        let mut chains = self.chains.iter();
+        chains
+            .find(|((first, last), _)| at(first) == start && at(last) == end)
+            .map_or(start, |(_, name)| at(name))
     }
 
     /// The statement with that number, as its function and position, if an exception at `shown` may
@@ -57,7 +75,9 @@ impl Trace {
             .any(|[first, last]| (first.line..=last.line).contains(&shown.line));
         let [start, end] = ends(range);
         let place = |position: ScriptPosition| (position.line, position.column);
-        let is_exact = (place(start)..=place(end)).contains(&place(shown));
+        // What begins on a later line is noted itself, so it has not failed.
+        let is_exact =
+            shown.line == start.line && (place(start)..=place(end)).contains(&place(shown));
         (left && !is_exact).then_some((function.as_str(), start))
     }
 }
@@ -68,6 +88,9 @@ pub(super) struct Tracer {
     pub(super) trace: Trace,
     /// The number of the current statement.
     pub(super) current: u32,
+    /// Whether the current place is in an f-string, of which `CPython` shows the beginning, or
+    /// in a decorator.
+    pub(super) is_one_piece: bool,
     /// The names of the functions around.
     functions: Vec<String>,
     /// The handlers around: the name of the exception, and the variable with its statement.
@@ -143,6 +166,58 @@ impl<'a> Rewriter<'a> {
         self.tracer.trace.statements.insert(number, traced);
         self.tracer.current = number;
         number
+    }
+
+    /// Notes the call of a method whose name is on a later line.
+    pub(super) fn note_chain(&mut self, call: &ExprCall) {
+        let Expr::Attribute(attribute) = &*call.func else { return };
+        let name = attribute.attr.start();
+        if self.source[call.start().to_usize()..name.to_usize()].contains('\n') {
+            self.tracer.trace.chains.insert((call.start(), call.end()), name);
+        }
+    }
+
+    /// An expression. One that begins on another line than what is around it is noted as well, and
+    /// afterwards what is around it again.
+    pub(super) fn on_its_line(&mut self, expression: &'a Expr) {
+        let around = self.tracer.current;
+        let Some(at) = self.line_of_its_own(expression) else {
+            return self.expression(expression);
+        };
+        let number = self.number(&TextRange::new(at, expression.end()), expression.end());
+        self.edits.open(expression, format!("_tg_back(_tg_go({number}), "));
+        self.expression(expression);
+        self.edits.close(expression, ")");
+        self.tracer.current = around;
+    }
+
+    /// Where an expression begins that may fail on another line than the current one.
+    fn line_of_its_own(&self, expression: &Expr) -> Option<TextSize> {
+        let is_callee = self.callee == Some(expression.range());
+        if !self.is_traced() || self.tracer.is_one_piece || is_callee {
+            return None;
+        }
+        let at = match expression {
+            // As in CPython: in a chain of methods the name of the method counts.
+            Expr::Call(call) => match &*call.func {
+                Expr::Attribute(attribute) => attribute.attr.start(),
+                _ => call.start(),
+            },
+            Expr::Attribute(attribute) if attribute.ctx.is_load() => attribute.attr.start(),
+            Expr::Subscript(subscript) if subscript.ctx.is_load() => subscript.start(),
+            Expr::Dict(dict) if dict.items.iter().any(|item| !item.value.is_literal_expr()) => {
+                dict.start()
+            }
+            Expr::Await(_) | Expr::BinOp(_) | Expr::Compare(_) | Expr::UnaryOp(_) => {
+                expression.start()
+            }
+            _ => return None,
+        };
+        let current = TextSize::new(self.tracer.current.checked_sub(1)?);
+        let between = TextRange::new(at.min(current), at.max(current));
+        self.source[between.start().to_usize()..between.end().to_usize()]
+            .contains('\n')
+            .then_some(at)
     }
 
     /// `f = lambda: …`, which other statements call.

@@ -111,9 +111,19 @@ fn arguments_that_do_not_fit_are_type_errors() {
 }
 
 #[test]
-fn one_object_is_enough_for_a_tool_without_parameters() {
-    let run = run("await silent({'a': 1})");
-    assert_eq!(run.calls[0].1, json!({"a": 1}));
+fn one_dictionary_has_all_arguments_unless_the_first_parameter_may_be_one() {
+    for (script, expected) in [
+        ("await silent({'a': 1})", json!({"a": 1})),
+        ("args = {'user_id': 1}\nawait get_expenses(args)", json!({"user_id": 1})),
+        (
+            "await get_expenses({'user_id': 1}, 'Q3')",
+            json!({"user_id": {"user_id": 1}, "quarter": "Q3"}),
+        ),
+        ("await get_expenses({}, quarter='Q3')", json!({"user_id": {}, "quarter": "Q3"})),
+        ("await echo({'a': 1})", json!({"x": {"a": 1}})),
+    ] {
+        assert_eq!(run(script).calls[0].1, expected, "{script}");
+    }
 }
 
 #[test]

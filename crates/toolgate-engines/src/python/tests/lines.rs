@@ -40,13 +40,19 @@ async def later(n):
     return helper(n)
 ";
 
-/// Statements that fail. None of the blocks handles what they raise.
-const FAILING: &[&str] = &[
-    "{}['missing']",
-    "n = [][helper(1)]",
-    "raise Own('own')",
-    "assert helper(0), 'not true'",
-    "return helper(1) / 0",
+/// Statements that fail, and how many lines below their first one. None of the blocks handles what
+/// they raise.
+const FAILING: &[(&str, u32)] = &[
+    ("{}['missing']", 0),
+    ("n = [][helper(1)]", 0),
+    ("raise Own('own')", 0),
+    ("assert helper(0), 'not true'", 0),
+    ("return helper(1) / 0", 0),
+    ("n = {\n    'a': helper(1),\n    'b': {}['no' + 'pe'],\n    'c': helper(3),\n}", 2),
+    ("n = {\n    'a': [helper(1)],\n    'b': {'c': [\n        [][helper(2)],\n    ]},\n}", 3),
+    ("n = (\n    [helper(1)]\n    .copy()\n    .index(helper(5))\n)", 3),
+    ("return [\n    helper(n)\n    / 0\n    for n in range(2)\n]", 1),
+    ("n = helper(\n    helper(1) + helper(\n        2) / 0\n)", 1),
 ];
 
 /// Statements that do not fail.
@@ -110,8 +116,11 @@ impl Script {
     fn block(&mut self, block: &Block, indentation: usize, waits: bool) {
         match block {
             Block::Failing(which) => {
-                self.line(indentation, FAILING[*which]);
-                self.failing = self.lines;
+                let (statement, below) = FAILING[*which];
+                self.failing = self.lines + 1 + below;
+                for line in statement.lines() {
+                    self.line(indentation, line);
+                }
             }
             Block::Around { block, before, after, inner } => {
                 let may_be_used =

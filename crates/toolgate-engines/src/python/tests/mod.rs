@@ -99,6 +99,7 @@ pub(super) fn run_on(
     .map(|(name, parameters)| Function {
         name: name.to_owned(),
         parameters: parameters.iter().map(ToString::to_string).collect(),
+        first_takes_object: !matches!(name, "silent" | "get_expenses"),
     })
     .collect();
     let mut world = FakeWorld { order, ..FakeWorld::default() };

@@ -46,7 +46,7 @@ const WAITS: &[Case] = &[
     ("await never()", WALL),
     ("import asyncio\nawait asyncio.gather(*[never() for _ in range(300)])", WALL),
     ("import time\ntime.sleep(10**6)", WALL),
-    ("import threading\nlock = threading.Lock()\nlock.acquire()\nlock.acquire()", WALL),
+    ("import threading\nlock = threading.Lock()\nlock.acquire()\nlock.acquire()", FAILED),
     ("import queue\nqueue.Queue().get()", STALLED),
     ("import asyncio\nawait asyncio.Event().wait()", STALLED),
     (
@@ -116,7 +116,7 @@ async fn depths() {
 const REFUSED: &[&str] = &["failed: PermissionError: [Errno 13]"];
 
 const REACHING: &[Case] = &[
-    ("import os\nos.system('id')", &["value: -1", "value: 32512"]),
+    ("import os\nos.system('id')", REFUSED),
     ("import subprocess\nsubprocess.run(['id'])", REFUSED),
     ("import os\nos.fork()", REFUSED),
     ("import os\nwhile True: os.fork()", REFUSED),

@@ -234,7 +234,7 @@ async fn errors_have_their_place_and_a_hint() {
             "failed: TypeError: echo() argument 'a': Out of range float values are not JSON compliant",
         ),
         (
-            "f = echo\nawait f({'a': 1}, 2)",
+            "f = [echo][0]\nawait f({'a': 1}, 2)",
             "failed: TypeError: echo() takes 0 positional arguments but 2 were given",
         ),
         ("import sys\nsys.exit(2)", "failed: SystemExit: 2"),
@@ -309,6 +309,104 @@ async fn what_is_not_awaited_is_said() {
     let code = "import asyncio\nasync def f():\n    raise ValueError('lost')\nt = asyncio.create_task(f())\nawait asyncio.sleep(0)\n1";
     let report = run_python(&pool, code).await;
     assert_eq!(text_of(&report), "Task exception was never retrieved: ValueError: lost\n");
+}
+
+#[tokio::test]
+async fn coroutines_that_are_not_awaited_are_counted() {
+    let pool = pool();
+    let code = "async def load(n):\n    return n\nx = [load(n) for n in range(5)]\ndel x\nfor n in range(3):\n    y = load(n)\ndel y\n1";
+    let report = run_python(&pool, code).await;
+    let expected = "RuntimeWarning: 8 coroutine(s) were never awaited and did not run: load\n";
+    assert_eq!(text_of(&report), expected);
+}
+
+#[tokio::test]
+async fn a_lock_that_nothing_can_release_is_an_error() {
+    let pool = pool();
+    let never = "failed: RuntimeError: this lock is acquired already and can never be released: a script has one thread";
+    for code in [
+        "import threading\nlock = threading.Lock()\nlock.acquire()\nlock.acquire()",
+        "import threading\nlock = threading.Lock()\nwith lock:\n    with lock:\n        pass",
+        "import _thread\nlock = _thread.allocate_lock()\nlock.acquire()\nlock.acquire()",
+        "import threading\nlock = threading.Lock()\nasync def f():\n    with lock:\n        await asyncio.sleep(0)\nawait asyncio.gather(f(), f())",
+    ] {
+        let report = run_python(&pool, code).await;
+        assert!(ending(&report).starts_with(never), "{code}: {}", ending(&report));
+        assert_eq!(failure(&report).hint, None, "{code}");
+    }
+    let code = "import threading, queue, time\nlock = threading.Lock()\nbefore = time.monotonic()\n\
+        a = [lock.acquire(), lock.acquire(False), lock.acquire(timeout=0.5), lock.locked()]\n\
+        lock.release()\nwith lock: pass\nwith threading.RLock() as r, threading.Condition(), threading.Semaphore(): pass\n\
+        q = queue.Queue()\nq.put(1)\nthreading.Event().set()\n\
+        a + [lock.locked(), q.get(), time.monotonic() - before >= 0.5, str(lock)[:13]]";
+    let report = run_python(&pool, code).await;
+    assert_eq!(ending(&report), "value: [true,false,false,true,false,1,true,\"<unlocked _th\"]");
+}
+
+#[tokio::test]
+async fn what_a_script_cannot_start_says_what_to_use_instead() {
+    let pool = pool();
+    for (call, said) in [
+        ("os.system('id')", "os.system(): a script has no other processes: call a tool instead"),
+        ("os.popen('id')", "os.popen(): a script has no other processes"),
+        ("os.fork()", "os.fork(): a script has no other processes"),
+        ("os.execv('/bin/id', ['id'])", "os.execv(): a script has no other processes"),
+        ("os.posix_spawn('/bin/id', ['id'], {})", "os.posix_spawn(): a script has no other"),
+        ("subprocess.run(['id'])", "subprocess: a script has no other processes"),
+        ("subprocess.check_output('id', shell=True)", "subprocess: a script has no other"),
+        ("subprocess.getoutput('id')", "subprocess: a script has no other processes"),
+        ("signal.alarm(1)", "signal.alarm(): a script gets no signals: use asyncio.timeout()"),
+        ("signal.setitimer(signal.ITIMER_REAL, 1)", "signal.setitimer(): a script gets no signals"),
+        ("signal.pause()", "signal.pause(): a script gets no signals"),
+    ] {
+        let code = format!("import os, signal, subprocess\n{call}");
+        let report = run_python(&pool, &code).await;
+        let expected = format!("failed: PermissionError: [Errno 13] {said}");
+        assert!(ending(&report).starts_with(&expected), "{call}: {}", ending(&report));
+        assert_eq!(failure(&report).hint, None, "{call}");
+    }
+}
+
+#[tokio::test]
+async fn help_writes_documentation() {
+    let pool = pool();
+    for (code, said) in [
+        ("help(len)", "Help on built-in function len in module builtins:\n\nlen("),
+        ("help(str.split)", "Help on method_descriptor"),
+        ("help('json.dumps')", "Help on function dumps in json:"),
+        ("def f(a, b=2):\n    'What f does.'\nhelp(f)", "Help on function f in"),
+        ("help('nothing.at.all')", "No Python documentation found for 'nothing.at.all'."),
+        ("help(echo)", "echo()\n    A tool. `await get_tool_details([\"echo\"], \"python\")`"),
+    ] {
+        let report = run_python(&pool, code).await;
+        assert_eq!(ending(&report), "done", "{code}: {}", text_of(&report));
+        assert!(text_of(&report).starts_with(said), "{code}: {}", text_of(&report));
+    }
+    let report = run_python(&pool, "help()").await;
+    assert!(ending(&report).starts_with("failed: TypeError: help() takes what it is about"));
+}
+
+/// The number of megabytes that a script can hold.
+#[tokio::test]
+async fn the_limit_of_memory_counts_what_a_script_holds() {
+    let pool = pool();
+    interpreter(&pool).await;
+    for (limit, make) in [
+        (128, "bytes(1 << 20)"),
+        (128, "'a' * (1 << 20)"),
+        (128, "list(range(10**6 + i, 10**6 + i + 26000))"),
+        (64, "bytes(1 << 20)"),
+        (512, "bytes(1 << 20)"),
+    ] {
+        let code = format!(
+            "held = []\ntry:\n    for i in range(10**6): held.append({make})\nexcept MemoryError:\n    count = len(held)\n    held = None\ncount"
+        );
+        let few = RunLimits { memory_bytes: limit << 20, ..limits() };
+        let report = run(&pool, python(&code), &few).await;
+        let held = value_of(&report).as_u64().unwrap();
+        let (least, most) = (limit * 9 / 10, limit + 12);
+        assert!((least..=most).contains(&held), "{make}: {held} MB of {limit}");
+    }
 }
 
 #[tokio::test]
