@@ -288,6 +288,8 @@ impl CallAuthorizer {
                 Some(ApprovalState::Open) => {}
                 Some(ApprovalState::Denied) => return Err(denied(tool, "a person denied it")),
                 Some(ApprovalState::Approved) => {
+                    // The answer may be here before the news that there is a grant.
+                    self.grants.forget();
                     let grant = self.find_grant(tool, request, arguments.clone()).await;
                     let grant = grant.map_err(|error| denied(tool, &error.to_string()))?;
                     let other = || denied(tool, "a person allowed it with other arguments");

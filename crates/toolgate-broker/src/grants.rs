@@ -47,6 +47,11 @@ impl GrantStore {
         }
     }
 
+    /// Has the grants read again at the next look. Another process may have written one of which this one has not heard.
+    pub(crate) fn forget(&self) {
+        self.cached.lock().version = None;
+    }
+
     /// Stores a grant. Touches the disk.
     pub(crate) fn add(&self, grant: Grant) -> Result<(), JournalError> {
         if let Some(journal) = &self.journal {
@@ -81,12 +86,14 @@ impl GrantStore {
         if cached.version == Some(journal.version()?) {
             return Ok(());
         }
+        // Taken before they are read: what another process writes meanwhile is read the next time. Reading drops
+        // expired grants, which changes the version too, and costs one more reading.
+        let version = journal.version()?;
         let mut grants = Grants::default();
         for grant in read_grants(&**journal)? {
             let _ = grants.add(grant);
         }
-        // Reading drops expired grants, which changes the version too.
-        *cached = CachedGrants { version: Some(journal.version()?), grants };
+        *cached = CachedGrants { version: Some(version), grants };
         Ok(())
     }
 }
@@ -108,7 +115,8 @@ pub fn now() -> Timestamp {
     Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-fn row(grant: &Grant) -> GrantRow {
+/// A grant as a journal keeps it.
+pub(crate) fn row(grant: &Grant) -> GrantRow {
     GrantRow {
         id: grant.id.0.to_string(),
         created: grant.granted_at.0,

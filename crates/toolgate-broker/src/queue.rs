@@ -14,7 +14,7 @@ use toolgate_store::{
 
 use crate::{
     approval::{ApprovalRequest, GrantDuration, PersonAnswer},
-    grants::{now, write_grant},
+    grants::{now, row},
 };
 
 /// A call in the queue.
@@ -81,14 +81,13 @@ impl QueuedCall {
             return Err(AnswerError::NoRun);
         }
         let said = serde_json::to_string(answer).unwrap_or_default();
-        // First the answer, so that only one of two people who answer at once succeeds.
-        if !journal.answer(&approval.id, state, &said)? {
+        // Only one of two people who answer at once succeeds, and only that one gives a grant.
+        if !journal.answer(&approval.id, state, &said, grant.as_ref().map(row).as_ref())? {
             return Err(AnswerError::Answered(approval.reference()));
         }
         let mut text = format!("{} is denied.", request.name);
         let mut rule = format!("approval {}", approval.reference());
         if let Some(grant) = &grant {
-            write_grant(journal, grant)?;
             text = self.allowed(answer, grant, expires.is_some());
             rule = format!("{rule}; grant {}", grant.id.0);
         }

@@ -80,6 +80,16 @@ pub enum FleetError {
     System(String),
 }
 
+impl FleetError {
+    /// Why there is no answer, for a message that says that there is none.
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            Self::Away(why) => why.clone(),
+            other => other.to_string(),
+        }
+    }
+}
+
 /// The connections. Clones are the same ones.
 #[derive(Clone)]
 pub(crate) struct Database {

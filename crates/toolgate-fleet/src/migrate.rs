@@ -12,6 +12,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/2.sql"),
     include_str!("migrations/3.sql"),
     include_str!("migrations/4.sql"),
+    include_str!("migrations/5.sql"),
 ];
 /// Identifies the lock, among those of other programs: `toolgate` in ASCII.
 pub(crate) const LOCK: i64 = 0x746f_6f6c_6761_7465;

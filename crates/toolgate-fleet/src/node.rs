@@ -311,7 +311,7 @@ async fn listen(node: Weak<Node>) {
             Err(error) => error,
         };
         if let Some(node) = node.upgrade() {
-            node.database.is_away(&error.to_string());
+            node.database.is_away(&error.reason());
         }
         if std::mem::take(&mut was_heard) {
             tracing::warn!("the shared database cannot be heard: {error}");

@@ -225,7 +225,7 @@ impl PendingInputRequests {
             open.insert(id, responder);
         }
         let _withdrawal = Withdrawal { id, pending: &self, sink: &*sink };
-        sink.send(request_message(&json!(id), &request.method, request.params));
+        sink.send(request_message(json!(id), &request.method, request.params));
         let Ok(outcome) = tokio::time::timeout(self.timeout, response).await else {
             let message = "the client did not respond in time";
             return Err(ErrorObject::internal_error(message, None));

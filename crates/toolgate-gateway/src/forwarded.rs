@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{broadcast::error::RecvError, mpsc};
 use toolgate_broker::BrokerError;
 use toolgate_catalog::ServerName;
-use toolgate_host::{HostEvent, ToolHost};
+use toolgate_host::{HostEvent, NodeFilter, NodeListener, ToolHost};
 use toolgate_mcp::{ErrorObject, JsonObject, LogLevel, extensions, meta, methods};
 use toolgate_upstream::{
     CallError, CallOptions, ConnectFailure, InputHandler, LogSink, Progress, ServerPlacement,
@@ -110,28 +110,57 @@ impl ForwardedServer {
         };
         let pass_on = |message| channel.notify(methods::LOG_MESSAGE, Some(message));
         let sending = std::pin::pin!(sending);
-        with_reports(sending, (reports, report), (Some(logged), pass_on)).await
+        with_reports(sending, (Some(reports), report), (Some(logged), pass_on)).await
     }
 
-    /// Says when the list of tools has changed, until the other node no longer listens.
-    async fn listen(&self, request: IncomingRequest) -> Result<Value, ErrorObject> {
+    /// Passes on what the server says outside of calls and the other node has asked for, until that node no longer
+    /// listens.
+    async fn listen(
+        &self,
+        params: &JsonObject,
+        request: IncomingRequest,
+    ) -> Result<Value, ErrorObject> {
         let (host, server) = self.server().await?;
         let mut events = host.events().subscribe();
+        let wanted = params.get("notifications").cloned().unwrap_or_else(|| json!({}));
+        let has_tools = wanted.get("toolsListChanged") == Some(&Value::Bool(true));
+        let (filter, place) = (NodeFilter::read(&wanted), (host.clone(), server.clone()));
+        // In a task of its own, so that a node that leaves meanwhile leaves no subscription half done.
+        let opening =
+            tokio::spawn(async move { NodeListener::open(&place.0, &place.1, filter).await });
+        let mut said =
+            opening.await.map_err(|error| ErrorObject::internal_error(error.to_string(), None))?;
         let subscription = json!({ meta::SUBSCRIPTION_ID: request.id });
-        let accepted =
-            json!({ "_meta": subscription, "notifications": { "toolsListChanged": true } });
+        let accepted = json!({ "_meta": subscription, "notifications": wanted });
         request.channel.notify(methods::LISTEN_ACKNOWLEDGED, Some(accepted));
         let listening = async {
             loop {
-                match events.recv().await {
-                    Ok(HostEvent::ToolsListed { server: listed }) if listed == server => {}
-                    // It may have been among those that were lost.
-                    Err(RecvError::Lagged(_)) => {}
-                    Err(RecvError::Closed) => return,
-                    Ok(_) => continue,
+                let (method, params) = tokio::select! {
+                    event = events.recv() => match event {
+                        Ok(HostEvent::ToolsListed { server: listed })
+                            if has_tools && listed == server => (methods::TOOLS_CHANGED, None),
+                        // It may have been among those that were lost.
+                        Err(RecvError::Lagged(_)) if has_tools => (methods::TOOLS_CHANGED, None),
+                        Err(RecvError::Closed) => return,
+                        _ => continue,
+                    },
+                    next = said.next() => match next {
+                        Some(next) => next,
+                        None => return,
+                    },
+                };
+                let mut params = match params {
+                    Some(Value::Object(params)) => params,
+                    _ => Map::new(),
+                };
+                if method != methods::LOG_MESSAGE {
+                    // The id that a server may have written there is that of a request of this node.
+                    let own = params.entry("_meta").or_insert_with(|| json!({}));
+                    if let Value::Object(own) = own {
+                        own.insert(meta::SUBSCRIPTION_ID.to_owned(), request.id.clone());
+                    }
                 }
-                let params = json!({ "_meta": subscription });
-                request.channel.notify(methods::TOOLS_CHANGED, Some(params));
+                request.channel.notify(method, Some(Value::Object(params)));
             }
         };
         tokio::select! {
@@ -158,11 +187,8 @@ impl ForwardedServer {
         if let Some(Value::Object(declared)) = capabilities.get_mut(extensions::CAPABILITY) {
             declared.shift_remove(extensions::TASKS);
         }
-        for list in ["prompts", "resources"] {
-            if let Some(Value::Object(capability)) = capabilities.get_mut(list) {
-                capability.shift_remove("listChanged");
-                capability.shift_remove("subscribe");
-            }
+        if let Some(Value::Object(logging)) = capabilities.get_mut("logging") {
+            logging.insert(meta::LISTENED_LOGS.to_owned(), Value::Bool(true));
         }
         let mut fields = Map::new();
         fields.insert("capabilities".to_owned(), Value::Object(capabilities));
@@ -185,7 +211,7 @@ impl McpService for ForwardedServer {
                 _ => Map::new(),
             };
             let outcome = match method.as_str() {
-                methods::LISTEN => return self.listen(request).await,
+                methods::LISTEN => return self.listen(&params, request).await,
                 _ => self.send(params, request).await,
             };
             era::adapt_outcome(era, &method, outcome)

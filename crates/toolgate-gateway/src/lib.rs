@@ -27,8 +27,8 @@ pub use channel::ClientChannel;
 pub use era::{Era, ServerInfo};
 pub use forwarded::NodeHosts;
 pub use http::{
-    BrowserPeer, FleetLink, FleetPeers, HttpLimits, HttpSettings, NamespaceRoute, RouteTable,
-    SERVERS_PATH, serve_http,
+    BrowserPeer, FleetLink, FleetPeers, HttpLimits, HttpSettings, NamespaceRoute, OwnLogins,
+    RouteTable, SERVERS_PATH, serve_http,
 };
 pub use passthrough::PassthroughFactory;
 pub use service::{AuthenticatedClient, ClientInfo, IncomingRequest, McpService, ServiceFactory};

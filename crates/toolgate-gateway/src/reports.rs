@@ -8,20 +8,21 @@ use tokio::sync::mpsc::Receiver;
 /// senders may live longer: a server may still report on a call of a script that was cancelled.
 pub(crate) async fn with_reports<T, P, M>(
     mut outcome: Pin<&mut impl Future<Output = T>>,
-    (mut progress, on_progress): (Receiver<P>, impl Fn(P)),
+    (mut progress, on_progress): (Option<Receiver<P>>, impl Fn(P)),
     (mut messages, on_message): (Option<Receiver<M>>, impl Fn(M)),
 ) -> T {
     let outcome = loop {
+        let report = async { progress.as_mut()?.recv().await };
         let message = async { messages.as_mut()?.recv().await };
         tokio::select! {
             biased;
-            Some(progress) = progress.recv() => on_progress(progress),
+            Some(report) = report => on_progress(report),
             Some(message) = message => on_message(message),
             outcome = outcome.as_mut() => break outcome,
         }
     };
-    while let Ok(progress) = progress.try_recv() {
-        on_progress(progress);
+    while let Some(Ok(report)) = progress.as_mut().map(Receiver::try_recv) {
+        on_progress(report);
     }
     while let Some(Ok(message)) = messages.as_mut().map(Receiver::try_recv) {
         on_message(message);
@@ -50,7 +51,7 @@ mod tests {
             1
         };
         let outcome = pin!(outcome);
-        let reported = with_reports(outcome, (progress, see), (Some(messages), see));
+        let reported = with_reports(outcome, (Some(progress), see), (Some(messages), see));
         let outcome = timeout(Duration::from_mins(1), reported).await;
         assert_eq!(outcome, Ok(1));
         assert_eq!(*seen.borrow(), ["a half", "all", "a message"]);

@@ -16,7 +16,7 @@ use tokio_util::{
 };
 use toolgate_mcp::{
     ErrorObject, JsonRpcInput, JsonRpcMessage, JsonRpcNotification, JsonRpcRequest,
-    MalformedMessage, methods, response_message, versions,
+    MalformedMessage, json_line, methods, response_message, versions,
 };
 use toolgate_wait::QuickWait;
 
@@ -420,9 +420,7 @@ async fn write(
             }
         };
         let Some(message) = message else { break };
-        let mut line = message.to_string();
-        line.push('\n');
-        let mut written = writer.write_all(line.as_bytes()).await;
+        let mut written = writer.write_all(&json_line(&message)).await;
         if written.is_ok() && messages.is_empty() {
             written = writer.flush().await;
         }

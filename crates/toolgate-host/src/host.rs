@@ -402,7 +402,7 @@ impl ToolHost {
         if matches!(kind(), None | Some(StateKind::Disabled)) {
             return false;
         }
-        self.servers().disable(server, "it restarts now; try again");
+        self.servers().disable(server, "a person restarts it now; try again");
         // The state is `Disabled` at once, while the connection is still there.
         let ended = self.servers().disconnected(server);
         let has_ended = tokio::time::timeout(LIMIT, ended).await.is_ok();

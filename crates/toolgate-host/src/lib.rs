@@ -81,7 +81,9 @@ pub use meta::{MetaTool, PythonKind, one_line};
 pub use overview::ServerOverview;
 pub use passthrough::PassthroughGuard;
 pub use program::ProviderProgram;
-pub use resources::{JudgedEntry, NotificationStream, ServerNotification, Subscriber};
+pub use resources::{
+    JudgedEntry, NodeFilter, NodeListener, NotificationStream, ServerNotification, Subscriber,
+};
 pub use run_view::{RunFlow, RunFlowEnd, RunStanding, error_message};
 pub use session::{CallFailure, ToolSession};
 pub use settings::{AuditSettings, Connect, HostSettings, ServerSetup, SubagentSettings};

@@ -32,7 +32,8 @@ pub use instances::InstanceMode;
 pub use log_level::LogLevel;
 pub use message::{
     JsonRpcInput, JsonRpcMessage, JsonRpcNotification, JsonRpcRequest, JsonRpcResponse,
-    MalformedMessage, json_size, notification_message, request_message, response_message,
+    MalformedMessage, json_line, json_size, json_text, notification_message, request_message,
+    response_message,
 };
 
 /// A JSON object. The order of its fields is the order in which they were sent.

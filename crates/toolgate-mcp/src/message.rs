@@ -102,7 +102,7 @@ impl JsonRpcMessage {
         if id.as_ref().and_then(Value::as_str).is_some_and(|id| id.len() > MAX_ID_BYTES) {
             return Err(invalid(None, format!("an id has at most {MAX_ID_BYTES} bytes")));
         }
-        if fields.get("jsonrpc") != Some(&json!("2.0")) {
+        if fields.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
             return Err(invalid(id, "`jsonrpc` has to be \"2.0\""));
         }
         match fields.remove("method") {
@@ -143,26 +143,49 @@ impl JsonRpcRequest {
 }
 
 /// The JSON of a request.
-pub fn request_message(id: &Value, method: &str, params: Option<Value>) -> Value {
-    let mut message = notification_message(method, params);
-    message["id"] = id.clone();
-    message
+pub fn request_message(id: Value, method: &str, params: Option<Value>) -> Value {
+    let mut message = notification_fields(method, params);
+    message.insert("id".to_owned(), id);
+    Value::Object(message)
 }
 
 /// The JSON of a notification.
 pub fn notification_message(method: &str, params: Option<Value>) -> Value {
-    match params {
-        Some(params) => json!({ "jsonrpc": "2.0", "method": method, "params": params }),
-        None => json!({ "jsonrpc": "2.0", "method": method }),
-    }
+    Value::Object(notification_fields(method, params))
 }
 
 /// The JSON of a response.
 pub fn response_message(id: &Value, outcome: Result<Value, ErrorObject>) -> Value {
+    let mut message = JsonObject::with_capacity(3);
+    message.insert("jsonrpc".to_owned(), "2.0".into());
+    message.insert("id".to_owned(), id.clone());
     match outcome {
-        Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
-        Err(error) => json!({ "jsonrpc": "2.0", "id": id, "error": error }),
-    }
+        Ok(result) => message.insert("result".to_owned(), result),
+        Err(error) => message.insert("error".to_owned(), json!(error)),
+    };
+    Value::Object(message)
+}
+
+/// The macro `json!` would copy the parameters.
+fn notification_fields(method: &str, params: Option<Value>) -> JsonObject {
+    let mut message = JsonObject::with_capacity(4);
+    message.insert("jsonrpc".to_owned(), "2.0".into());
+    message.insert("method".to_owned(), method.into());
+    message.extend(params.map(|params| ("params".to_owned(), params)));
+    message
+}
+
+/// A value as JSON text, which is the same as that of `to_string` and costs half.
+pub fn json_text(value: &Value) -> String {
+    // Writing to memory cannot fail.
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// A message as a line of a pipe.
+pub fn json_line(message: &Value) -> Vec<u8> {
+    let mut line = json_text(message).into_bytes();
+    line.push(b'\n');
+    line
 }
 
 /// The length of a value as JSON text, in bytes.

@@ -22,5 +22,9 @@ pub const CALLER: &str = "toolgate/caller";
 /// The server that a request of an extension is for, as a client tells toolgate.
 pub const SERVER: &str = "toolgate/server";
 
+/// In the capability `logging` of a server that another node runs: log messages outside of calls come with a
+/// `subscriptions/listen` whose filter has the same key, with a level or `true`.
+pub const LISTENED_LOGS: &str = "toolgate/logMessages";
+
 /// How many characters of a result were no Unicode and were replaced.
 pub const REPLACED: &str = "toolgate/replaced";

@@ -63,6 +63,25 @@ pub struct RegistryServers {
     pub notes: Vec<String>,
 }
 
+impl RegistryServers {
+    /// The servers whose name, title or description has all words of `query`, those with a word in the name first.
+    /// Without a word, all of them.
+    pub fn matching(&self, query: &str) -> Vec<&RegistryEntry> {
+        let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
+        let matches = self.entries.iter().filter_map(|entry| {
+            let name = entry.name.to_lowercase();
+            let title = entry.title.as_deref().unwrap_or_default();
+            let text = format!("{title} {}", entry.description).to_lowercase();
+            let in_name = words.iter().filter(|word| name.contains(word.as_str())).count();
+            let is_match = words.iter().all(|word| name.contains(word) || text.contains(word));
+            is_match.then_some((in_name, entry))
+        });
+        let mut matches: Vec<(usize, &RegistryEntry)> = matches.collect();
+        matches.sort_by_key(|(in_name, _)| std::cmp::Reverse(*in_name));
+        matches.into_iter().map(|(_, entry)| entry).collect()
+    }
+}
+
 /// A remote registry and the last list that it sent.
 #[derive(Debug)]
 struct RemoteRegistry {

@@ -374,6 +374,19 @@ impl ConnectionState {
         }
     }
 
+    /// Lists again after a time without a subscription to these lists.
+    pub(crate) fn may_have_missed_changes(&self, wanted: &Value) {
+        self.lists.announce();
+        let lists = [
+            ("promptsListChanged", methods::PROMPTS_CHANGED),
+            ("resourcesListChanged", methods::RESOURCES_CHANGED),
+        ];
+        for (_, method) in lists.iter().filter(|(key, _)| self.is_node && wanted.get(key).is_some())
+        {
+            self.observer.notified(&self.server, method, None);
+        }
+    }
+
     /// Passes a notification to the client whose `subscriptions/listen` it belongs to. Returns false if there is none.
     fn is_subscribed(&self, about: Option<&Value>, method: &str, params: Option<&Value>) -> bool {
         let is_for_one =

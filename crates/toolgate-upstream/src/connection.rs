@@ -178,7 +178,7 @@ impl Connection {
             let mut backoff = Backoff::default();
             loop {
                 let Some(connection) = raw.upgrade().filter(|raw| !raw.is_closed()) else { return };
-                let params = json!({ "notifications": wanted });
+                let params = json!({ "notifications": &wanted });
                 let listening = connection.begin(Value::Null, methods::LISTEN, Some(params));
                 drop(connection);
                 backoff.connected(Instant::now().into_std());
@@ -196,7 +196,7 @@ impl Connection {
                 }
                 // Proxies end streams that are silent for long.
                 tokio::time::sleep(backoff.next(Instant::now().into_std())).await;
-                state.lists.announce();
+                state.may_have_missed_changes(&wanted);
             }
         });
     }

@@ -1,12 +1,13 @@
 //! Questions to a person, and grants.
 
+use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
 use toolgate_store::{
     ApprovalState, Approvals, GrantRow, JournalError, MOST_OPEN, PersonWait, StoredApproval,
 };
 
 use super::SharedJournal;
-use crate::{node::BUMP, now, plain, text};
+use crate::{database::FleetError, node::BUMP, now, plain, text};
 
 /// The topic of answers.
 const ANSWERS: &str = "approvals";
@@ -43,17 +44,32 @@ impl Approvals for SharedJournal {
         })
     }
 
-    fn answer(&self, id: &str, state: ApprovalState, answer: &str) -> Result<bool, JournalError> {
+    fn answer(
+        &self,
+        id: &str,
+        state: ApprovalState,
+        answer: &str,
+        grant: Option<&GrantRow>,
+    ) -> Result<bool, JournalError> {
         let (state, answer, answered) = (state.name(), answer.as_bytes(), now());
         self.with(|mut connection| async move {
             let transaction = connection.transaction().await?;
             let update = "UPDATE approval SET state = $2, answer = $3, answered = $4
                 WHERE id = $1 AND state = 'open'";
-            let changed = transaction.execute(update, &[&id, &state, &answer, &answered]).await?;
+            if transaction.execute(update, &[&id, &state, &answer, &answered]).await? == 0 {
+                return Ok(false);
+            }
+            let granted = match grant {
+                Some(grant) => Some(put_grant(&transaction, grant).await?),
+                None => None,
+            };
             let number: i64 = transaction.query_one(BUMP, &[&ANSWERS]).await?.get(0);
             transaction.commit().await?;
+            if let Some(number) = granted {
+                self.node.made(GRANTS, number);
+            }
             self.node.made(ANSWERS, number);
-            Ok(changed > 0)
+            Ok(true)
         })
     }
 
@@ -101,15 +117,9 @@ impl Approvals for SharedJournal {
     }
 
     fn grant(&self, grant: &GrantRow) -> Result<(), JournalError> {
-        let (created, expires) = (grant.created.cast_signed(), grant.expires.map(u64::cast_signed));
-        let content = grant.text.as_bytes();
         self.with(|mut connection| async move {
             let transaction = connection.transaction().await?;
-            let insert = "INSERT INTO access_grant (id, created, expires, content) VALUES ($1, $2, $3, $4)
-                ON CONFLICT (id) DO UPDATE SET created = excluded.created, expires = excluded.expires,
-                content = excluded.content";
-            transaction.execute(insert, &[&grant.id, &created, &expires, &content]).await?;
-            let number: i64 = transaction.query_one(BUMP, &[&GRANTS]).await?.get(0);
+            let number = put_grant(&transaction, grant).await?;
             transaction.commit().await?;
             self.node.made(GRANTS, number);
             Ok(())
@@ -154,6 +164,17 @@ impl Approvals for SharedJournal {
     fn on_answer(&self, wake: Box<dyn Fn() + Send + Sync>) {
         self.node.on_change(ANSWERS, wake);
     }
+}
+
+/// Writes a grant in the transaction of the caller. Returns the new version of the grants.
+async fn put_grant(transaction: &Transaction<'_>, grant: &GrantRow) -> Result<i64, FleetError> {
+    let (created, expires) = (grant.created.cast_signed(), grant.expires.map(u64::cast_signed));
+    let content = grant.text.as_bytes();
+    let insert = "INSERT INTO access_grant (id, created, expires, content) VALUES ($1, $2, $3, $4)
+        ON CONFLICT (id) DO UPDATE SET created = excluded.created, expires = excluded.expires,
+        content = excluded.content";
+    transaction.execute(insert, &[&grant.id, &created, &expires, &content]).await?;
+    Ok(transaction.query_one(BUMP, &[&GRANTS]).await?.get(0))
 }
 
 fn approval(row: &Row) -> StoredApproval {

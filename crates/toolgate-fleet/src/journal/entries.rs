@@ -31,8 +31,20 @@ const ANSWERED: &str = "UPDATE run_call SET ended = $3, failed = $4, unknown = $
 const TOLD: &str = "INSERT INTO run_event (run, call, at)
     SELECT $1, $2, $3 FROM run WHERE id = $1 AND owner = $4 AND epoch = $5";
 const FLOWS: &str = "UPDATE run SET graph = $2 WHERE id = $1 AND owner = $3 AND epoch = $4";
-const ENDED: &str = "UPDATE run SET state = $2, ended = $3, output = $4, error = $5
-    WHERE id = $1 AND owner = $6 AND epoch = $7 AND state = 'running'";
+/// Ends a run, and counts its bytes as they are stored, with what rows and indexes add to each. It reads the rows of this
+/// run, and no long values. A run that was resumed adds what it has become longer by.
+const ENDED: &str = "WITH before AS (SELECT bytes FROM run WHERE id = $1), ended AS (
+        UPDATE run SET state = $2, ended = $3, output = $4::bytea, error = $5::bytea, bytes = 500
+            + octet_length($4::bytea) + coalesce(octet_length($5::bytea), 0) + pg_column_size(code) + pg_column_size(before)
+            + coalesce(pg_column_size(graph), 0)
+            + (SELECT coalesce(sum(200 + pg_column_size(arguments) + coalesce(pg_column_size(result), 0)
+                + coalesce(pg_column_size(flow), 0) + coalesce(pg_column_size(origin), 0)), 0)
+                FROM run_call WHERE run_call.run = $1)
+            + (SELECT 100 * count(*) FROM run_event WHERE run_event.run = $1)
+            + (SELECT coalesce(sum(100 + pg_column_size(data)), 0) FROM run_media WHERE run_media.run = $1)
+        WHERE id = $1 AND owner = $6::text AND epoch = $7 AND state = 'running' RETURNING bytes)
+    INSERT INTO run_bytes (node, bytes) SELECT $6::text, ended.bytes - before.bytes FROM ended, before
+    ON CONFLICT (node) DO UPDATE SET bytes = run_bytes.bytes + excluded.bytes";
 
 type Sending<'s> = Pin<Box<dyn Future<Output = Result<u64, tokio_postgres::Error>> + Send + 's>>;
 

@@ -37,6 +37,8 @@ pub(crate) struct SharedJournal {
     queue: mpsc::UnboundedSender<WriteRequest>,
     /// How many runs of this node have ended since the last look at how many there are.
     ends: AtomicU64,
+    /// How many bytes this node has written since then.
+    written: AtomicU64,
     pruning: Mutex<()>,
 }
 
@@ -49,7 +51,8 @@ impl SharedJournal {
         let state = Arc::new(WriterState::default());
         let writer = JournalWriter::new(node.database.clone(), node.id.clone(), Arc::clone(&state));
         node.database.spawn(writer.run(requests));
-        Self { node, state, queue, ends: AtomicU64::new(u64::MAX / 2), pruning: Mutex::default() }
+        let (ends, written) = (AtomicU64::new(u64::MAX / 2), AtomicU64::default());
+        Self { node, state, queue, ends, written, pruning: Mutex::default() }
     }
 
     /// Has an entry written, and waits for it.
@@ -80,6 +83,8 @@ impl SharedJournal {
         if entry.is_end() {
             self.ends.fetch_add(1, Ordering::Relaxed);
         }
+        let bytes = u64::try_from(entry.bytes()).unwrap_or_default();
+        self.written.fetch_add(bytes, Ordering::Relaxed);
         Ok(())
     }
 

@@ -22,8 +22,18 @@ const REMOVE: &str = "WITH gone AS (DELETE FROM run WHERE id = ANY($1)),
     calls AS (DELETE FROM run_call WHERE run = ANY($1)),
     events AS (DELETE FROM run_event WHERE run = ANY($1))
     DELETE FROM run_media WHERE run = ANY($1)";
+/// What nodes that are gone have counted goes to the row without a node.
+const FOLD_BYTES: &str = "WITH gone AS (DELETE FROM run_bytes
+        WHERE node <> '' AND NOT EXISTS (SELECT 1 FROM node WHERE node.id = run_bytes.node) RETURNING bytes)
+    INSERT INTO run_bytes (node, bytes) SELECT '', sum(bytes)::bigint FROM gone HAVING count(*) > 0
+    ON CONFLICT (node) DO UPDATE SET bytes = run_bytes.bytes + excluded.bytes";
+/// The bytes of all runs that have ended.
+const ALL_BYTES: &str = "SELECT coalesce(sum(bytes), 0)::bigint FROM run_bytes";
 /// After so many ends of this node, the number of runs is looked at.
 const LOOKED_AT_EVERY: u64 = 100;
+/// The same after this part of the bytes that are kept. When runs are removed because of their bytes, this part is
+/// removed besides, so that not every run removes another one.
+const SPARE_PART: u64 = 16;
 /// How many runs are removed in one transaction.
 const REMOVED_TOGETHER: i64 = 500;
 
@@ -212,20 +222,25 @@ impl Runs for SharedJournal {
 }
 
 impl RunRetention for SharedJournal {
-    fn may_be_beyond(&self, _retention: Retention) -> bool {
+    fn may_be_beyond(&self, retention: Retention) -> bool {
         self.ends.load(Ordering::Relaxed) >= LOOKED_AT_EVERY
+            || self.written.load(Ordering::Relaxed) > retention.bytes / SPARE_PART
     }
 
     fn is_beyond(&self, retention: Retention) -> Result<bool, JournalError> {
         self.ends.store(0, Ordering::Relaxed);
+        self.written.store(0, Ordering::Relaxed);
         let (most, oldest) = (i64::from(retention.runs), oldest(retention));
+        let bytes = i64::try_from(retention.bytes).unwrap_or(i64::MAX);
         self.with(|connection| async move {
-            // Reads one row behind the limit and the oldest one, not all.
-            let beyond =
+            // Reads one row behind the limit, the oldest one, and one for each node, not all.
+            let beyond = format!(
                 "SELECT EXISTS (SELECT 1 FROM run WHERE state NOT IN ('waiting', 'running')
                     ORDER BY created DESC OFFSET $1 LIMIT 1)
-                OR EXISTS (SELECT 1 FROM run WHERE created < $2 AND state <> 'running')";
-            Ok(connection.query_one(beyond, &[&most, &oldest]).await?.get(0))
+                OR EXISTS (SELECT 1 FROM run WHERE created < $2 AND state <> 'running')
+                OR ({ALL_BYTES}) > $3"
+            );
+            Ok(connection.query_one(&beyond, &[&most, &oldest, &bytes]).await?.get(0))
         })
     }
 
@@ -251,6 +266,43 @@ impl RunRetention for SharedJournal {
             })?;
             removed += gone;
             if gone < usize::try_from(REMOVED_TOGETHER).unwrap_or(usize::MAX) {
+                break;
+            }
+        }
+        Ok(removed + self.prune_bytes(retention.bytes)?)
+    }
+}
+
+impl SharedJournal {
+    /// Removes the oldest runs that are over, until the bytes of all of them are within the limit.
+    fn prune_bytes(&self, most: u64) -> Result<usize, JournalError> {
+        let (most, mut removed) = (i64::try_from(most).unwrap_or(i64::MAX), 0);
+        let spare = most / i64::try_from(SPARE_PART).unwrap_or(i64::MAX);
+        loop {
+            let is_more = removed > 0;
+            let gone = self.with(|connection| async move {
+                connection.execute(FOLD_BYTES, &[]).await?;
+                let all: i64 = connection.query_one(ALL_BYTES, &[]).await?.get(0);
+                let kept = most - spare;
+                if all <= if is_more { kept } else { most } {
+                    return Ok(0);
+                }
+                let over = "SELECT id, bytes FROM run WHERE state NOT IN ('waiting', 'running')
+                    ORDER BY created, id LIMIT $1";
+                let rows = connection.query(over, &[&REMOVED_TOGETHER]).await?;
+                let (mut left, mut ids) = (all, Vec::new());
+                for row in &rows {
+                    if left <= kept {
+                        break;
+                    }
+                    left -= row.get::<_, i64>(1);
+                    ids.push(row.get::<_, String>(0));
+                }
+                connection.execute(REMOVE, &[&ids]).await?;
+                Ok(ids.len())
+            })?;
+            removed += gone;
+            if gone == 0 {
                 return Ok(removed);
             }
         }

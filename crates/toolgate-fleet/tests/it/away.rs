@@ -40,6 +40,8 @@ fn nothing_that_was_written_is_lost_and_what_is_refused_is_counted() {
         refused.starts_with("the shared database cannot be used: it does not answer"),
         "{refused}"
     );
+    // The reason is there once, whoever noticed it first.
+    assert_eq!(refused.matches("does not answer").count(), 1, "{refused}");
     assert!(audit.append(&record("lost")).is_err());
     assert!(fleet.check().is_err());
     assert_eq!(tokens.stamp(), stamp, "what was read before still counts");

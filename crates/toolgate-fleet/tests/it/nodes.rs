@@ -122,7 +122,7 @@ fn an_answer_on_one_node_wakes_another() {
     journal(&asking).on_answer(Box::new(move || woken.send(()).unwrap_or_default()));
     journal(&asking).ask(&question).unwrap();
     assert_eq!(journal(&answering).open_approvals().unwrap().len(), 1);
-    assert!(journal(&answering).answer("a_1", ApprovalState::Approved, "{}").unwrap());
+    assert!(journal(&answering).answer("a_1", ApprovalState::Approved, "{}", None).unwrap());
     wakes.recv_timeout(deadline()).unwrap();
     let answered = journal(&asking).approval("a_1").unwrap().unwrap();
     assert_eq!(answered.state, ApprovalState::Approved);

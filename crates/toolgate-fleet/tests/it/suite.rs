@@ -173,6 +173,50 @@ fn old_runs_are_removed_and_waiting_ones_stay() {
 }
 
 #[test]
+fn old_runs_are_removed_when_all_have_too_many_bytes() {
+    on_both(|store| {
+        let journal = store.journal().unwrap();
+        // Bytes that no store makes shorter.
+        let mut random = blake3::Hasher::new().finalize_xof();
+        let mut noise = || {
+            let mut bytes = vec![0; 100_000];
+            random.fill(&mut bytes);
+            bytes.iter().map(|byte| char::from(b'!' + byte % 64)).collect::<String>()
+        };
+        let few = Retention { bytes: 1 << 20, ..Retention::default() };
+        let add = |number: u64, output: &str| {
+            let id = format!("run_{number:02}");
+            write(&*journal, RunEntry::began(&run(&id)));
+            write(&*journal, RunEntry::ended(&id, RunState::Done, output, None));
+            another_millisecond();
+        };
+        for number in 0..4 {
+            add(number, &noise());
+        }
+        assert!(!journal.is_beyond(few).unwrap());
+        assert_eq!(journal.prune(few).unwrap(), 0);
+        for number in 4..30 {
+            add(number, &noise());
+        }
+        assert!(journal.may_be_beyond(few), "by what this process has written");
+        assert!(journal.is_beyond(few).unwrap());
+        let removed = journal.prune(few).unwrap();
+        assert!((18..=26).contains(&removed), "{removed}");
+        assert!(!journal.is_beyond(few).unwrap());
+        let left = journal.runs(100).unwrap();
+        assert_eq!((left.len(), left[0].id.as_str()), (30 - removed, "run_29"), "the newest stay");
+        assert_eq!(journal.prune(few).unwrap(), 0);
+        // What a resumed run has written besides counts too, and once.
+        assert!(journal.resume_run("run_29").unwrap());
+        let long: String = (0..12).map(|_| noise()).collect();
+        write(&*journal, RunEntry::ended("run_29", RunState::Done, &long, None));
+        assert!(journal.is_beyond(few).unwrap());
+        assert!(journal.prune(few).unwrap() > 0);
+        assert!(!journal.is_beyond(few).unwrap());
+    });
+}
+
+#[test]
 fn pages_of_runs_follow_each_other() {
     on_both(|store| {
         let journal = store.journal().unwrap();
@@ -332,9 +376,9 @@ fn a_question_is_asked_once_and_answered_once() {
         let open: Vec<String> =
             journal.open_approvals().unwrap().into_iter().map(|it| it.id).collect();
         assert_eq!(open, ["a_1", "a_3"]);
-        assert!(journal.answer("a_1", ApprovalState::Denied, "{}").unwrap());
-        assert!(!journal.answer("a_1", ApprovalState::Approved, "{}").unwrap(), "only once");
-        assert!(!journal.answer("a_9", ApprovalState::Approved, "{}").unwrap());
+        assert!(journal.answer("a_1", ApprovalState::Denied, "{}", None).unwrap());
+        assert!(!journal.answer("a_1", ApprovalState::Approved, "{}", None).unwrap(), "only once");
+        assert!(!journal.answer("a_9", ApprovalState::Approved, "{}", None).unwrap());
         let answered = journal.answered("x", None).unwrap().unwrap();
         assert_eq!((answered.id.as_str(), answered.state), ("a_1", ApprovalState::Denied));
         assert_eq!(answered.question, "{\"q\":\"\0\"}");
@@ -342,6 +386,43 @@ fn a_question_is_asked_once_and_answered_once() {
         let third = journal.approval("a_3").unwrap().unwrap();
         assert_eq!(third.run, Some(("run_1".into(), 4)));
         assert_eq!(journal.approval("a_").unwrap(), None);
+    });
+}
+
+#[test]
+fn the_waits_of_a_run_are_in_the_order_in_which_a_person_was_asked() {
+    on_both(|store| {
+        let journal = store.journal().unwrap();
+        let asked = [("a_1", "run_1", 4), ("a_2", "run_2", 1), ("a_3", "run_1", 2)];
+        for (id, run, call) in asked {
+            journal.ask(&question(id, id, Some((run.into(), call)))).unwrap();
+            another_millisecond();
+        }
+        journal.ask(&question("a_4", "of no run", None)).unwrap();
+        assert!(journal.answer("a_1", ApprovalState::Approved, "{}", None).unwrap());
+        let waits = journal.waits_of("run_1").unwrap();
+        assert_eq!(waits.iter().map(|wait| wait.call).collect::<Vec<_>>(), [4, 2]);
+        assert!(waits[0].asked < waits[1].asked, "{waits:?}");
+        assert!(waits[0].answered.is_some_and(|answered| answered > waits[0].asked), "{waits:?}");
+        assert_eq!(waits[1].answered, None, "nobody has answered");
+        assert_eq!(journal.waits_of("run_2").unwrap().len(), 1);
+        assert_eq!(journal.waits_of("run_").unwrap(), []);
+    });
+}
+
+#[test]
+fn an_answer_and_its_grant_are_stored_together() {
+    on_both(|store| {
+        let journal = store.journal().unwrap();
+        let grant =
+            |id: &str| GrantRow { id: id.into(), created: 5, expires: None, text: "{}".into() };
+        journal.ask(&question("a_1", "x", None)).unwrap();
+        let before = journal.version().unwrap();
+        let allow = |id| journal.answer("a_1", ApprovalState::Approved, "{}", Some(&grant(id)));
+        assert!(allow("g_1").unwrap());
+        assert_ne!(journal.version().unwrap(), before);
+        assert!(!allow("g_2").unwrap(), "somebody else was faster");
+        assert_eq!(journal.grants().unwrap(), [grant("g_1")]);
     });
 }
 

@@ -145,9 +145,9 @@ impl AccessControl {
                 let message = "this token is for another path";
                 return Err(HttpError::new(StatusCode::FORBIDDEN, message));
             }
-            let (name, hash) = (&record.name, record.hash.short());
-            let facts = CallerFacts { token: Some(name.as_str().into()), ..Default::default() };
-            let caller = AuthenticatedClient::named(&format!("token {name} {hash}"));
+            let facts =
+                CallerFacts { token: Some(record.name.as_str().into()), ..Default::default() };
+            let caller = AuthenticatedClient::named(&record.caller());
             let caller = caller.with_facts(facts);
             return Ok(GrantedAccess { caller, pass: AccessPass::Token(record.hash) });
         }
@@ -177,6 +177,11 @@ impl AccessControl {
                 Err(HttpError::new(StatusCode::SERVICE_UNAVAILABLE, message))
             }
         }
+    }
+
+    /// Whether nobody connects without a token.
+    pub(crate) fn requires_credentials(&self) -> bool {
+        self.requirement != CredentialRequirement::Optional
     }
 
     /// The client that a token identifies at one of these paths.

@@ -146,43 +146,9 @@ impl McpService for AggregateService {
             Some(Value::Object(params)) => params,
             _ => Map::new(),
         };
-        let answering = async move {
-            match request.method.as_str() {
-                methods::LISTEN if era == Era::Modern => {
-                    let _listening = self.listens.open(&params);
-                    let tasks = (&*self.tasks, &self.caller);
-                    let listening = subscriptions::listen(&self.session, tasks, &params, request);
-                    // Boxed, as all but calls: the future of a call is moved several times.
-                    return Box::pin(listening).await;
-                }
-                methods::SET_LOG_LEVEL if era == Era::Legacy => {
-                    return Box::pin(self.set_log_level(&params)).await;
-                }
-                methods::TASKS_GET | methods::TASKS_UPDATE | methods::TASKS_CANCEL
-                    if era == Era::Modern =>
-                {
-                    if !tasks::knows_tasks(&request.channel) {
-                        return Err(tasks::not_declared());
-                    }
-                    return self.tasks.answer(&self.caller, &request.method, &params);
-                }
-                methods::TOOLS_LIST => {}
-                methods::GROUPS_LIST | methods::GROUPS_GET if self.session.has_groups() => {
-                    let answered =
-                        Box::pin(self.session.group_request(&request.method, &params)).await;
-                    return answered.map_err(error_of);
-                }
-                method
-                    if !is_sent_to_servers(method, era)
-                        && !self.session.has_extension_method(method) =>
-                {
-                    return Err(ErrorObject::method_not_found(method));
-                }
-                _ => {}
-            }
-            self.send(params, request).await
-        };
-        Box::pin(async move { era::adapt_outcome(era, &method, answering.await) })
+        Box::pin(
+            async move { era::adapt_outcome(era, &method, self.answer(params, request).await) },
+        )
     }
 
     fn notification(&self, method: String, params: Option<Value>) -> BoxFuture<'_, ()> {
@@ -227,6 +193,47 @@ impl McpService for AggregateService {
 }
 
 impl AggregateService {
+    async fn answer(
+        &self,
+        params: JsonObject,
+        request: IncomingRequest,
+    ) -> Result<Value, ErrorObject> {
+        let era = request.era;
+        match request.method.as_str() {
+            methods::LISTEN if era == Era::Modern => {
+                let _listening = self.listens.open(&params);
+                let tasks = (&*self.tasks, &self.caller);
+                let listening = subscriptions::listen(&self.session, tasks, &params, request);
+                // Boxed, as all but calls, so that the future of a call stays small.
+                return Box::pin(listening).await;
+            }
+            methods::SET_LOG_LEVEL if era == Era::Legacy => {
+                return Box::pin(self.set_log_level(&params)).await;
+            }
+            methods::TASKS_GET | methods::TASKS_UPDATE | methods::TASKS_CANCEL
+                if era == Era::Modern =>
+            {
+                if !tasks::knows_tasks(&request.channel) {
+                    return Err(tasks::not_declared());
+                }
+                return self.tasks.answer(&self.caller, &request.method, &params);
+            }
+            methods::TOOLS_LIST => {}
+            methods::GROUPS_LIST | methods::GROUPS_GET if self.session.has_groups() => {
+                let answered = Box::pin(self.session.group_request(&request.method, &params)).await;
+                return answered.map_err(error_of);
+            }
+            method
+                if !is_sent_to_servers(method, era)
+                    && !self.session.has_extension_method(method) =>
+            {
+                return Err(ErrorObject::method_not_found(method));
+            }
+            _ => {}
+        }
+        self.send(params, request).await
+    }
+
     /// Sends a request to the servers that it concerns. Their progress, log messages and input requests reach
     /// the client.
     async fn send(
@@ -247,7 +254,6 @@ impl AggregateService {
                 field(meta::LOG_LEVEL).and_then(|level| LogLevel::named(level.as_str()?))
             }
         };
-        let (progress, reports) = mpsc::channel(MAX_QUEUED_PROGRESS);
         // A legacy client that has set no level gets what servers send by themselves, as from the servers.
         let log = (era == Era::Legacy || level.is_some()).then(|| {
             let (messages, logged) = mpsc::channel(MAX_QUEUED_MESSAGES);
@@ -264,13 +270,15 @@ impl AggregateService {
         let task = (is_call && era == Era::Modern && tasks::knows_tasks(&channel))
             .then(|| self.tasks.prepare(&self.caller))
             .flatten();
+        let has_progress = token.is_some() || task.is_some();
+        let (progress, reports) = has_progress.then(|| mpsc::channel(MAX_QUEUED_PROGRESS)).unzip();
         let input_handler: Arc<dyn InputHandler> = match &task {
             Some(task) => Arc::new(TaskInputs { channel: channel.clone(), task: Arc::clone(task) }),
             None => Arc::new(channel.clone()),
         };
         let options = CallOptions {
             meta,
-            progress: (token.is_some() || task.is_some()).then_some(progress),
+            progress,
             cancel: task.as_ref().map_or(&cancel, |task| &task.cancel).clone(),
             input_handler: Some(input_handler),
             log,
@@ -278,7 +286,8 @@ impl AggregateService {
             ..CallOptions::default()
         };
         let (session, sent_list) = (Arc::clone(&self.session), Arc::clone(&self.sent_list));
-        let sending = async move {
+        // On the heap at once: the future of a call is large, and moving it takes time.
+        let mut sending = Box::pin(async move {
             if method == methods::TOOLS_LIST {
                 let tools = Box::pin(sent_list.send(session.list_tools_with(&options))).await;
                 return Ok(json!({ "tools": tools }));
@@ -292,28 +301,30 @@ impl AggregateService {
                 Box::pin(session.extension_request(&method, params, options)).await
             };
             sent.map_err(error_of)
-        };
+        });
         let pass_on = |message: Value| channel.notify(methods::LOG_MESSAGE, Some(message));
-        if let Some(task) = task {
-            let logging = async {
-                let Some(mut logged) = logged else { return };
-                while let Some(message) = logged.recv().await {
-                    pass_on(message);
-                }
-            };
-            let calling = tokio::spawn(sending);
-            let mut outcome =
-                std::pin::pin!(self.tasks.outcome(task, calling, reports, &cancel, report));
-            let mut logging = std::pin::pin!(logging);
-            // The log messages of a task reach nobody: the protocol has no way for them.
-            return tokio::select! {
-                biased;
-                () = &mut logging => outcome.await,
-                outcome = &mut outcome => outcome,
-            };
-        }
-        let sending = std::pin::pin!(sending);
-        with_reports(sending, (reports, report), (logged, pass_on)).await
+        let reports = match (task, reports) {
+            (Some(task), Some(reports)) => {
+                let logging = async {
+                    let Some(mut logged) = logged else { return };
+                    while let Some(message) = logged.recv().await {
+                        pass_on(message);
+                    }
+                };
+                let calling = tokio::spawn(sending);
+                let mut outcome =
+                    std::pin::pin!(self.tasks.outcome(task, calling, reports, &cancel, report));
+                let mut logging = std::pin::pin!(logging);
+                // The log messages of a task reach nobody: the protocol has no way for them.
+                return tokio::select! {
+                    biased;
+                    () = &mut logging => outcome.await,
+                    outcome = &mut outcome => outcome,
+                };
+            }
+            (_, reports) => reports,
+        };
+        with_reports(sending.as_mut(), (reports, report), (logged, pass_on)).await
     }
 
     async fn set_log_level(&self, params: &JsonObject) -> Result<Value, ErrorObject> {

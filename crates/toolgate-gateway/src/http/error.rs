@@ -2,7 +2,7 @@
 
 use axum::{
     Json,
-    http::{HeaderValue, StatusCode, header},
+    http::{HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use serde_json::{Value, json};
@@ -20,8 +20,11 @@ struct ErrorParts {
     /// The value of `WWW-Authenticate`.
     challenge: Option<String>,
     retry_seconds: Option<u64>,
+    is_begun: bool,
 }
 
+/// Tells another node that nothing of a request was done, so that it can be done elsewhere.
+pub(crate) const NOT_BEGUN: HeaderName = HeaderName::from_static("toolgate-not-begun");
 /// For clients that come too early or too often.
 const RETRY_SECONDS: u64 = 5;
 
@@ -39,7 +42,8 @@ impl HttpError {
         let is_temporary =
             [StatusCode::SERVICE_UNAVAILABLE, StatusCode::TOO_MANY_REQUESTS].contains(&status);
         let retry_seconds = is_temporary.then_some(RETRY_SECONDS);
-        Self(Box::new(ErrorParts { status, id: None, error, challenge: None, retry_seconds }))
+        let (id, challenge, is_begun) = (None, None, true);
+        Self(Box::new(ErrorParts { status, id, error, challenge, retry_seconds, is_begun }))
     }
 
     pub(crate) fn bad_request(error: ErrorObject) -> Self {
@@ -62,6 +66,12 @@ impl HttpError {
         self
     }
 
+    /// Says that nothing of the request was done.
+    pub(crate) fn not_begun(mut self) -> Self {
+        self.0.is_begun = false;
+        self
+    }
+
     pub(crate) fn retry_after(mut self, seconds: u64) -> Self {
         self.0.retry_seconds = Some(seconds);
         self
@@ -70,12 +80,15 @@ impl HttpError {
 
 impl IntoResponse for HttpError {
     fn into_response(self) -> Response {
-        let ErrorParts { status, id, error, challenge, retry_seconds } = *self.0;
+        let ErrorParts { status, id, error, challenge, retry_seconds, is_begun } = *self.0;
         let body = json!({ "jsonrpc": "2.0", "id": id, "error": error });
         let mut response = (status, Json(body)).into_response();
         let headers = response.headers_mut();
         if let Some(challenge) = challenge.and_then(|text| HeaderValue::from_str(&text).ok()) {
             headers.insert(header::WWW_AUTHENTICATE, challenge);
+        }
+        if !is_begun {
+            headers.insert(NOT_BEGUN, HeaderValue::from_static("1"));
         }
         if let Some(seconds) = retry_seconds {
             headers.insert(header::RETRY_AFTER, seconds.into());

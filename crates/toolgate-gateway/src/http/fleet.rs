@@ -1,8 +1,8 @@
 //! The other nodes of a fleet: sessions and parked requests that they have, and requests that go to them.
 //!
 //! A session and a parked request live on one node. The shared store says on which. Another node that gets a request
-//! for it passes the request on, as long as that node lives. After that it opens the session again, from what its
-//! client said at the handshake. What a parked request has done is not known then, so it is refused.
+//! for it passes the request on, as long as that node lives and begins requests. After that it opens the session again,
+//! from what its client said at the handshake. What a parked request has done is not known then, so it is refused.
 
 use std::{
     collections::HashMap,
@@ -13,10 +13,11 @@ use std::{
 
 use axum::{
     Router,
-    body::Body,
-    http::{HeaderValue, Request, Uri, request::Parts},
+    body::{Body, Bytes},
+    http::{HeaderValue, Method, Request, Uri, request::Parts},
     response::{IntoResponse as _, Response},
 };
+use futures::StreamExt as _;
 use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -31,7 +32,7 @@ use toolgate_store::{SharedStore, StoreError, TimedKind, TimedValue};
 
 use super::{
     HttpState, NamespaceRoute, PeerConnection, RequestContext, ServedEndpoint,
-    error::HttpError,
+    error::{HttpError, NOT_BEGUN},
     sessions::HttpSession,
     streams::{GeneralSink, SessionStreams},
 };
@@ -83,6 +84,13 @@ pub(crate) enum SessionPlace {
     Here,
     /// At this URL.
     Elsewhere(String),
+}
+
+/// What became of a request that was passed on.
+pub(crate) enum PassedOn {
+    Answered(Response),
+    /// Nobody listens at the other node any more, or it stops and has refused the request.
+    NotBegun,
 }
 
 /// Says to the node that gets a request whether a person may decide something through its client. Only nodes are
@@ -255,6 +263,19 @@ impl RequestContext {
         Ok(SessionPlace::Here)
     }
 
+    /// Opens a session here whose node does not begin requests any more.
+    pub(crate) async fn take_over(&self, fleet: &FleetState, id: &str) -> Result<(), HttpError> {
+        let _reopening = fleet.reopening.lock().await;
+        if self.server.sessions.get(id, &self.owner).is_ok() {
+            return Ok(());
+        }
+        match fleet.find(TimedKind::Session, id, &self.owner).await? {
+            Some(found) => self.reopen(fleet, id, found.params).await,
+            // The answer says that there is none.
+            None => Ok(()),
+        }
+    }
+
     /// Opens a session again that another node had.
     async fn reopen(
         &self,
@@ -310,22 +331,26 @@ impl RequestContext {
         fleet: &FleetState,
         url: &str,
         parts: &Parts,
-        body: Body,
-    ) -> Result<Response, HttpError> {
+        body: Bytes,
+    ) -> Result<PassedOn, HttpError> {
         let unreachable = |why: &dyn fmt::Display| {
             tracing::warn!("{url}, another node of the fleet, cannot be reached: {why}");
-            let message = "the node that has this session cannot be reached; try again";
-            HttpError::new(StatusCode::BAD_GATEWAY, message)
+            unreachable()
         };
         let Some(connector) = &fleet.connector else {
             return Err(unreachable(&"it has no address"));
         };
         let may_decide = self.peer().may_decide().await;
         let connecting = connector.connect(url);
-        let stream = tokio::time::timeout(CONNECT_TIMEOUT, connecting)
-            .await
-            .map_err(|late| unreachable(&late))?
-            .map_err(|error| unreachable(&error))?;
+        let stream = match tokio::time::timeout(CONNECT_TIMEOUT, connecting).await {
+            Ok(Ok(stream)) => stream,
+            // Its process has ended, whatever its lease says.
+            Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                return Ok(PassedOn::NotBegun);
+            }
+            Ok(Err(error)) => return Err(unreachable(&error)),
+            Err(late) => return Err(unreachable(&late)),
+        };
         let handshake = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
         let (mut sender, connection) = handshake.map_err(|error| unreachable(&error))?;
         tokio::spawn(async move {
@@ -341,7 +366,7 @@ impl RequestContext {
             headers
                 .insert(MAY_DECIDE, HeaderValue::from_static(if may_decide { "1" } else { "0" }));
         }
-        let request = request.body(body).map_err(|error| unreachable(&error))?;
+        let request = request.body(Body::from(body)).map_err(|error| unreachable(&error))?;
         // From here on the other node may have begun.
         let response = sender.send_request(request).await.map_err(|error| {
             tracing::warn!("{url}, another node of the fleet, did not answer: {error}");
@@ -349,7 +374,21 @@ impl RequestContext {
                            effect is not known";
             HttpError::new(StatusCode::BAD_GATEWAY, message)
         })?;
-        Ok(response.map(Body::new).into_response())
+        if response.headers().contains_key(NOT_BEGUN) {
+            return Ok(PassedOn::NotBegun);
+        }
+        let response = response.map(Body::new);
+        if parts.method != Method::POST {
+            return Ok(PassedOn::Answered(response.into_response()));
+        }
+        // This node does not end before the client has all of it.
+        let responding = self.server.responding.token();
+        Ok(PassedOn::Answered(response.map(|body| {
+            let chunks = body.into_data_stream();
+            Body::from_stream(chunks.inspect(move |_| {
+                let _ = &responding;
+            }))
+        })))
     }
 
     /// Takes the word of another node for the client of a request.
@@ -359,6 +398,12 @@ impl RequestContext {
             self.connection.is_for_client(may_decide);
         }
     }
+}
+
+/// The error for a request whose node does not answer, although it may live.
+pub(super) fn unreachable() -> HttpError {
+    let message = "the node that has this session cannot be reached; try again";
+    HttpError::new(StatusCode::BAD_GATEWAY, message)
 }
 
 impl Connector {

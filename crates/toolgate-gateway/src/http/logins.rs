@@ -21,7 +21,7 @@ use super::{HttpState, PeerConnection, method_not_allowed};
 use crate::service::AuthenticatedClient;
 
 /// The caller of a gateway that requires no token.
-const LOCAL: &str = "local";
+pub(super) const LOCAL: &str = "local";
 /// How long a browser keeps the cookie, in seconds: as long as a login waits.
 const COOKIE_SECONDS: u64 = 600;
 /// How much of an id is in the name of its cookie, so that a browser can have several logins.
@@ -112,7 +112,7 @@ pub(super) async fn callback(
 }
 
 /// Whose logins a client has.
-fn owner(client: &AuthenticatedClient) -> Arc<str> {
+pub(super) fn owner(client: &AuthenticatedClient) -> Arc<str> {
     let caller = Caller::model(client.as_str()).with_facts(client.facts().clone());
     if client.is_local() { caller.login_owner() } else { caller.remote().login_owner() }
 }
@@ -160,8 +160,13 @@ fn unavailable(error: &LoginError) -> Response {
     message(StatusCode::SERVICE_UNAVAILABLE, &text)
 }
 
-fn message(status: StatusCode, text: &str) -> Response {
-    guarded((status, Html(page(&format!("<p>{}", escaped(text))))).into_response(), None)
+pub(super) fn message(status: StatusCode, text: &str) -> Response {
+    html(status, &format!("<p>{}", escaped(text)))
+}
+
+/// A page whose forms lead to this gateway alone.
+pub(super) fn html(status: StatusCode, body: &str) -> Response {
+    guarded((status, Html(page(body))).into_response(), None)
 }
 
 fn page(body: &str) -> String {
@@ -191,7 +196,7 @@ fn guarded(mut response: Response, target: Option<&Url>) -> Response {
 }
 
 /// Whether a form comes from a page of the gateway, as far as the browser says.
-fn is_own_page(server: &HttpState, headers: &HeaderMap) -> bool {
+pub(super) fn is_own_page(server: &HttpState, headers: &HeaderMap) -> bool {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let own = server.logins.pages().map(|pages| pages.origin().ascii_serialization());
     let is_own = |origin: &str| own.as_deref() == Some(origin);
@@ -210,7 +215,7 @@ fn cookie_of(headers: &HeaderMap, name: &str) -> Option<String> {
     pairs.find(|(key, _)| *key == name).map(|(_, value)| value.to_owned())
 }
 
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

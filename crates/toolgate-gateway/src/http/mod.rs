@@ -12,6 +12,7 @@ mod logins;
 mod modern;
 mod new_connections;
 mod origin;
+mod own_logins;
 mod peer;
 mod sessions;
 mod settings;
@@ -20,13 +21,16 @@ mod streams;
 use std::{
     convert::Infallible,
     net::SocketAddr,
-    sync::{Arc, atomic::Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
 use axum::{
     Json, Router,
-    body::Body,
+    body::{Body, Bytes},
     extract::{DefaultBodyLimit, Request as HttpRequest, State},
     http::{Method, StatusCode, header, request::Parts},
     middleware::{self, Next},
@@ -34,7 +38,7 @@ use axum::{
         IntoResponse, Response, Sse,
         sse::{Event, KeepAlive},
     },
-    routing::any,
+    routing::{any, get},
 };
 use futures::{Stream, StreamExt as _, future::join_all};
 use hyper::body::Body as _;
@@ -55,7 +59,7 @@ use toolgate_upstream::{CALLBACK, LOGIN_PATH, PendingLogins};
 use url::Url;
 
 use self::{
-    fleet::{FleetState, SessionPlace},
+    fleet::{FleetState, PassedOn, SessionPlace},
     framing::CheckedStream,
     headers::SESSION_ID,
     modern::ModernClients,
@@ -72,6 +76,7 @@ use crate::{
 };
 
 pub use self::fleet::{FleetLink, FleetPeers, SERVERS_PATH};
+pub use self::own_logins::OwnLogins;
 pub use self::peer::BrowserPeer;
 pub use self::settings::{HttpLimits, HttpSettings, NamespaceRoute, RouteTable};
 pub(crate) use self::{error::HttpError, peer::RequestPeer};
@@ -83,6 +88,7 @@ pub(crate) struct HttpState {
     access: AccessControl,
     /// The logins of callers that wait for a browser.
     logins: PendingLogins,
+    own_logins: Option<Arc<dyn OwnLogins>>,
     endpoints: RouteTable,
     limits: HttpLimits,
     new_connections: Arc<NewConnections>,
@@ -91,6 +97,10 @@ pub(crate) struct HttpState {
     pub(crate) fleet: Option<FleetState>,
     /// The modern requests in progress.
     responding: TaskTracker,
+    /// How many POSTs have begun and have no response yet.
+    handling: AtomicUsize,
+    /// Whether POSTs that begin now are refused, because the server ends.
+    is_closing: AtomicBool,
     stop: CancellationToken,
 }
 
@@ -139,7 +149,9 @@ pub async fn serve_http(
     mut stop: CancellationToken,
 ) {
     let address = listener.local_addr().ok();
-    let HttpSettings { namespaces, limits, access, logins, fleet, drain, pages, .. } = settings;
+    let HttpSettings {
+        namespaces, limits, access, logins, fleet, drain, pages, own_logins, ..
+    } = settings;
     let HttpSettings { mut allowed_hosts, mut allowed_origins, .. } = settings;
     let (fleet, nodes) = fleet.map(FleetState::new).unzip();
     // Requests in progress end later than the acceptance of new ones.
@@ -158,6 +170,7 @@ pub async fn serve_http(
         },
         access,
         logins,
+        own_logins,
         endpoints: namespaces,
         new_connections: NewConnections::new(limits.new_connections, limits.new_connection_timeout),
         sessions: SessionTable::new(
@@ -168,6 +181,8 @@ pub async fn serve_http(
         parked: ParkedRequests::new(limits.parked, limits.in_flight, limits.input_timeout),
         fleet,
         responding: TaskTracker::new(),
+        handling: AtomicUsize::new(0),
+        is_closing: AtomicBool::new(false),
         limits,
         stop,
     });
@@ -177,6 +192,12 @@ pub async fn serve_http(
         .route(WELL_KNOWN, any(describe_resource))
         .route(&format!("{WELL_KNOWN}/{{*rest}}"), any(describe_resource))
         .route(&format!("{LOGIN_PATH}/{CALLBACK}"), any(logins::callback))
+        .route(
+            LOGIN_PATH,
+            get(own_logins::open)
+                .post(own_logins::change)
+                .layer(DefaultBodyLimit::max(MAX_FORM_BYTES)),
+        )
         .route(
             &format!("{LOGIN_PATH}/{{id}}"),
             any(logins::open).post(logins::show).layer(DefaultBodyLimit::max(MAX_FORM_BYTES)),
@@ -206,7 +227,15 @@ pub async fn serve_http(
         () = stopping => {}
     }
     drop(listener);
-    let _ = tokio::time::timeout(drain, server.settled()).await;
+    let settling = async {
+        server.settled().await;
+        // Other nodes still pass requests on. One that begins now is refused, and one that began before is waited for: none
+        // is cancelled in between.
+        server.is_closing.store(true, Ordering::SeqCst);
+        server.settled().await;
+    };
+    let _ = tokio::time::timeout(drain, settling).await;
+    server.is_closing.store(true, Ordering::SeqCst);
     serving_nodes.abort();
     server.stop.cancel();
     tokio::join!(server.sessions.end(), async {
@@ -332,6 +361,29 @@ async fn check(
     response
 }
 
+/// Counts a POST until it has a response.
+struct Handled(Arc<HttpState>);
+
+impl Handled {
+    /// Counts a POST. It is refused if the server ends: nothing of it was done.
+    fn begin(server: &Arc<HttpState>) -> Result<Self, HttpError> {
+        server.handling.fetch_add(1, Ordering::SeqCst);
+        let handled = Self(Arc::clone(server));
+        // Counted before, so that either the server sees the request or the request sees the end.
+        if server.is_closing.load(Ordering::SeqCst) {
+            let message = "this gateway is stopping, and the request was not begun; try again";
+            return Err(HttpError::new(StatusCode::SERVICE_UNAVAILABLE, message).not_begun());
+        }
+        Ok(handled)
+    }
+}
+
+impl Drop for Handled {
+    fn drop(&mut self) {
+        self.0.handling.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 /// Answers every HTTP request except those for OAuth metadata.
 async fn handle(
     State(server): State<Arc<HttpState>>,
@@ -344,6 +396,8 @@ async fn handle(
         if let Some(response) = origin::preflight(&parts) {
             return Ok(response);
         }
+        let is_post = parts.method == Method::POST;
+        let _handled = if is_post { Some(Handled::begin(&server)?) } else { None };
         if connection.is_node()
             && let Some(fleet) = &server.fleet
             && let Some(endpoint) = fleet.server_at(parts.uri.path())
@@ -379,11 +433,20 @@ async fn handle(
         let owner = Owner { caller: access.caller, path: Arc::clone(&endpoint.path) };
         let context = RequestContext { server, endpoint, owner, pass: access.pass, connection };
         context.believe_node(&parts);
+        let mut body = body;
         if let Some(fleet) = &context.server.fleet
             && let Some(id) = text(SESSION_ID)
             && let SessionPlace::Elsewhere(url) = context.place_of_session(fleet, id).await?
         {
-            return context.pass_on(fleet, &url, &parts, body).await;
+            // Kept for the case that the other node does not begin the request.
+            let sent = if is_post { Bytes::from(context.read(body).await?) } else { Bytes::new() };
+            match context.pass_on(fleet, &url, &parts, sent.clone()).await? {
+                PassedOn::Answered(response) => return Ok(response),
+                PassedOn::NotBegun => {
+                    context.take_over(fleet, id).await?;
+                    body = Body::from(sent);
+                }
+            }
         }
         match parts.method {
             Method::POST => context.post(&parts, body).await,
@@ -431,8 +494,13 @@ async fn describe_resource(State(server): State<Arc<HttpState>>, request: HttpRe
 impl HttpState {
     /// Waits until no request is in progress.
     async fn settled(&self) {
-        self.responding.wait().await;
-        while self.sessions.is_busy() {
+        let is_busy = || {
+            // In this order: a request begins in the first and goes on in the others.
+            self.handling.load(Ordering::SeqCst) > 0
+                || !self.responding.is_empty()
+                || self.sessions.is_busy()
+        };
+        while is_busy() {
             tokio::time::sleep(SETTLED_PAUSE).await;
         }
     }
@@ -458,13 +526,7 @@ impl RequestContext {
     async fn post(&self, parts: &Parts, body: Body) -> Result<Response, HttpError> {
         let headers = &parts.headers;
         headers::check_media_types(headers)?;
-        let limits = &self.server.limits;
-        let reading = read_body(body, limits.body_bytes, &self.connection);
-        let Ok(read) = tokio::time::timeout(limits.io_timeout, reading).await else {
-            let message = "the body of the request did not arrive in time";
-            return Err(HttpError::new(StatusCode::REQUEST_TIMEOUT, message));
-        };
-        let bytes = read?;
+        let bytes = self.read(body).await?;
         let refuse = |malformed: Box<MalformedMessage>| {
             HttpError::bad_request(malformed.error).for_request(malformed.id.as_ref())
         };
@@ -475,7 +537,10 @@ impl RequestContext {
             && !self.connection.is_node()
             && let Some(url) = fleet.parked_at(state, &self.owner).await?
         {
-            return self.pass_on(fleet, &url, parts, Body::from(bytes)).await;
+            return match self.pass_on(fleet, &url, parts, bytes.into()).await? {
+                PassedOn::Answered(response) => Ok(response),
+                PassedOn::NotBegun => Err(fleet::unreachable()),
+            };
         }
         drop(bytes);
         match input {
@@ -507,6 +572,16 @@ impl RequestContext {
                 Era::Modern => Err(legacy::no_batches()),
             },
         }
+    }
+
+    /// The body of a request, within the limits.
+    async fn read(&self, body: Body) -> Result<Vec<u8>, HttpError> {
+        let limits = &self.server.limits;
+        let reading = read_body(body, limits.body_bytes, &self.connection);
+        tokio::time::timeout(limits.io_timeout, reading).await.unwrap_or_else(|_| {
+            let message = "the body of the request did not arrive in time";
+            Err(HttpError::new(StatusCode::REQUEST_TIMEOUT, message))
+        })
     }
 
     /// A response with a stream of events. It ends when the caller's access expires.

@@ -20,7 +20,7 @@ use tokio::{
     time::Instant,
 };
 use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
-use toolgate_mcp::{ErrorObject, JsonRpcMessage, extensions, methods, response_message};
+use toolgate_mcp::{ErrorObject, JsonRpcMessage, extensions, json_text, methods, response_message};
 
 use super::{
     RequestContext,
@@ -133,7 +133,7 @@ fn json_response(id: &Value, outcome: Result<Value, ErrorObject>) -> Response {
 }
 
 fn message_event(message: &Value) -> Event {
-    Event::default().data(message.to_string())
+    Event::default().data(json_text(message))
 }
 
 /// A request that sent a notification before its response, so that the HTTP response is a stream.

@@ -7,7 +7,7 @@ use parking_lot::RwLock;
 
 use toolgate_upstream::PendingLogins;
 
-use super::{ServedEndpoint, fleet::FleetLink};
+use super::{ServedEndpoint, fleet::FleetLink, own_logins::OwnLogins};
 use crate::{
     access::{AccessControl, CredentialRequirement},
     service::ServiceFactory,
@@ -32,6 +32,8 @@ pub struct HttpSettings {
     pub drain: Duration,
     /// The logins of callers at servers that wait for a browser.
     pub logins: PendingLogins,
+    /// Lets callers see and end their logins at servers.
+    pub own_logins: Option<Arc<dyn OwnLogins>>,
     /// Pages for people, at paths of their own. Their requests carry a [`BrowserPeer`](super::BrowserPeer), and who may
     /// see them is up to the pages: `access` is about MCP clients.
     pub pages: Option<Router>,
@@ -141,6 +143,7 @@ impl HttpSettings {
             fleet: None,
             drain: Duration::ZERO,
             logins: PendingLogins::default(),
+            own_logins: None,
             pages: None,
         }
     }

@@ -15,6 +15,7 @@ use futures::{Stream, future::BoxFuture};
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::watch;
+use toolgate_mcp::json_text;
 
 use crate::channel::MessageSink;
 
@@ -158,13 +159,13 @@ impl MessageSink for EventStream {
     }
 
     fn send(&self, message: Value) {
-        let text = message.to_string();
+        let text = json_text(&message);
         self.push(&mut self.state.lock(), text);
         self.changes.send_replace(());
     }
 
     fn finish(&self, response: Option<Value>) -> BoxFuture<'_, ()> {
-        let text = response.map(|response| response.to_string());
+        let text = response.as_ref().map(json_text);
         let mut state = self.state.lock();
         if let Some(text) = text {
             self.push(&mut state, text);

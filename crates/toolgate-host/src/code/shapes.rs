@@ -89,15 +89,18 @@ impl LearnedShapes {
         }
         let mut known = self.known.lock();
         self.load(&mut known, server);
-        let shapes = known.shapes.entry(server.clone()).or_default();
         let key = key(tool);
-        let before = shapes.get(&key);
-        if before.is_none() && shapes.len() >= MAX_TOOLS {
+        let before = known.shapes.get(server).and_then(|shapes| shapes.get(&key));
+        if before.is_some_and(|shape| shape.allows(value)) {
             return;
         }
         let mut after = before.cloned().unwrap_or_default();
         after.observe(value);
         if before == Some(&after) {
+            return;
+        }
+        let shapes = known.shapes.entry(server.clone()).or_default();
+        if shapes.len() >= MAX_TOOLS && !shapes.contains_key(&key) {
             return;
         }
         shapes.insert(key, after);

@@ -16,6 +16,7 @@ use futures::{
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use toolgate_broker::Broker;
 use toolgate_catalog::ServerName;
 use toolgate_mcp::{Era, ErrorObject, LogLevel, codes, methods};
@@ -28,6 +29,18 @@ use toolgate_upstream::{
 pub(crate) struct ConnectedClients {
     next: AtomicU64,
     table: Mutex<BTreeMap<u64, ConnectedClient>>,
+    /// What other nodes want to hear of servers that run here for all nodes.
+    nodes: Mutex<BTreeMap<u64, (ServerName, LogLevel)>>,
+    /// The least severe level that any client wants.
+    wanted: watch::Sender<Option<LogLevel>>,
+}
+
+/// What another node wants to hear of a server. It ends on drop.
+#[derive(Debug)]
+pub(super) struct NodeLevel {
+    clients: Arc<ConnectedClients>,
+    broker: Weak<Broker>,
+    id: u64,
 }
 
 #[derive(Debug)]
@@ -138,7 +151,7 @@ impl ConnectedClients {
         server: &ServerName,
         handshake: &Handshake,
     ) {
-        let Some(level) = self.wanted_level() else { return };
+        let Some(level) = self.level_for(server) else { return };
         if handshake.era != Era::Legacy || !handshake.capabilities.contains_key("logging") {
             return;
         }
@@ -169,6 +182,49 @@ impl ConnectedClients {
     fn wanted_level(&self) -> Option<LogLevel> {
         self.table.lock().values().filter_map(|client| client.level).min()
     }
+
+    /// The same, as it changes. What other nodes want does not count: they would want it because of each other.
+    pub(super) fn wanted_levels(&self) -> watch::Receiver<Option<LogLevel>> {
+        self.wanted.subscribe()
+    }
+
+    fn note_wanted_level(&self) {
+        let level = self.wanted_level();
+        self.wanted.send_if_modified(|wanted| std::mem::replace(wanted, level) != level);
+    }
+
+    /// The least severe level that any client of a server wants, at whichever node it is.
+    fn level_for(&self, server: &ServerName) -> Option<LogLevel> {
+        let nodes = self.nodes.lock();
+        let elsewhere = nodes.values().filter(|(wanted, _)| wanted == server).map(|(_, it)| *it);
+        elsewhere.chain(self.wanted_level()).min()
+    }
+
+    /// Notes what another node wants to hear of a server, and tells the server.
+    pub(super) async fn add_node(
+        self: &Arc<Self>,
+        broker: &Arc<Broker>,
+        server: &ServerName,
+        level: LogLevel,
+    ) -> NodeLevel {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        self.nodes.lock().insert(id, (server.clone(), level));
+        let wanted = NodeLevel { clients: Arc::clone(self), broker: Arc::downgrade(broker), id };
+        self.set_levels(broker).await;
+        wanted
+    }
+}
+
+impl Drop for NodeLevel {
+    fn drop(&mut self) {
+        self.clients.nodes.lock().remove(&self.id);
+        if let Ok(runtime) = tokio::runtime::Handle::try_current()
+            && let Some(broker) = self.broker.upgrade()
+        {
+            let clients = Arc::clone(&self.clients);
+            runtime.spawn(async move { clients.set_levels(&broker).await });
+        }
+    }
 }
 
 impl ClientEntry {
@@ -177,6 +233,7 @@ impl ClientEntry {
         if let Some(client) = self.clients.table.lock().get_mut(&self.id) {
             client.level = Some(level);
         }
+        self.clients.note_wanted_level();
         if let Some(broker) = self.broker.upgrade() {
             self.clients.set_levels(&broker).await;
         }
@@ -194,6 +251,7 @@ impl Drop for ClientEntry {
     fn drop(&mut self) {
         let before = self.clients.wanted_level();
         self.clients.table.lock().remove(&self.id);
+        self.clients.note_wanted_level();
         self.roots_changed();
         // What only this client wanted to hear is not sent any more.
         if self.clients.wanted_level() != before

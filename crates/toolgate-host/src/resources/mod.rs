@@ -7,6 +7,7 @@
 pub(crate) mod clients;
 mod held;
 mod lists;
+mod nodes;
 mod requests;
 pub(crate) mod skills;
 mod subscriptions;
@@ -30,6 +31,7 @@ use toolgate_store::AuditRecord;
 use toolgate_upstream::{LoginEvent, StateKind};
 
 pub use held::JudgedEntry;
+pub use nodes::{NodeFilter, NodeListener};
 pub(crate) use requests::{
     ReadFailure, answer, failure, instructions_of, is_denied, read, read_in,
 };
@@ -41,6 +43,7 @@ pub(crate) use uris::{
 use self::{
     clients::ConnectedClients,
     lists::{ListCache, PromptNames, ServerList},
+    nodes::NodeNotifications,
     subscriptions::{EventBus, ListenStreams, ResourceEvent, Subscriptions},
 };
 use crate::{host::ToolHost, settings::Connect};
@@ -122,6 +125,7 @@ pub(crate) struct ResourceHub {
     events: EventBus,
     subscriptions: Subscriptions,
     streams: ListenStreams,
+    nodes: NodeNotifications,
     pub(crate) clients: Arc<ConnectedClients>,
     prompts: Mutex<Arc<PromptNames>>,
     broker: OnceLock<Weak<Broker>>,
@@ -142,6 +146,7 @@ impl ResourceHub {
             events,
             subscriptions: Subscriptions::default(),
             streams: ListenStreams::default(),
+            nodes: NodeNotifications::default(),
             clients: Arc::default(),
             prompts: Mutex::default(),
             broker: OnceLock::new(),
@@ -176,6 +181,9 @@ impl ResourceHub {
             if kind.is_declared(&handshake.capabilities) {
                 self.announce(kind);
             }
+        }
+        for method in [methods::PROMPTS_CHANGED, methods::RESOURCES_CHANGED] {
+            self.nodes.send(server, method, None);
         }
         let (hub, server, era) = (Arc::clone(self), server.clone(), handshake.era);
         tokio::spawn(async move {
@@ -227,6 +235,7 @@ impl ResourceHub {
 
     /// Handles a notification of a server.
     pub(crate) fn notified(&self, server: &ServerName, method: &str, params: Option<&Value>) {
+        self.nodes.send(server, method, params);
         match method {
             methods::RESOURCES_CHANGED => {
                 self.lists.outdated(server, ListKind::Resources);

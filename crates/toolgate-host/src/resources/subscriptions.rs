@@ -14,11 +14,14 @@ use std::{
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::{
+    broadcast::{self, error::RecvError},
+    watch,
+};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolgate_broker::{Admitted, Broker, BrokerError, CallContext, Outgoing, SessionContext};
 use toolgate_catalog::ServerName;
-use toolgate_mcp::{Era, methods};
+use toolgate_mcp::{Era, LogLevel, meta, methods};
 use toolgate_upstream::{CallError, CallOptions};
 
 use super::{ListKind, ResourceHub, held, lists::ListSource, requests, uris, uris::UriTarget};
@@ -63,6 +66,8 @@ pub(super) struct SubscriberId(u64);
 pub(super) struct Subscriptions {
     subscribed: Mutex<HashMap<ServerName, HashMap<String, HashSet<SubscriberId>>>>,
     sessions: Mutex<HashMap<SubscriberId, Arc<SessionContext>>>,
+    /// The subscribers that are other nodes, which have judged their subscriptions themselves.
+    nodes: Mutex<HashSet<SubscriberId>>,
     /// Locked while a server is sent a message, so that changes reach it in order.
     sending: Mutex<HashMap<ServerName, Arc<tokio::sync::Mutex<()>>>>,
     next: AtomicU64,
@@ -143,14 +148,15 @@ impl Subscriber {
         let subscribing = tokio::spawn(async move {
             let hub = &host.inner.resources;
             let _in_order = hub.subscriptions.lock(&server).await;
-            let is_first = hub.subscriptions.add(&server, &theirs, id).map_err(|_| {
-                let most = MAX_PER_SUBSCRIBER;
-                requests::invalid(format!("no more than {most} subscriptions at once"))
-            })?;
+            let is_first =
+                hub.subscriptions.add(&server, &theirs, id, MAX_PER_SUBSCRIBER).map_err(|_| {
+                    let most = MAX_PER_SUBSCRIBER;
+                    requests::invalid(format!("no more than {most} subscriptions at once"))
+                })?;
             let sent = if !is_first {
                 Ok(covered(admitted).await)
             } else if era == Some(Era::Modern) {
-                hub.streams.listen(host.broker(), &server, hub.subscriptions.uris_on(&server));
+                hub.listen(host.broker(), &server);
                 Ok(covered(admitted).await)
             } else {
                 let mut admitted = admitted;
@@ -212,18 +218,7 @@ impl Drop for Subscriber {
         self.gone.cancel();
         let subscriptions = &self.host.inner.resources.subscriptions;
         subscriptions.sessions.lock().remove(&self.id);
-        let subscribed = subscriptions.of(self.id);
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        if subscribed.is_empty() {
-            return;
-        }
-        let (host, id) = (self.host.clone(), self.id);
-        runtime.spawn(async move {
-            for (server, uri) in subscribed {
-                // A server that is gone sends no notifications any more.
-                let _ = unsubscribe(&host, id, &server, &uri, CallOptions::default()).await;
-            }
-        });
+        end_all(&self.host, self.id);
     }
 }
 
@@ -246,7 +241,7 @@ async fn unsubscribe(
         return Ok(json!({}));
     }
     if era_of(host, server).await == Some(Era::Modern) {
-        hub.streams.listen(host.broker(), server, hub.subscriptions.uris_on(server));
+        hub.listen(host.broker(), server);
         return Ok(json!({}));
     }
     let params = Some(json!({ "uri": uri }));
@@ -283,8 +278,9 @@ pub(super) async fn resubscribe(
 ) {
     let _in_order = hub.subscriptions.lock(server).await;
     for (uri, subscribers) in hub.subscriptions.on(server) {
-        let mut admitted = Vec::new();
+        let (mut admitted, mut is_for_node) = (Vec::new(), false);
         for id in subscribers {
+            is_for_node |= hub.subscriptions.nodes.lock().contains(&id);
             let Some(session) = hub.subscriptions.session(id) else { continue };
             let (context, options) = (CallContext::direct(&session), CallOptions::default());
             let params = json!({ "uri": uri });
@@ -304,6 +300,12 @@ pub(super) async fn resubscribe(
                 first.send(Outgoing::Shared(CallOptions::default())).await
             }
             Some(first) => Ok(covered(first).await),
+            None if is_for_node && era == Era::Legacy => {
+                if let Err(error) = subscribe_for_node(broker, server, &uri).await {
+                    tracing::warn!(%server, "a subscription of another node ended: {error}");
+                }
+                continue;
+            }
             None => continue,
         };
         for other in admitted {
@@ -311,11 +313,91 @@ pub(super) async fn resubscribe(
         }
     }
     if era == Era::Modern {
-        hub.streams.listen(broker, server, hub.subscriptions.uris_on(server));
+        hub.listen(broker, server);
     }
 }
 
+impl ResourceHub {
+    /// Listens to what subscribers want of a server of the modern era, and to nothing else.
+    fn listen(&self, broker: &Arc<Broker>, server: &ServerName) {
+        let capabilities =
+            broker.servers().state(server.as_str()).and_then(|state| state.handshake);
+        let capabilities = capabilities.map(|handshake| handshake.capabilities);
+        let logging = capabilities.as_ref().and_then(|declared| declared.get("logging"));
+        let is_logged = logging.is_some_and(|logging| logging.get(meta::LISTENED_LOGS).is_some());
+        let levels = is_logged.then(|| self.clients.wanted_levels());
+        self.streams.listen(broker, server, self.subscriptions.uris_on(server), levels);
+    }
+}
+
+/// Subscribes at a server of the legacy era for another node, which has judged it.
+async fn subscribe_for_node(
+    broker: &Arc<Broker>,
+    server: &ServerName,
+    uri: &str,
+) -> Result<Value, BrokerError> {
+    let params = serde_json::Map::from_iter([("uri".to_owned(), json!(uri))]);
+    let method = methods::RESOURCES_SUBSCRIBE;
+    broker.forward(server, method, params, CallOptions::default()).await
+}
+
+/// Subscribes to resources for another node. A server that refuses one has no updates of it.
+pub(super) async fn add_node(
+    host: &ToolHost,
+    server: &ServerName,
+    uris: &[String],
+) -> SubscriberId {
+    let hub = &host.inner.resources;
+    let id = hub.subscriptions.register_node();
+    let era = if uris.is_empty() { None } else { era_of(host, server).await };
+    let _in_order = hub.subscriptions.lock(server).await;
+    let mut is_changed = false;
+    for uri in uris {
+        let is_first = hub.subscriptions.add(server, uri, id, usize::MAX) == Ok(true);
+        is_changed |= is_first;
+        if is_first
+            && era == Some(Era::Legacy)
+            && let Err(error) = subscribe_for_node(host.broker(), server, uri).await
+        {
+            tracing::debug!(%server, "another node is not subscribed: {error}");
+        }
+    }
+    if is_changed && era == Some(Era::Modern) {
+        hub.listen(host.broker(), server);
+    }
+    id
+}
+
+/// Ends the subscriptions of another node.
+pub(super) fn remove_node(host: &ToolHost, id: SubscriberId) {
+    let subscriptions = &host.inner.resources.subscriptions;
+    subscriptions.nodes.lock().remove(&id);
+    end_all(host, id);
+}
+
+/// Ends the subscriptions of a subscriber that is gone.
+fn end_all(host: &ToolHost, id: SubscriberId) {
+    let subscribed = host.inner.resources.subscriptions.of(id);
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+    if subscribed.is_empty() {
+        return;
+    }
+    let host = host.clone();
+    runtime.spawn(async move {
+        for (server, uri) in subscribed {
+            // A server that is gone sends no notifications any more.
+            let _ = unsubscribe(&host, id, &server, &uri, CallOptions::default()).await;
+        }
+    });
+}
+
 impl Subscriptions {
+    fn register_node(&self) -> SubscriberId {
+        let id = SubscriberId(self.next.fetch_add(1, Ordering::Relaxed));
+        self.nodes.lock().insert(id);
+        id
+    }
+
     fn register(&self, session: Arc<SessionContext>) -> SubscriberId {
         let id = SubscriberId(self.next.fetch_add(1, Ordering::Relaxed));
         self.sessions.lock().insert(id, session);
@@ -338,10 +420,11 @@ impl Subscriptions {
         server: &ServerName,
         uri: &str,
         id: SubscriberId,
+        most: usize,
     ) -> Result<bool, TooManySubscriptions> {
         let mut subscribed = self.subscribed.lock();
         let uris = subscribed.values().flatten();
-        if uris.filter(|(_, ids)| ids.contains(&id)).count() >= MAX_PER_SUBSCRIBER {
+        if uris.filter(|(_, ids)| ids.contains(&id)).count() >= most {
             return Err(TooManySubscriptions);
         }
         let ids = subscribed.entry(server.clone()).or_default().entry(uri.to_owned()).or_default();
@@ -398,43 +481,69 @@ impl Subscriptions {
 }
 
 /// Whether a resource is the other one, or below it.
-fn is_part_of(part: &str, whole: &str) -> bool {
+pub(super) fn is_part_of(part: &str, whole: &str) -> bool {
     part.strip_prefix(whole).is_some_and(|rest| {
         rest.is_empty() || whole.ends_with('/') || rest.starts_with(['/', '#', '?'])
     })
 }
 
 impl ListenStreams {
-    /// Listens to these resources of a server instead of those before; ends listening if there are
-    /// none.
-    fn listen(&self, broker: &Arc<Broker>, server: &ServerName, uris: Vec<String>) {
+    /// Listens to these resources of a server instead of those before, and to its log messages outside of calls if
+    /// `levels` is given; ends listening if there is nothing to listen to.
+    fn listen(
+        &self,
+        broker: &Arc<Broker>,
+        server: &ServerName,
+        uris: Vec<String>,
+        levels: Option<watch::Receiver<Option<LogLevel>>>,
+    ) {
         let mut open = self.open.lock();
         let before = open.remove(server);
-        if !uris.is_empty() {
+        if !uris.is_empty() || levels.is_some() {
             let end = CancellationToken::new();
             open.insert(server.clone(), end.clone().drop_guard());
-            tokio::spawn(keep_listening(Arc::clone(broker), server.clone(), uris, end));
+            tokio::spawn(keep_listening(Arc::clone(broker), server.clone(), uris, levels, end));
         }
         drop(open);
         drop(before);
     }
 }
 
-/// Sends the listen request, and again when it ends: proxies end streams that are silent for long.
-/// The notifications come by way of the observer.
+/// Sends the listen request, and again when it ends, because proxies end streams that are silent for long, or when
+/// clients want other log messages. The notifications come by way of the observer.
 async fn keep_listening(
     broker: Arc<Broker>,
     server: ServerName,
     uris: Vec<String>,
+    mut levels: Option<watch::Receiver<Option<LogLevel>>>,
     end: CancellationToken,
 ) {
-    let params = json!({ "notifications": { "resourceSubscriptions": uris } });
     loop {
-        let options = CallOptions { cancel: end.clone(), ..CallOptions::default() };
-        let (method, params) = (methods::LISTEN, Some(params.clone()));
-        if let Err(BrokerError::Call(error)) =
-            broker.request_unjudged(&server, method, params, options).await
-        {
+        let mut filter = json!({});
+        if !uris.is_empty() {
+            filter["resourceSubscriptions"] = json!(uris);
+        }
+        if let Some(levels) = &mut levels {
+            let level = *levels.borrow_and_update();
+            filter[meta::LISTENED_LOGS] =
+                level.map_or(Value::Bool(true), |level| json!(level.as_str()));
+        }
+        let other_level = async {
+            let changed = match &mut levels {
+                Some(levels) => levels.changed().await.is_ok(),
+                None => false,
+            };
+            if !changed {
+                std::future::pending::<()>().await;
+            }
+        };
+        let params = Some(json!({ "notifications": filter }));
+        let options = CallOptions { cancel: end.child_token(), ..CallOptions::default() };
+        let ended = tokio::select! {
+            ended = broker.request_unjudged(&server, methods::LISTEN, params, options) => ended,
+            () = other_level => continue,
+        };
+        if let Err(BrokerError::Call(error)) = ended {
             match *error {
                 // The next connection listens again.
                 CallError::Cancelled
@@ -533,8 +642,8 @@ mod tests {
     fn only_the_first_and_the_last_subscriber_reach_the_server() {
         let (all, server) = (Subscriptions::default(), ServerName::from("s"));
         let (one, two) = (subscriber(&all), subscriber(&all));
-        assert_eq!(all.add(&server, "x:1", one), Ok(true));
-        assert_eq!(all.add(&server, "x:1", two), Ok(false));
+        assert_eq!(all.add(&server, "x:1", one, MAX_PER_SUBSCRIBER), Ok(true));
+        assert_eq!(all.add(&server, "x:1", two, MAX_PER_SUBSCRIBER), Ok(false));
         assert!(!all.remove(&server, "x:1", one));
         assert!(!all.remove(&server, "x:1", one), "twice is once");
         assert!(all.remove(&server, "x:1", two));
@@ -545,8 +654,8 @@ mod tests {
     fn updates_below_a_uri_reach_its_subscribers() {
         let (all, server) = (Subscriptions::default(), ServerName::from("s"));
         let (one, two) = (subscriber(&all), subscriber(&all));
-        all.add(&server, "file:///a", one).unwrap();
-        all.add(&server, "file:///a/b", two).unwrap();
+        all.add(&server, "file:///a", one, MAX_PER_SUBSCRIBER).unwrap();
+        all.add(&server, "file:///a/b", two, MAX_PER_SUBSCRIBER).unwrap();
         assert_eq!(all.subscribers(&server, "file:///a/b"), HashSet::from([one, two]));
         assert_eq!(all.subscribers(&server, "file:///a"), HashSet::from([one]));
         assert!(all.subscribers(&server, "file:///ab").is_empty());
@@ -559,10 +668,13 @@ mod tests {
         let (all, server) = (Subscriptions::default(), ServerName::from("s"));
         let greedy = subscriber(&all);
         for number in 0..MAX_PER_SUBSCRIBER {
-            all.add(&server, &format!("x:{number}"), greedy).unwrap();
+            all.add(&server, &format!("x:{number}"), greedy, MAX_PER_SUBSCRIBER).unwrap();
         }
-        assert_eq!(all.add(&server, "x:more", greedy), Err(TooManySubscriptions));
-        assert_eq!(all.add(&server, "x:more", subscriber(&all)), Ok(true));
+        assert_eq!(
+            all.add(&server, "x:more", greedy, MAX_PER_SUBSCRIBER),
+            Err(TooManySubscriptions)
+        );
+        assert_eq!(all.add(&server, "x:more", subscriber(&all), MAX_PER_SUBSCRIBER), Ok(true));
     }
 
     fn updated(id: SubscriberId, uri: &str) -> ResourceEvent {

@@ -355,7 +355,11 @@ impl PendingRequest {
         let error = tokio::select! {
             biased;
             response = self.awaited.received() => match response {
-                Ok(result) => return Ok(result),
+                Ok(mut result) => {
+                    // A server gets the token of a login, and its caller must not.
+                    self.shared.redactor.clean_result(&mut result);
+                    return Ok(result);
+                }
                 Err(error) => error,
             },
             error = &mut self.sending => error,

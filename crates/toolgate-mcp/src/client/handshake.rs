@@ -42,8 +42,6 @@ impl From<ConnectFailure> for HandshakeFailure {
 /// Why the handshake of one era failed.
 enum EraError {
     Failed(ExchangeError),
-    /// There was no response in time.
-    Silence,
     /// The response is no handshake.
     Unusable(&'static str),
 }
@@ -159,7 +157,7 @@ async fn open_with(
         let transport = Transport::open(settings, sse, &exchange, spare).await?;
         let attempt = |era: Era| {
             log.sent(era);
-            let agreeing = agree(era, client, &exchange, &transport, settings.limits.connect);
+            let agreeing = agree(era, client, &exchange, &transport);
             agreeing.map(move |outcome| (era, outcome))
         };
         let mut open = FuturesUnordered::new();
@@ -333,13 +331,12 @@ impl Drop for CloseOnDrop {
     }
 }
 
-/// The handshake of one era. Returns its result as it was sent.
+/// The handshake of one era, which waits for as long as its caller does. Returns its result as it was sent.
 async fn agree(
     era: Era,
     client: &ConnectionClient,
     exchange: &Arc<Exchange>,
     transport: &Transport,
-    limit: Duration,
 ) -> Result<Value, EraError> {
     let failed = EraError::Failed;
     let (method, params) = match era {
@@ -363,7 +360,6 @@ async fn agree(
             biased;
             response = awaited.received() => response.map_err(failed),
             error = transport.carry(id, method, params.clone()) => Err(failed(error)),
-            () = tokio::time::sleep(limit) => Err(EraError::Silence),
         }
     };
     let handshake = match ask().await {
@@ -444,7 +440,6 @@ async fn explain(
             failed(format!("the server's answer cannot be used: {why}"))
         }
         (EraError::Failed(_), ..) => failed("the connection ended".to_owned()),
-        (EraError::Silence, ..) => failed("no answer in time".to_owned()),
         (EraError::Unusable(why), ..) => failed(why.to_owned()),
     };
     let reason = settings.endpoint.redactor().line(&failure.reason);

@@ -78,6 +78,17 @@ impl Redactor {
         later.fold(clean, |text, later| later.read().iter().fold(text, hide))
     }
 
+    /// Removes what became known later, such as the tokens of logins, from the result of a request. Everything else
+    /// passes as it was sent: what a configuration has may be no secret, but a word that results contain.
+    pub fn clean_result(&self, result: &mut Value) {
+        let later = std::iter::once(&self.later).chain(&self.others);
+        let secrets: Vec<String> =
+            later.flat_map(|later| later.read().iter().cloned().collect::<Vec<_>>()).collect();
+        if !secrets.is_empty() {
+            hide_in(result, &secrets);
+        }
+    }
+
     /// `text` for one line of output: without secrets and control characters, and then cut, so that
     /// no part of a secret is left at the end.
     pub fn line(&self, text: &str) -> String {
@@ -94,6 +105,21 @@ impl Redactor {
             Value::Object(fields) => fields.values_mut().for_each(|field| self.clean_value(field)),
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
+    }
+}
+
+fn hide_in(value: &mut Value, secrets: &[String]) {
+    match value {
+        Value::String(text) => {
+            for secret in secrets {
+                if text.contains(secret.as_str()) {
+                    *text = text.replace(secret.as_str(), HIDDEN);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| hide_in(item, secrets)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| hide_in(field, secrets)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
@@ -117,6 +143,16 @@ mod tests {
         let mut value = json!({"a": ["x abcdefgh12", 3]});
         redactor.clean_value(&mut value);
         assert_eq!(value, json!({"a": ["x [hidden]", 3]}));
+    }
+
+    #[test]
+    fn results_lose_tokens_and_nothing_else() {
+        let (tokens, settings) = (Redactor::default(), Redactor::new(["production".into()]));
+        let both = settings.with(&tokens);
+        tokens.hide(["token-of-a-login".into()]);
+        let mut result = json!({ "content": [{ "text": "in production with token-of-a-login" }] });
+        both.clean_result(&mut result);
+        assert_eq!(result, json!({ "content": [{ "text": "in production with [hidden]" }] }));
     }
 
     #[test]

@@ -20,6 +20,7 @@ use super::{
     process::{self, Process, Started},
     redact::Redactor,
 };
+use crate::json_line;
 
 /// Each may be as large as the limit.
 const QUEUED_MESSAGES: usize = 8;
@@ -134,8 +135,7 @@ async fn write(
 ) {
     let writing = async {
         while let Some(message) = messages.recv().await {
-            let mut line = message.to_string().into_bytes();
-            line.push(b'\n');
+            let line = json_line(&message);
             if stdin.write_all(&line).await.is_err() || stdin.flush().await.is_err() {
                 return;
             }

@@ -157,7 +157,7 @@ impl StreamableTransport {
 
     async fn ask(&self, id: i64, method: &str, params: Option<Value>) -> Result<(), ExchangeError> {
         let headers = self.headers(method, params.as_ref());
-        let message = request_message(&id.into(), method, params);
+        let message = request_message(id.into(), method, params);
         self.exchange.mark_sent(id);
         let (response, in_session) = self.post(&message, headers).await?;
         let lists_tools = method == methods::TOOLS_LIST && self.is_modern(message.get("params"));

@@ -78,7 +78,7 @@ impl Transport {
         method: &str,
         params: Option<Value>,
     ) -> ExchangeError {
-        let message = |params| request_message(&id.into(), method, params);
+        let message = |params| request_message(id.into(), method, params);
         let carried = match self {
             Self::Stdio(stdio) => stdio.reserve().await.map(|slot| {
                 stdio.exchange.mark_sent(id);

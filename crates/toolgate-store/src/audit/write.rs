@@ -10,8 +10,8 @@ use std::{
 use super::{
     AuditLimits, AuditRecord,
     chain::{
-        AuditLine, ChainHead, FIRST, LONGEST, LOST, aside_path, began_path, head_path, put_aside,
-        was_begun,
+        AuditLine, ChainHead, FIRST, LONGEST, LOST, WrittenLine, aside_path, began_path, head_path,
+        put_aside, was_begun,
     },
     unwritten::{self, UnwrittenMark},
 };
@@ -189,9 +189,7 @@ impl OpenAuditLog {
         });
         for record in missed.iter().chain(records) {
             number = number.saturating_add(1);
-            let record = record.clone();
-            hash = AuditLine { number, time, before: hash, record, hash: String::new() }
-                .write(&mut text)?;
+            hash = WrittenLine { number, time, before: &hash, record }.write(&mut text)?;
         }
         let file = self.file()?;
         if let Err(error) = file.write_all(&text) {

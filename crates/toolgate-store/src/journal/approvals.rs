@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{
     Approvals, JournalError, JournalFile, now,
@@ -157,14 +157,29 @@ impl Approvals for JournalFile {
         })
     }
 
-    fn answer(&self, id: &str, state: ApprovalState, answer: &str) -> Result<bool, JournalError> {
+    fn answer(
+        &self,
+        id: &str,
+        state: ApprovalState,
+        answer: &str,
+        grant: Option<&GrantRow>,
+    ) -> Result<bool, JournalError> {
         let update = format!(
             "UPDATE approvals SET state = ?2, answer = ?3, answered = ?4
              WHERE id = ?1 AND state = 'open' AND {}",
             APPROVALS.intact()
         );
-        Ok(self.write_row((&APPROVALS, [id]), &update, params![id, state.name(), answer, now()])?
-            > 0)
+        self.change(|connection| {
+            let values = params![id, state.name(), answer, now()];
+            if connection.prepare_cached(&update)?.execute(values)? == 0 {
+                return Ok(false);
+            }
+            APPROVALS.seal(connection, [id])?;
+            if let Some(grant) = grant {
+                put_grant(connection, grant)?;
+            }
+            Ok(true)
+        })
     }
 
     fn approval(&self, id: &str) -> Result<Option<StoredApproval>, JournalError> {
@@ -204,15 +219,7 @@ impl Approvals for JournalFile {
     }
 
     fn grant(&self, grant: &GrantRow) -> Result<(), JournalError> {
-        let insert =
-            "INSERT OR REPLACE INTO grants (id, created, expires, text) VALUES (?1, ?2, ?3, ?4)";
-        let GrantRow { id, created, expires, text } = grant;
-        self.write_row(
-            (&GRANTS, [id]),
-            insert,
-            params![id, signed(*created), expires.map(signed), text],
-        )?;
-        Ok(())
+        self.change(|connection| put_grant(connection, grant))
     }
 
     fn revoke(&self, id: &str) -> Result<bool, JournalError> {
@@ -243,6 +250,16 @@ impl Approvals for JournalFile {
             Ok((unsigned(theirs), connection.total_changes()))
         })
     }
+}
+
+/// Writes a grant in the transaction of the caller.
+fn put_grant(connection: &Connection, grant: &GrantRow) -> rusqlite::Result<()> {
+    let insert =
+        "INSERT OR REPLACE INTO grants (id, created, expires, text) VALUES (?1, ?2, ?3, ?4)";
+    let GrantRow { id, created, expires, text } = grant;
+    let values = params![id, signed(*created), expires.map(signed), text];
+    connection.prepare_cached(insert)?.execute(values)?;
+    GRANTS.seal(connection, [id])
 }
 
 /// Only undamaged rows; a damaged answer does not count.

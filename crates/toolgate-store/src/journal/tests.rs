@@ -273,8 +273,8 @@ fn a_question_is_asked_once_and_answered_once() {
     let other = JournalFile::open(&folder.path().join("state").join("journal.db")).unwrap();
     let before = journal.version().unwrap();
     assert_eq!(other.open_approvals().unwrap().len(), 2);
-    assert!(other.answer("q1", ApprovalState::Approved, "{\"scope\":\"once\"}").unwrap());
-    assert!(!other.answer("q1", ApprovalState::Denied, "{}").unwrap());
+    assert!(other.answer("q1", ApprovalState::Approved, "{\"scope\":\"once\"}", None).unwrap());
+    assert!(!other.answer("q1", ApprovalState::Denied, "{}", None).unwrap());
     assert_ne!(journal.version().unwrap(), before);
     let answered = journal.answered("delete x", Some("r1")).unwrap().unwrap();
     assert_eq!(answered.state, ApprovalState::Approved);

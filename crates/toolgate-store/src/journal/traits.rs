@@ -113,8 +113,15 @@ pub trait Approvals: fmt::Debug + Send + Sync {
     /// are open.
     fn ask(&self, approval: &StoredApproval) -> Result<Option<String>, JournalError>;
 
-    /// Answers a question. `false` if it is not open.
-    fn answer(&self, id: &str, state: ApprovalState, answer: &str) -> Result<bool, JournalError>;
+    /// Answers a question, and stores the grant that the answer gives, both or neither: who waits for the answer looks
+    /// for the grant at once. `false` if the question is not open.
+    fn answer(
+        &self,
+        id: &str,
+        state: ApprovalState,
+        answer: &str,
+        grant: Option<&GrantRow>,
+    ) -> Result<bool, JournalError>;
 
     /// A question by its whole id: who knows only the beginning has not seen the question.
     fn approval(&self, id: &str) -> Result<Option<StoredApproval>, JournalError>;

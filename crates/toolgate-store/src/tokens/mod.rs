@@ -242,6 +242,11 @@ impl TokenOrder {
 }
 
 impl TokenRecord {
+    /// The caller that clients with the token are. A new token of the same name is another caller.
+    pub fn caller(&self) -> String {
+        format!("token {} {}", self.name, self.hash.short())
+    }
+
     /// Whether it is valid at this time.
     pub fn is_live(&self, now: u64) -> bool {
         self.expires.is_none_or(|expires| now < expires)

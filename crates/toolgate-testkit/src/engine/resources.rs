@@ -1,6 +1,6 @@
 //! Resources, templates, prompts and completion.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 
@@ -109,7 +109,12 @@ impl Engine {
         if let Some(method) = arguments["announce"].as_str() {
             let told =
                 arguments["params"].as_str().and_then(|text| serde_json::from_str(text).ok());
-            self.announce(method, told.as_ref());
+            match arguments["afterMs"].as_str().and_then(|text| text.parse().ok()) {
+                Some(delay) => {
+                    self.announce_later(method, told.as_ref(), Duration::from_millis(delay));
+                }
+                None => self.announce(method, told.as_ref()),
+            }
         }
         let text = format!("{} says {name} with {arguments}", self.fixture.name);
         let mut messages =

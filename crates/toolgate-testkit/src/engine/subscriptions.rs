@@ -1,6 +1,9 @@
 //! `subscriptions/listen`, and the delivery of notifications.
 
-use std::sync::{Arc, Weak};
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use serde_json::{Value, json};
 
@@ -37,6 +40,18 @@ impl Engine {
     /// Notifies all subscribed clients that the tool list has changed.
     pub(crate) fn announce_tools(&self) {
         self.announce("notifications/tools/list_changed", None);
+    }
+
+    /// Notifies all legacy clients after this time, when the request that asked for it has its response.
+    pub(super) fn announce_later(&self, method: &str, params: Option<&Value>, delay: Duration) {
+        let peers = self.state.lock().peers.clone();
+        let message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+        tokio::spawn(async move {
+            tokio::time::sleep(delay).await;
+            for peer in peers.iter().filter_map(Weak::upgrade) {
+                peer.standing.initiate(&message);
+            }
+        });
     }
 
     /// Notifies all legacy clients, and the modern ones with a subscription.

@@ -324,8 +324,8 @@ impl Server {
     }
 
     fn no_login(&self, why: &str) -> ConnectFailure {
-        let reason = format!("there is no login of yours: {}", self.redactor.line(why));
-        ConnectFailure::new(reason, "call again, and log in")
+        let reason = format!("your login there cannot be used now: {}", self.redactor.line(why));
+        ConnectFailure::new(reason, "call again; if there is no login, the call asks you to log in")
     }
 }
 

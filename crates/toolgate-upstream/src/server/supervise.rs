@@ -38,8 +38,8 @@ enum ConnectionEnd {
     Closed,
     /// The server is gone.
     Gone(ConnectFailure),
-    /// Nobody needs it.
-    Unneeded,
+    /// Nobody needs it, or it is disabled, with the way on.
+    Unneeded(Option<Arc<str>>),
 }
 
 impl Server {
@@ -83,9 +83,9 @@ impl Server {
                         break;
                     }
                     match end {
-                        ConnectionEnd::Unneeded => {
+                        ConnectionEnd::Unneeded(way_on) => {
                             connection.raw.close().await;
-                            self.note("stopped, because it was idle; the next call starts it");
+                            self.note_rest(way_on.as_deref());
                             resting = true;
                             continue;
                         }
@@ -166,6 +166,13 @@ impl Server {
                 (connection, placed) = (Arc::new(older), place);
                 self.connected(&connection, listing, placed.as_ref());
             }
+        }
+    }
+
+    fn note_rest(&self, way_on: Option<&str>) {
+        match way_on {
+            Some(way_on) => self.note(&format!("stopped: {way_on}")),
+            None => self.note("stopped, because it was idle; the next call starts it"),
         }
     }
 
@@ -347,7 +354,7 @@ impl Server {
             () = over => ConnectionEnd::Closed,
             () = self.asking.older_era().needed(), if may_need_older => ConnectionEnd::OtherEra,
             failure = listing => ConnectionEnd::Gone(failure),
-            () = self.unneeded() => ConnectionEnd::Unneeded,
+            way_on = self.unneeded() => ConnectionEnd::Unneeded(way_on),
             () = moved => {
                 let reason = "the node that ran it has it no longer";
                 ConnectionEnd::Gone(ConnectFailure::new(reason, "try again"))
@@ -355,14 +362,16 @@ impl Server {
         }
     }
 
-    /// Waits until no call needs the connection, and removes it, so that later calls do not use it.
-    async fn unneeded(&self) {
+    /// Waits until no call needs the connection, and removes it, so that later calls do not use it. Returns the way on
+    /// if the server is disabled.
+    async fn unneeded(&self) -> Option<Arc<str>> {
         let rest_after = self.spec.rest_after;
         loop {
             self.demand.over(rest_after).await;
+            let way_on = self.demand.way_on();
             if self.demand.rest_if_over(rest_after, || self.give_up()) {
                 self.tell_state();
-                return;
+                return way_on;
             }
         }
     }

@@ -167,7 +167,7 @@ impl GuardFixture {
         let approval = journal.approval(id).unwrap().unwrap();
         let inquiry: ApprovalRequest = serde_json::from_str(&approval.question).unwrap();
         let grant = inquiry.grant(&PersonAnswer::ONCE, "test", now(), None).unwrap();
-        assert!(journal.answer(id, ApprovalState::Approved, "{}").unwrap());
+        assert!(journal.answer(id, ApprovalState::Approved, "{}", None).unwrap());
         write_grant(&*journal, &grant).unwrap();
     }
 

@@ -96,7 +96,7 @@ async fn one_call_in_several_sessions_is_one_question() {
     assert_eq!(questions(&fixture).len(), 2, "another caller is another question");
     // A denial ends with its session.
     let journal = fixture.store().journal().unwrap();
-    assert!(journal.answer(&open[0], ApprovalState::Denied, "{}").unwrap());
+    assert!(journal.answer(&open[0], ApprovalState::Denied, "{}", None).unwrap());
     let first = fixture.call(&sessions[0], None, "store_delete", json!({ "id": "1" })).await.0;
     assert!(first.contains("a person denied it"), "{first}");
     let second = fixture.call(&sessions[1], None, "store_delete", json!({ "id": "1" })).await.0;
