@@ -276,6 +276,9 @@ fn config_file(text: &str) -> Result<PathBuf, &'static str> {
 
 #[derive(Debug, Args)]
 pub(crate) struct List {
+    /// List the servers of the registry instead; with WORDS, those that have all of them in name or description
+    #[arg(long, value_name = "WORDS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub(crate) registry: Option<String>,
     #[command(flatten)]
     pub(crate) from: ConfigFile,
     #[command(flatten)]

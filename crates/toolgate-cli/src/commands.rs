@@ -64,6 +64,7 @@ use crate::{
     cli::{Cli, Command, Globals},
     failure::{CommandResult, Failure, INTERRUPTED},
     fleet::{self as fleet_of_process, FleetRole},
+    interrupts::Interrupts,
     load::{self, Loaded},
     print,
 };
@@ -121,12 +122,12 @@ async fn run_command(command: Command, globals: &Globals) -> CommandResult {
         Command::Setup(arguments) => setup::run(globals, &arguments).await,
         Command::Add(arguments) => servers::add(globals, &arguments).await,
         Command::Remove { name } => servers::remove(globals, &name),
-        Command::List(arguments) => servers::list(globals, arguments.output),
+        Command::List(arguments) => servers::list(globals, &arguments).await,
         Command::Service(command) => service::run(globals, &command),
         Command::Secret(command) => secret::run(globals, &command),
         Command::Status(arguments) => status::run(globals, &arguments).await,
         Command::Tokens(arguments) => tokens::run(globals, &arguments).await,
-        Command::Token(command) => token::run(globals, &command),
+        Command::Token(command) => token::run(globals, &command).await,
         Command::Fleet(command) => fleet::run(globals, &command),
         Command::Search(arguments) => search::run(globals, arguments).await,
         Command::Inspect(arguments) => inspect::run(globals, arguments).await,
@@ -339,15 +340,16 @@ fn interruptible(bar: &ProgressBar, shown: fn(Progress) -> String) -> CallOption
     });
     let cancel = CancellationToken::new();
     let interrupted = cancel.clone();
-    tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
+    // It listens before a question is shown. Where it cannot, Ctrl-C ends the program.
+    if let Ok(mut interrupts) = Interrupts::listen() {
+        tokio::spawn(async move {
+            interrupts.next().await;
             interrupted.cancel();
             // A second Ctrl-C does not wait for the servers.
-            if tokio::signal::ctrl_c().await.is_ok() {
-                std::process::exit(i32::from(INTERRUPTED));
-            }
-        }
-    });
+            interrupts.next().await;
+            std::process::exit(i32::from(INTERRUPTED));
+        });
+    }
     CallOptions { progress: Some(progress), cancel, ..CallOptions::default() }
 }
 

@@ -264,7 +264,9 @@ pub(crate) fn policy_if(
         .map(|known| known.problems.iter().map(|it| it.message.clone()).collect::<Vec<_>>())
         .unwrap_or_default();
     if let Some(problem) = read.problems.iter().find(|it| !known.contains(&it.message)) {
-        return Err(Failure::usage(format!("the policy is not understood: {}", problem.message)));
+        let hint = problem.hint.as_deref().map_or_else(String::new, |hint| format!("; {hint}"));
+        let message = format!("the policy is not understood: {}{hint}", problem.message);
+        return Err(Failure::usage(message));
     }
     let read = if loaded.is_folders {
         held(read, &own(&environment)?.map(|(_, own)| own).unwrap_or_default())

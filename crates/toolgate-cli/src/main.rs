@@ -7,6 +7,7 @@ mod decisions;
 mod failure;
 mod fleet;
 mod folders;
+mod interrupts;
 mod lineage;
 mod load;
 mod logins;

@@ -13,6 +13,27 @@
   let turn = 0;
   let timer;
 
+  // What is typed stays in this tab, so that it is there after a reload.
+  const kept = `toolgate-script${location.search}`;
+  const keep = () => {
+    try {
+      sessionStorage.setItem(kept, JSON.stringify({ code: code.value, language: form.elements.language.value }));
+    } catch {
+      // Without room the script is not kept.
+    }
+  };
+  const restore = () => {
+    const found = JSON.parse(sessionStorage.getItem(kept) ?? "null");
+    if (!found || found.code === code.value) return;
+    code.value = found.code;
+    form.elements.language.value = found.language;
+    form.querySelector("input[name=language]:checked")?.dispatchEvent(new Event("change", { bubbles: true }));
+  };
+  // A screen that answers a form has what was sent.
+  if (code.dataset.fresh === undefined) keep();
+  else document.addEventListener("DOMContentLoaded", restore);
+  form.addEventListener("change", keep);
+
   const close = () => {
     turn += 1;
     clearTimeout(timer);
@@ -84,6 +105,7 @@
   };
 
   code.addEventListener("input", () => {
+    keep();
     clearTimeout(timer);
     timer = setTimeout(ask, pause);
   });

@@ -20,11 +20,11 @@ pub(crate) struct Asset {
     pub(crate) integrity: &'static str,
 }
 
-/// htmx 4.0.0 and its extensions for Trusted Types and for streams, as npm has them.
+/// htmx 4.0.0 and its extensions for Trusted Types and for streams, as npm has them, and the script of every screen.
 ///
 /// One file: htmx starts when its own script has run, and an extension whose file comes later is not used.
 pub(crate) const HTMX: Asset = Asset {
-    name: "htmx-4.0.0-csp-sse.js",
+    name: "htmx-4.0.0-csp-sse-page-1.js",
     kind: "text/javascript",
     content: concat!(
         "/* htmx 4.0.0 with hx-csp and hx-sse. Zero-Clause BSD. */\n",
@@ -33,16 +33,18 @@ pub(crate) const HTMX: Asset = Asset {
         include_str!("../assets/htmx/hx-csp.min.js"),
         "\n",
         include_str!("../assets/htmx/hx-sse.min.js"),
+        "\n",
+        include_str!("../assets/page.js"),
     ),
-    integrity: "sha384-E00w9DNbuhqBSBUM1pLpCFwpBHSGI1kQrVVQn+JZfJoCk9sNE0GB3a6OrFosY/w7",
+    integrity: "sha384-pFzIInu3K3gO95YyxuLVmt862zdooMIsFnvntHxWh6y4oEW4PGj+k7cJ3c5NN1Fb",
 };
 
 /// The editor of the playground, which is toolgate's own.
 pub(crate) const EDITOR: Asset = Asset {
-    name: "editor-1.js",
+    name: "editor-2.js",
     kind: "text/javascript",
     content: include_str!("../assets/editor.js"),
-    integrity: "sha384-Gb1B2HBafUSZ8zBfVIbbr3au0bagzK2uyA3xNaXQ+GMrmA0ajTL7QBUueVLXnQ67",
+    integrity: "sha384-t2nZNH5ZVRQW2o+dCCmnPnxH0rZfDuVKt6Eg+AyFbGYDd1msB4jOSgF6Wa3oQY/8",
 };
 
 /// The style of all screens.

@@ -2,12 +2,17 @@
 
 use url::form_urlencoded;
 
+use crate::text::grouped;
+
 /// The fields of a form, or of the query of an address.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fields(Vec<(String, String)>);
 
 /// Longer values of a query are cut: they are words that somebody looks for.
 const MAX_QUERY_VALUE: usize = 2_000;
+
+/// What is allowed ends after so many days at most, if it ends.
+pub(crate) const MOST_DAYS: u32 = 3_650;
 
 impl Fields {
     /// The fields of a form.
@@ -32,9 +37,23 @@ impl Fields {
         self.0.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
     }
 
+    /// Whether there is such a field, even if it is empty.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(key, _)| key == name)
+    }
+
     /// A field that says something.
     pub(crate) fn some(&self, name: &str) -> Option<&str> {
         Some(self.get(name)).filter(|value| !value.is_empty())
+    }
+
+    /// After how many days something ends; `None` if it does not. A browser is not the only one that sends forms.
+    pub(crate) fn days(&self) -> Result<Option<u32>, String> {
+        let days = self.some("days").map(|days| days.trim().parse::<u32>()).transpose();
+        match days {
+            Ok(days) if days.is_none_or(|days| (1..=MOST_DAYS).contains(&days)) => Ok(days),
+            _ => Err(format!("the number of days is not from 1 to {}", grouped(MOST_DAYS.into()))),
+        }
     }
 
     /// All fields whose names begin so, with the rest of their names.
@@ -56,4 +75,18 @@ pub(crate) fn query(fields: &[(&str, &str)]) -> String {
 /// A text as a part of a path.
 pub(crate) fn path_part(text: &str) -> String {
     form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>().replace('+', "%20")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_limited() {
+        let days = |days: &str| Fields::read(format!("days={days}").as_bytes()).days();
+        assert_eq!((days(""), days("1"), days("3650")), (Ok(None), Ok(Some(1)), Ok(Some(3_650))));
+        for wrong in ["0", "3651", "4000000000", "99999999999999", "-1", "x"] {
+            assert_eq!(days(wrong).unwrap_err(), "the number of days is not from 1 to 3,650");
+        }
+    }
 }

@@ -4,7 +4,7 @@ use axum::response::Html;
 use maud::{DOCTYPE, Markup, html};
 
 use crate::{
-    PAGE_PATH, PageState,
+    PAGE_PATH, PagePlace, PageState,
     assets::{Asset, HTMX, ICON, STYLE},
     guard::PageRequest,
 };
@@ -66,7 +66,7 @@ impl Screen {
 }
 
 /// How htmx works here. It evaluates nothing, remembers no pages, and leaves a question alone that somebody reads.
-const CONFIG: &str = r#"{"extensions":"hx-csp,sse","history":false,"includeIndicatorCSS":false,"morphSkip":"article.question"}"#;
+const CONFIG: &str = r#"{"extensions":"hx-csp,sse","history":false,"includeIndicatorCSS":false,"sse":{"reconnectMaxDelay":5000},"morphSkip":"article.question"}"#;
 
 /// A screen.
 pub(crate) fn page(
@@ -88,11 +88,17 @@ pub(crate) fn page_with(
     content: &Markup,
     scripts: &[&Asset],
 ) -> Html<String> {
-    let waiting = waiting(page);
-    let stream = format!("/ui/approvals/waiting?seen={}", request.fingerprint(&waiting.0));
+    // A browser has few connections, so a tab has one stream: that of a live part brings this number too. Text of others
+    // has no quotes on a page.
+    let is_live = content.0.contains("hx-sse:connect=\"");
+    let waiting = page.waiting().len();
+    let own = || stream_of("/ui/approvals/waiting", waiting, request, &html! {});
     let badge = html! {
-        span hx-sse:connect=(stream) hx-swap="innerHTML" hx-nonce=(request.nonce) { (waiting) }
+        span id="waiting" hx-sse:connect=[(!is_live).then(own)] hx-nonce=(request.nonce) {
+            span.count hidden[waiting == 0] { (waiting) span.skip { " waiting" } }
+        }
     };
+    let (lost, closed) = connection_words(page);
     let notice = page.access.take_notice(&request.visit);
     let body = html! {
         a.skip href="#content" { "Skip to the content" }
@@ -114,6 +120,7 @@ pub(crate) fn page_with(
             }
             main id="content" tabindex="-1" {
                 h1 { (title) }
+                p.notice.bad.alarm id="connection" role="alert" data-lost=(lost) data-closed=(closed) {}
                 @if let Some(notice) = notice {
                     p.notice role="status" { (crate::text::line(&notice, 2_000)) }
                 }
@@ -124,11 +131,19 @@ pub(crate) fn page_with(
     document(&request.nonce, title, &[&[&HTMX], scripts].concat(), &body)
 }
 
-/// How many calls wait for a person, beside the name of their screen.
-pub(crate) fn waiting(page: &PageState) -> Markup {
-    let waiting = page.waiting().len();
-    // An empty message would not replace what is there.
-    html! { span.count hidden[waiting == 0] { (waiting) span.skip { " waiting" } } }
+/// What the page says when it has lost its connection, and when toolgate does not know its browser any more.
+fn connection_words(page: &PageState) -> (&'static str, &'static str) {
+    let lost = "The connection to toolgate is lost, and what you see may be old. The page connects again by itself; if \
+                you have ended toolgate, start it again.";
+    let closed = match page.place {
+        PagePlace::Loopback(_) => {
+            "toolgate was restarted: open a new link with `toolgate web`, or press Enter in its terminal."
+        }
+        PagePlace::Public(_) => {
+            "toolgate was restarted, or your token has ended: open the page again."
+        }
+    };
+    (lost, closed)
 }
 
 /// A page that says one thing, for a browser that has no cookie.
@@ -189,11 +204,21 @@ pub(crate) fn form_token(request: &PageRequest) -> Markup {
 }
 
 /// A part of a screen that a stream replaces whenever it has changed. `stream` is a path, perhaps with a query.
-pub(crate) fn live(request: &PageRequest, id: &str, stream: &str, content: &Markup) -> Markup {
-    // The stream does not send again what the page has.
-    let joint = if stream.contains('?') { '&' } else { '?' };
-    let stream = format!("{stream}{joint}seen={}", request.fingerprint(&content.0));
+pub(crate) fn live(
+    page: &PageState,
+    request: &PageRequest,
+    id: &str,
+    stream: &str,
+    content: &Markup,
+) -> Markup {
+    let stream = stream_of(stream, page.waiting().len(), request, content);
     html! {
         div id=(id) hx-sse:connect=(stream) hx-swap="innerMorph" hx-nonce=(request.nonce) { (content) }
     }
+}
+
+/// The address of a stream. It says what the page has, so that this is not sent again.
+fn stream_of(stream: &str, waiting: usize, request: &PageRequest, content: &Markup) -> String {
+    let joint = if stream.contains('?') { '&' } else { '?' };
+    format!("{stream}{joint}seen={}&waiting={waiting}", request.fingerprint(&content.0))
 }

@@ -21,6 +21,7 @@ mod lately;
 mod layout;
 mod live;
 mod plot;
+mod policy_words;
 mod running;
 mod screens;
 mod text;
@@ -42,6 +43,10 @@ use url::Url;
 use self::{
     access::PageAccess, definitions::Definitions, guard::PageRequest, lately::Lately,
     live::Streams, running::PageRuns,
+};
+pub use self::{
+    policy_words::{policy_labels, policy_words, trusted_servers},
+    text::took,
 };
 
 /// What the page shows, and how decisions are written down.
@@ -77,6 +82,12 @@ pub trait PageSource: fmt::Debug + Send + Sync {
     /// Begins a login at a server, as `toolgate login` does. Returns the address where a person logs in; the login ends
     /// in the background.
     fn login<'s>(&'s self, server: &'s str) -> BoxFuture<'s, Result<String, String>>;
+
+    /// The servers of the registry that have these words, as `toolgate list --registry=WORDS` lists them.
+    fn registry_servers<'s>(
+        &'s self,
+        words: &'s str,
+    ) -> BoxFuture<'s, Result<ListedServers, String>>;
 
     /// What a server of the registry would run or contact.
     fn registry_plan<'s>(&'s self, name: &'s str) -> BoxFuture<'s, Result<ShownPlan, String>>;
@@ -114,11 +125,15 @@ pub trait PageSource: fmt::Debug + Send + Sync {
         by: &'s str,
     ) -> BoxFuture<'s, Result<String, String>>;
 
-    /// The clients of this user, and what `toolgate setup` would change; none where the page is not for this user.
+    /// The clients of this user; none where the page is not for this user.
     fn clients(&self) -> Option<ShownClients>;
 
-    /// Writes what `setup` would change, if it is what `preview` shows. Returns what was done.
-    fn set_up(&self, preview: &str) -> Result<String, String>;
+    /// What `toolgate setup` would change. It starts the servers of the clients once, as the command does. `differing` is
+    /// the answer where two servers differ: `first`, `second` or `both`.
+    fn plan_setup<'s>(&'s self, differing: &'s str) -> BoxFuture<'s, Result<ShownSetup, String>>;
+
+    /// Writes the setup of this number, if no other one was shown since. Returns what was done.
+    fn set_up(&self, number: u64) -> Result<String, String>;
 
     /// Restores the files that the last setup has changed. Returns what became of each.
     fn undo_setup(&self) -> Result<String, String>;
@@ -155,6 +170,28 @@ pub enum NewServer {
         /// The fingerprint of what it runs or contacts.
         fingerprint: String,
     },
+}
+
+/// Servers of the registry.
+#[derive(Debug, Clone, Default)]
+pub struct ListedServers {
+    /// The first ones.
+    pub servers: Vec<ListedServer>,
+    /// How many there are.
+    pub total: usize,
+    /// Sources that failed, or whose list is old.
+    pub notes: Vec<String>,
+}
+
+/// A server of the registry.
+#[derive(Debug, Clone)]
+pub struct ListedServer {
+    /// Its name in the registry.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// What it says of itself.
+    pub description: String,
 }
 
 /// What a server of the registry would run or contact.
@@ -208,10 +245,17 @@ pub struct HeldDefinition {
 pub struct ShownClients {
     /// Their names, files and states.
     pub clients: Vec<(String, String, String)>,
-    /// What `setup` would change, without secrets; empty if nothing. Or why it cannot be said.
-    pub preview: Result<String, String>,
     /// The files that an undo would restore.
     pub undoable: Vec<String>,
+}
+
+/// What a setup would change.
+#[derive(Debug, Clone)]
+pub struct ShownSetup {
+    /// The same text as the command shows, without secrets: servers, notes, problems and changes of files.
+    pub text: String,
+    /// What it is written by; `None` if nothing would be written.
+    pub number: Option<u64>,
 }
 
 /// A login of a caller at a server, without its secrets.

@@ -1,4 +1,5 @@
-//! Streams of parts of screens: a part is sent again whenever it has changed.
+//! Streams of parts of screens: a part is sent again whenever it has changed. Each also brings the number of calls that
+//! wait for a person.
 
 use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
 
@@ -44,6 +45,8 @@ struct Watched<S, R> {
     /// The fingerprint of what the browser has.
     sent: Option<String>,
     signalled: Option<u64>,
+    /// How many questions the browser shows beside the name of their screen.
+    counted: Option<usize>,
     due: VecDeque<Event>,
 }
 
@@ -70,7 +73,9 @@ where
     let mut looks = tokio::time::interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // A stream that is opened again has sent more than the page had.
+    let is_again = request.last_event.is_some();
     let sent = request.last_event.as_deref().or(request.query.some("seen")).map(str::to_owned);
+    let number = |name: &str| request.query.get(name).parse().ok().filter(|_| !is_again);
     let watched = Watched {
         page: Arc::clone(page),
         request: request.clone(),
@@ -81,7 +86,8 @@ where
         looks,
         stamp: None,
         sent,
-        signalled: request.query.get("signal").parse().ok(),
+        signalled: number("signal"),
+        counted: number("waiting").and_then(|number| usize::try_from(number).ok()),
         due: VecDeque::new(),
     };
     let stop = page.streams.0.clone();
@@ -121,23 +127,30 @@ where
             let looked = tokio::task::spawn_blocking(move || {
                 let stamp: Stamp = (stamp(&page), extra(&page));
                 let is_new = known != Some(stamp);
-                let number = signal.filter(|_| is_new).map(|signal| (signal.number)(&page));
-                (stamp, is_new.then(|| render(&page).into_string()), number)
+                let news = is_new.then(|| {
+                    let number = signal.map(|signal| (signal.number)(&page));
+                    (render(&page).into_string(), number, page.waiting().len())
+                });
+                (stamp, news)
             });
-            let (stamp, part, number) = looked.await.ok()?;
+            let (stamp, news) = looked.await.ok()?;
             self.stamp = Some(stamp);
-            if let Some((number, signal)) = number.zip(self.signal.as_ref())
-                && self.signalled.replace(number) != Some(number)
-            {
-                self.due.push_back(Event::default().event(signal.event).data("changed"));
-            }
-            let Some(part) = part else { continue };
+            let Some((part, number, waiting)) = news else { continue };
             let fingerprint = self.request.fingerprint(&part);
             if self.sent.as_ref() != Some(&fingerprint) {
                 // A carriage return would end a line of the stream.
-                let event = Event::default().id(&fingerprint).data(part.replace('\r', ""));
-                self.sent = Some(fingerprint);
-                self.due.push_front(event);
+                self.due.push_back(Event::default().id(&fingerprint).data(part.replace('\r', "")));
+                self.sent = Some(fingerprint.clone());
+            }
+            // Each event has the id of the part, by which a stream that is opened again is known.
+            let named = |event: &str| Event::default().event(event).id(&fingerprint);
+            if let Some((number, signal)) = number.zip(self.signal.as_ref())
+                && self.signalled.replace(number) != Some(number)
+            {
+                self.due.push_back(named(signal.event).data("changed"));
+            }
+            if self.counted.replace(waiting) != Some(waiting) {
+                self.due.push_back(named("waiting").data(waiting.to_string()));
             }
         }
     }

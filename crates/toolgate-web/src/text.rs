@@ -70,7 +70,7 @@ pub(crate) fn grouped(number: u64) -> String {
 }
 
 /// How long something took.
-pub(crate) fn took(milliseconds: u64) -> String {
+pub fn took(milliseconds: u64) -> String {
     match milliseconds {
         0..10_000 => format!("{} ms", grouped(milliseconds)),
         10_000..600_000 => format!("{} s", milliseconds / 1_000),

@@ -18,6 +18,7 @@ use crate::{
     cli::{Globals, Login},
     decisions,
     failure::{CommandResult, Failure},
+    interrupts::Interrupts,
     load::{self, Loaded},
     logins::{LoginOverview, own_caller},
     print,
@@ -34,10 +35,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Login) -> CommandResult {
     let begun = begun?;
     let (name, pending) = (&begun.name, &begun.pending);
     // Listens from before the URL is printed, so that Ctrl-C ends the command in one way.
-    let mut interrupted = std::pin::pin!(tokio::signal::ctrl_c());
-    if futures::poll!(&mut interrupted).is_ready() {
-        return Ok(ExitCode::from(INTERRUPTED));
-    }
+    let mut interrupts = Interrupts::listen()?;
     print::note(format!("To log in at `{name}`, visit:"));
     print::line(pending.url());
     if arguments.no_browser {
@@ -50,7 +48,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Login) -> CommandResult {
         answer = begun.listener.answer(pending) => answer?,
         answer = pasted(pending), if arguments.no_browser => answer,
         () = tokio::time::sleep(limit) => return Err(LoginError::TimedOut.into()),
-        _ = interrupted => return Ok(ExitCode::from(INTERRUPTED)),
+        () = interrupts.next() => return Ok(ExitCode::from(INTERRUPTED)),
     };
     print::line(begun.finish(&answer).await?);
     Ok(ExitCode::SUCCESS)

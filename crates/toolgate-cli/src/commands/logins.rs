@@ -2,6 +2,8 @@
 
 use std::{process::ExitCode, sync::Arc};
 
+use futures::future::BoxFuture;
+use toolgate_gateway::OwnLogins;
 use toolgate_store::{AuditRecord, LoginKey, Logins as StoredLogins};
 use toolgate_upstream::{AuthorizationSettings, Authorizer, LogoutOutcome};
 
@@ -67,6 +69,36 @@ pub(super) async fn revoke_one(
     Ok(format!("{caller} at {server}: {}.", outcome(&ended).trim_end_matches('.')))
 }
 
+/// The logins of callers, for the callers themselves.
+#[derive(Debug)]
+pub(super) struct LoginsOfCallers;
+
+impl LoginsOfCallers {
+    fn stored() -> Result<Arc<dyn StoredLogins>, String> {
+        let store = load::required_store().map_err(|failure| failure.first_line().to_owned())?;
+        Ok(store.logins(&load::vault_key()))
+    }
+}
+
+impl OwnLogins for LoginsOfCallers {
+    fn servers(&self, caller: &str) -> Result<Vec<String>, String> {
+        let all = of_callers(&*Self::stored()?).map_err(|why| why.first_line().to_owned())?;
+        let own = all.into_iter().filter(|login| login.caller.as_deref() == Some(caller));
+        Ok(own.map(|login| login.server).collect())
+    }
+
+    fn end<'l>(
+        &'l self,
+        caller: &'l str,
+        server: &'l str,
+    ) -> BoxFuture<'l, Result<String, String>> {
+        Box::pin(async move {
+            let ended = revoke_one(&Self::stored()?, (caller, server), caller).await;
+            ended.map_err(|failure| failure.first_line().to_owned())
+        })
+    }
+}
+
 /// Revokes the logins of a caller, at a server, or both.
 async fn revoke(
     logins: &Arc<dyn StoredLogins>,
@@ -77,20 +109,30 @@ async fn revoke(
         caller.is_none_or(|caller| key.caller.as_deref() == Some(caller))
             && server.is_none_or(|server| *key.server == *server)
     };
-    let all = logins.list().map_err(|error| Failure::new(error.to_string()))?;
-    let revoked: Vec<LoginKey> = all.into_iter().map(|(key, _)| key).filter(fits).collect();
-    if revoked.is_empty() {
+    let ended = revoke_those(logins, fits).await?;
+    if ended.is_empty() {
         let hint = "`toolgate logins` shows them";
         return Err(Failure::new("there is no such login").hint(hint));
     }
-    for key in revoked {
+    ended.into_iter().for_each(print::line);
+    Ok(())
+}
+
+/// Revokes logins, and returns what became of each.
+pub(super) async fn revoke_those(
+    logins: &Arc<dyn StoredLogins>,
+    fits: impl Fn(&LoginKey) -> bool,
+) -> Result<Vec<String>, Failure> {
+    let all = logins.list().map_err(|error| Failure::new(error.to_string()))?;
+    let mut ends = Vec::new();
+    for key in all.into_iter().map(|(key, _)| key).filter(&fits) {
         let (server, owner) = (key.server.to_string(), key.caller.clone().unwrap_or_default());
         let settings = AuthorizationSettings::default();
         let ended = Authorizer::new(key, settings, Arc::clone(logins))?.logout().await?;
         if ended != LogoutOutcome::NotLoggedIn {
             decisions::about_server("login", &server, false, format!("logged out: {owner}"))?;
         }
-        print::line(format!("{owner} at `{server}`: {}", outcome(&ended)));
+        ends.push(format!("{owner} at `{server}`: {}", outcome(&ended)));
     }
-    Ok(())
+    Ok(ends)
 }

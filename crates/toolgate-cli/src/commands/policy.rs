@@ -60,6 +60,10 @@ async fn check(
 ) -> CommandResult {
     let arguments: Value = serde_json::from_str(arguments.unwrap_or("{}"))
         .map_err(|error| Failure::usage(format!("the arguments are not JSON: {error}")))?;
+    if !arguments.is_object() {
+        return Err(Failure::usage("the arguments are JSON, but no object")
+            .hint("write them as an object: '{\"path\": \"notes.txt\"}'"));
+    }
     let names = [name.to_owned()];
     let (_, host) = super::start_when_needed(globals, super::Needed::Names(&names), None).await?;
     let found = find(&host, name).ok_or_else(|| unknown(&host, name));

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use toolgate_host::{RunFlow, RunStanding, error_message, one_line};
 use toolgate_store::{AuditRecord, Journal, RunCall, RunDetail, RunFilter, RunState, RunSummary};
 use toolgate_upstream::Redactor;
+use toolgate_web::took;
 
 use crate::{
     cli::{Globals, Runs, RunsCommand},
@@ -135,7 +136,7 @@ fn filter(arguments: &Runs) -> Result<RunFilter, Failure> {
 fn overview(runs: Vec<(RunStanding, RunSummary)>) -> String {
     let columns = ["run", "begun", "state", "language", ">calls", ">failed", ">took"];
     let rows = runs.into_iter().map(|(state, run)| {
-        let took = run.ended.map(|ended| time(ended.saturating_sub(run.created)));
+        let took = run.ended.map(|ended| took(ended.saturating_sub(run.created)));
         vec![
             run.id.clone(),
             run.created_utc(),
@@ -232,7 +233,7 @@ fn read(text: &str) -> Value {
 
 fn show(detail: &RunDetail, state: RunStanding, cleaner: &Cleaner) {
     let run = &detail.summary;
-    let took = run.ended.map(|ended| time(ended.saturating_sub(run.created)));
+    let took = run.ended.map(|ended| took(ended.saturating_sub(run.created)));
     let took = took.map(|took| format!(", took {took}")).unwrap_or_default();
     let (begun, state_name, language) = (run.created_utc(), state.name(), &run.language);
     let by = one_line(&run.session, 128);
@@ -282,8 +283,8 @@ fn timeline(detail: &RunDetail, state: RunStanding, cleaner: &Cleaner) -> String
         };
         vec![
             call.number.to_string(),
-            time(call.made.saturating_sub(detail.summary.created)),
-            call.ended.map(|ended| time(ended.saturating_sub(call.made))).unwrap_or_default(),
+            took(call.made.saturating_sub(detail.summary.created)),
+            call.ended.map(|ended| took(ended.saturating_sub(call.made))).unwrap_or_default(),
             one_line(&call.name, 64),
             call.verdict.as_ref().map(|(verdict, _)| verdict.clone()).unwrap_or_default(),
             state.of_call(call).to_owned(),
@@ -298,11 +299,4 @@ fn timeline(detail: &RunDetail, state: RunStanding, cleaner: &Cleaner) -> String
         ]
     });
     table(&columns, rows)
-}
-
-fn time(milliseconds: u64) -> String {
-    match milliseconds {
-        0..10_000 => format!("{} ms", grouped(milliseconds)),
-        _ => format!("{} s", grouped(milliseconds / 1_000)),
-    }
 }

@@ -100,6 +100,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Serve) -> CommandResult {
         }
         access::serve_logins(&loaded, address)?;
         settings.logins = loaded.pending_logins().clone();
+        settings.own_logins = Some(Arc::new(super::logins::LoginsOfCallers));
         if passthrough.is_some() {
             settings.limits.sessions = settings.limits.sessions.min(PASSTHROUGH_SESSIONS);
         }

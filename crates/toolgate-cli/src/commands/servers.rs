@@ -6,13 +6,13 @@ use serde_json::{Map, Value, json};
 use toolgate::setup::vault_name;
 use toolgate_clients::{Client, Edit, edited, is_toolgate, keep_secrets, without_secrets};
 use toolgate_config::{CONTAINERS, Format, Transport, as_written, is_command_line};
-use toolgate_registry::{Plan, PlanTarget};
+use toolgate_registry::{Plan, PlanTarget, Registry, RegistryEntry, visible};
 use url::Url;
 
 use super::setup::own_program;
 
 use crate::{
-    cli::{Add, Globals, Output},
+    cli::{Add, Globals, List, Output},
     decisions,
     failure::{CommandResult, Failure},
     folders, lineage,
@@ -268,6 +268,15 @@ fn host_name(url: &Url) -> String {
     if is_number { "server".to_owned() } else { name.map_or(host, |name| name).to_owned() }
 }
 
+fn registry_of(loaded: &Loaded) -> Result<Registry, Failure> {
+    loaded.registry().ok_or_else(no_registry)
+}
+
+pub(super) fn no_registry() -> Failure {
+    Failure::usage("the configuration names no registry")
+        .hint("add `\"registry\": { \"sources\": [\"https://…\"] }`; docs/servers.md has more")
+}
+
 /// What a server of the registry would run or contact.
 pub(super) async fn planned(globals: &Globals, wanted: &str) -> Result<(Loaded, Plan), Failure> {
     let loaded = load::load_quietly(globals)?;
@@ -275,11 +284,7 @@ pub(super) async fn planned(globals: &Globals, wanted: &str) -> Result<(Loaded, 
         Some((name, version)) => (name, Some(version)),
         None => (wanted, None),
     };
-    let registry = loaded.registry().ok_or_else(|| {
-        Failure::usage("the configuration names no registry")
-            .hint("add `\"registry\": { \"sources\": [\"https://…\"] }`; docs/servers.md has more")
-    })?;
-    let entry = registry.entry(name, version).await;
+    let entry = registry_of(&loaded)?.entry(name, version).await;
     let entry =
         entry.ok_or_else(|| Failure::usage(format!("no registry has a server `{wanted}`")))?;
     let plan = Plan::of(&entry)
@@ -349,7 +354,51 @@ pub(crate) fn remove(globals: &Globals, name: &str) -> CommandResult {
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) fn list(globals: &Globals, output: Output) -> CommandResult {
+pub(crate) async fn list(globals: &Globals, arguments: &List) -> CommandResult {
+    match &arguments.registry {
+        Some(words) => list_registry(globals, words, arguments.output).await,
+        None => list_configured(globals, arguments.output),
+    }
+}
+
+/// How many servers of a registry a person is shown.
+pub(super) const SHOWN_OF_REGISTRY: usize = 50;
+/// How many characters of a description a table shows.
+const DESCRIPTION_CHARACTERS: usize = 100;
+
+async fn list_registry(globals: &Globals, words: &str, output: Output) -> CommandResult {
+    let registry = registry_of(&load::load(globals)?)?;
+    let servers = registry.servers().await;
+    let matching = servers.matching(words);
+    for note in &servers.notes {
+        print::note(visible(note));
+    }
+    if output.json {
+        let rows = matching.iter().map(|entry| {
+            let RegistryEntry { name, version, title, description, source, .. } = entry;
+            json!({ "name": name, "version": version, "title": title, "description": description, "source": source })
+        });
+        print::json(&json!({ "servers": rows.collect::<Vec<_>>(), "notes": servers.notes }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if matching.is_empty() {
+        print::note("No server of the registry has these words.");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let rows = matching.iter().take(SHOWN_OF_REGISTRY).map(|entry| {
+        let description: String = entry.description.chars().take(DESCRIPTION_CHARACTERS).collect();
+        vec![visible(&entry.name), visible(&entry.version), visible(&description)]
+    });
+    print::line(table(&["server", "version", "what it says of itself"], rows));
+    if matching.len() > SHOWN_OF_REGISTRY {
+        let more = matching.len() - SHOWN_OF_REGISTRY;
+        print::note(format!("{more} more: use --registry=WORDS, or --json"));
+    }
+    print::note("To add one: toolgate add SERVER --from-registry");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list_configured(globals: &Globals, output: Output) -> CommandResult {
     let file = ServerFile::read(globals)?;
     if file.text.is_none() {
         let shown = folders::shown(&file.path);

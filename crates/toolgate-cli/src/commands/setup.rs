@@ -9,7 +9,7 @@ mod undo;
 
 use std::{
     collections::BTreeMap,
-    env, fs,
+    env, fmt, fs,
     path::{Path, PathBuf},
     process::ExitCode,
     time::{SystemTime, UNIX_EPOCH},
@@ -89,10 +89,12 @@ pub(crate) async fn run(globals: &Globals, arguments: &Setup) -> CommandResult {
             "name one, and its file is made: `toolgate setup --client cursor`; or add a server: `toolgate add NAME -- COMMAND`",
         ));
     }
-    let mut plan = Plan::new(&target, found, &connection, &mut |question| match &mut terminal {
+    let mut ask = |question: &str| match &mut terminal {
         Some(terminal) => terminal.answer(question),
         None => Ok(String::new()),
-    })?;
+    };
+    let planned = PlannedSetup::new(&target, found, connection, arguments, &mut ask).await?;
+    let PlannedSetup { plan, probe, connection } = &planned;
     if !arguments.project {
         for path in projects(&places, &plan.sources) {
             print::note(format!(
@@ -101,32 +103,15 @@ pub(crate) async fn run(globals: &Globals, arguments: &Setup) -> CommandResult {
             ));
         }
     }
-    let unusable = probe::leave_unusable(&mut plan, arguments.project, &connection)?;
-    let is_probed = !arguments.no_probe && (!arguments.project || is_trusted(&plan));
-    let mut probe = if is_probed { Probe::run(&plan).await? } else { Probe::default() };
-    if !is_probed && !arguments.no_probe {
-        print::note(
-            "note: the servers of this folder are not started, and nothing of it is run, before you trust it",
-        );
-    }
-    let own = plan.leave_own(&probe.own, &connection)?;
-    probe.rows.retain(|row| !own.contains(&row.name));
-    if !arguments.all {
-        probe.leave_failed(&mut plan, &connection, |question| match &mut terminal {
-            Some(terminal) => terminal.answer(question),
-            None => Ok(String::new()),
-        })?;
-    }
-    probe.rows.retain(|row| !unusable.iter().any(|other| other.name == row.name));
-    probe.rows.extend(unusable);
     let mut failed = Vec::new();
     if arguments.output.json {
         if !arguments.dry_run && plan.has_changes() {
-            failed = write(&plan, &connection)?;
+            failed = write(plan, connection)?;
         }
-        print::json(&report(&plan, &probe, arguments, &failed))?;
+        print::json(&report(plan, probe, arguments, &failed))?;
     } else {
-        show(&plan, &probe, &connection, arguments);
+        let shown = planned.shown(arguments);
+        print::line(shown.strip_suffix('\n').unwrap_or(&shown));
         if !plan.has_changes() {
             print::line("Everything is set up already: nothing to write.");
         } else if arguments.dry_run {
@@ -138,8 +123,8 @@ pub(crate) async fn run(globals: &Globals, arguments: &Setup) -> CommandResult {
                     return Err(Failure::new("nothing was written"));
                 }
             }
-            failed = write(&plan, &connection)?;
-            conclude(&plan, &probe, arguments, &failed);
+            failed = write(plan, connection)?;
+            conclude(plan, probe, arguments, &failed);
         }
     }
     let well = failed.is_empty()
@@ -148,47 +133,76 @@ pub(crate) async fn run(globals: &Globals, arguments: &Setup) -> CommandResult {
     Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What a setup would write for the page, and what it would write it with.
+/// What a setup would write, what its servers have said, and how clients reach toolgate.
 pub(super) struct PlannedSetup {
     plan: Plan,
+    probe: Probe,
     connection: Connection,
 }
 
+impl fmt::Debug for PlannedSetup {
+    /// Without the secrets of clients.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("PlannedSetup")
+    }
+}
+
+/// Answers a question of a setup. An empty answer is the choice that the question names first.
+type Asks<'a> = &'a mut (dyn FnMut(&str) -> Result<String, Failure> + Send);
+
 impl PlannedSetup {
-    /// Plans the setup of this user's clients. Nothing is started and nothing is written. Where two servers differ, the
-    /// first one wins.
-    pub(super) fn new(globals: &Globals) -> Result<Self, Failure> {
-        let arguments = Setup {
-            clients: Vec::new(),
-            project: false,
-            yes: true,
-            all: true,
-            dry_run: true,
-            no_probe: true,
-            transport: ClientTransport::Stdio,
-            undo: false,
-            output: Output { json: false },
-        };
-        let target = target(globals, &arguments)?;
-        let connection = Connection::new(&arguments, &target)?;
-        let variable = |name: &str| env::var(name).ok();
-        let places = places(&variable)?;
-        let found = sources(&arguments, &places);
-        let mut plan = Plan::new(&target, found, &connection, &mut |_| Ok(String::new()))?;
-        probe::leave_unusable(&mut plan, false, &connection)?;
-        Ok(Self { plan, connection })
+    /// Plans a setup: merges the servers, and starts them once. Nothing is written.
+    async fn new(
+        target: &Path,
+        found: Vec<Source>,
+        connection: Connection,
+        arguments: &Setup,
+        ask: Asks<'_>,
+    ) -> Result<Self, Failure> {
+        let mut plan = Plan::new(target, found, &connection, &mut *ask)?;
+        let unusable = probe::leave_unusable(&mut plan, arguments.project, &connection)?;
+        let is_probed = !arguments.no_probe && (!arguments.project || is_trusted(&plan));
+        let mut probe = if is_probed { Probe::run(&plan).await? } else { Probe::default() };
+        if !is_probed && !arguments.no_probe {
+            print::note(
+                "note: the servers of this folder are not started, and nothing of it is run, before you trust it",
+            );
+        }
+        let own = plan.leave_own(&probe.own, &connection)?;
+        probe.rows.retain(|row| !own.contains(&row.name));
+        if !arguments.all {
+            probe.leave_failed(&mut plan, &connection, ask)?;
+        }
+        probe.rows.retain(|row| !unusable.iter().any(|other| other.name == row.name));
+        probe.rows.extend(unusable);
+        Ok(Self { plan, probe, connection })
     }
 
-    /// The changes of all files, without secrets; empty if there are none.
+    /// Plans the setup of this user's clients for the page, which asks nothing: `differing` is the answer where two
+    /// servers differ, and a server that does not start stays where it is.
+    pub(super) async fn for_page(globals: &Globals, differing: &str) -> Result<Self, Failure> {
+        let arguments = of_page();
+        let target = target(globals, &arguments)?;
+        let connection = Connection::new(&arguments, &target)?;
+        let found = {
+            let variable = |name: &str| env::var(name).ok();
+            sources(&arguments, &places(&variable)?)
+        };
+        let mut answer = |question: &str| {
+            let is_differing = question.ends_with(merge::QUESTION);
+            Ok(if is_differing { differing.to_owned() } else { String::new() })
+        };
+        Self::new(&target, found, connection, &arguments, &mut answer).await
+    }
+
+    /// Whether anything would be written.
+    pub(super) fn has_changes(&self) -> bool {
+        self.plan.has_changes()
+    }
+
+    /// What the page shows: the same as the command.
     pub(super) fn preview(&self) -> String {
-        let secrets = self.plan.secret_values();
-        let changes = self.plan.changes().map(|(path, before, after)| {
-            let shown = folders::shown(path);
-            let before = before.unwrap_or_default();
-            let shown = difference(before, after, Format::of_file(path), &shown);
-            toolgate_clients::hidden(&shown, &secrets)
-        });
-        changes.collect::<Vec<_>>().join("\n")
+        self.shown(&of_page())
     }
 
     /// Writes the files. Returns how many, or why one was not written.
@@ -198,6 +212,21 @@ impl PlannedSetup {
             None => Ok(count),
             Some(failed) => Err(Failure::new(failed.why.clone())),
         }
+    }
+}
+
+/// A setup of all clients of this user.
+fn of_page() -> Setup {
+    Setup {
+        clients: Vec::new(),
+        project: false,
+        yes: false,
+        all: false,
+        dry_run: true,
+        no_probe: false,
+        transport: ClientTransport::Stdio,
+        undo: false,
+        output: Output { json: false },
     }
 }
 
@@ -339,72 +368,88 @@ impl Connection {
     }
 }
 
-fn show(plan: &Plan, probe: &Probe, connection: &Connection, arguments: &Setup) {
-    let rows = plan.sources.iter().map(|source| {
-        let (now, after) = probe.tokens_of(source);
-        let count = |tokens: Option<u64>| tokens.map_or_else(|| "?".to_owned(), grouped);
-        vec![source.label(), source.taken.len().to_string(), count(now), count(after)]
-    });
-    print::line(table(&["client", ">servers", ">tokens now", ">after"], rows));
-    print::line("");
-    for source in &plan.sources {
-        if let Some(problem) = &source.problem {
-            print::line(format!("{}: not changed: {problem}", source.label()));
-        }
-        if let (Some(now), Some(after)) = probe.tokens_of(source)
-            && after > now
-        {
-            print::line(format!(
-                "{}: a session starts with {} more than now.",
-                source.label(),
-                grouped(after - now)
-            ));
-        }
-    }
-    if !probe.rows.is_empty() {
-        let rows = probe.rows.iter().map(|row| {
-            let remark = [row.reason.as_deref(), row.action.as_deref()]
-                .into_iter()
-                .flatten()
-                .collect::<Vec<_>>()
-                .join("; ");
-            let is_known = row.reason.is_none() && row.state != "not started";
-            let count = |number| if is_known { grouped(number) } else { "?".to_owned() };
-            vec![row.name.clone(), row.state.clone(), count(row.tools), count(row.tokens), remark]
+impl PlannedSetup {
+    /// The servers, the notes and the changes of all files, without secrets.
+    fn shown(&self, arguments: &Setup) -> String {
+        let Self { plan, probe, connection } = self;
+        let mut text = String::new();
+        let mut say = |line: &str| {
+            text.push_str(line);
+            text.push('\n');
+        };
+        let rows = plan.sources.iter().map(|source| {
+            let (now, after) = probe.tokens_of(source);
+            let count = |tokens: Option<u64>| tokens.map_or_else(|| "?".to_owned(), grouped);
+            vec![source.label(), source.taken.len().to_string(), count(now), count(after)]
         });
-        print::line(table(&["server", "state", ">tools", ">tokens", ""], rows));
-        print::line("");
-    }
-    for note in &plan.notes {
-        print::line(format!("note: {note}"));
-    }
-    for (name, _) in &plan.secrets {
-        print::line(format!("note: a secret goes into the vault, as ${{keychain:{name}}}"));
-    }
-    for (path, before, after) in plan.changes() {
-        let shown = difference(
-            before.unwrap_or_default(),
-            after,
-            Format::of_file(path),
-            &folders::shown(path),
-        );
-        let shown = toolgate_clients::hidden(&shown, &plan.secret_values());
-        print::line(shown.trim_end());
-        print::line("");
-    }
-    for source in &plan.sources {
-        if let Some(snippet) = &source.snippet {
-            print::line(format!(
-                "Add this to {} yourself:\n{snippet}\n",
-                folders::shown(&source.path)
-            ));
+        say(&table(&["client", ">servers", ">tokens now", ">after"], rows));
+        say("");
+        for source in &plan.sources {
+            if let Some(problem) = &source.problem {
+                say(&format!("{}: not changed: {problem}", source.label()));
+            }
+            if let (Some(now), Some(after)) = probe.tokens_of(source)
+                && after > now
+            {
+                say(&format!(
+                    "{}: a session starts with {} more than now.",
+                    source.label(),
+                    grouped(after - now)
+                ));
+            }
         }
-    }
-    if let Some(file) = connection.file_of_continue(arguments) {
-        print::line(file);
-    }
-    if arguments.dry_run && !plan.secrets.is_empty() {
-        print::line("Values of secrets are not shown.");
+        if !probe.rows.is_empty() {
+            let rows = probe.rows.iter().map(|row| {
+                let remark = [row.reason.as_deref(), row.action.as_deref()]
+                    .into_iter()
+                    .flatten()
+                    .collect::<Vec<_>>()
+                    .join("; ");
+                let is_known = row.reason.is_none() && row.state != "not started";
+                let count = |number| if is_known { grouped(number) } else { "?".to_owned() };
+                vec![
+                    row.name.clone(),
+                    row.state.clone(),
+                    count(row.tools),
+                    count(row.tokens),
+                    remark,
+                ]
+            });
+            say(&table(&["server", "state", ">tools", ">tokens", ""], rows));
+            say("");
+        }
+        for note in &plan.notes {
+            say(&format!("note: {note}"));
+        }
+        for (name, _) in &plan.secrets {
+            say(&format!("note: a secret goes into the vault, as ${{keychain:{name}}}"));
+        }
+        for (path, before, after) in plan.changes() {
+            let shown = difference(
+                before.unwrap_or_default(),
+                after,
+                Format::of_file(path),
+                &folders::shown(path),
+            );
+            let shown = toolgate_clients::hidden(&shown, &plan.secret_values());
+            say(shown.trim_end());
+            say("");
+        }
+        for source in &plan.sources {
+            if let Some(snippet) = &source.snippet {
+                say(&format!(
+                    "Add this to {} yourself:\n{snippet}\n",
+                    folders::shown(&source.path)
+                ));
+            }
+        }
+        if let Some(file) = connection.file_of_continue(arguments) {
+            say(&file);
+        }
+        if arguments.dry_run && !plan.secrets.is_empty() {
+            say("Values of secrets are not shown.");
+        }
+        text
     }
 }
 

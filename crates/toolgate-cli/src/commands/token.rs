@@ -6,8 +6,9 @@ use std::{
 };
 
 use serde_json::json;
-use toolgate_store::{AccessTokens, TokenError, TokenOrder, TokenRecord, utc};
+use toolgate_store::{AccessTokens, Store, TokenError, TokenOrder, TokenRecord, utc};
 
+use super::logins;
 use crate::{
     cli::{Globals, TokenCommand},
     decisions::{self, record},
@@ -21,7 +22,7 @@ const DAY: u64 = 24 * 60 * 60;
 /// The name for `/mcp` on the command line.
 pub(super) const DEFAULT: &str = "default";
 
-pub(crate) fn run(globals: &Globals, command: &TokenCommand) -> CommandResult {
+pub(crate) async fn run(globals: &Globals, command: &TokenCommand) -> CommandResult {
     let store = load::required_store()?;
     let tokens = &*store.access_tokens();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -40,12 +41,32 @@ pub(crate) fn run(globals: &Globals, command: &TokenCommand) -> CommandResult {
         }
         TokenCommand::List { output } => list(tokens, now, output.json)?,
         TokenCommand::Revoke { name } => {
+            let is_it = |record: &TokenRecord| record.name == *name;
+            let caller = tokens.list().ok().and_then(|all| all.into_iter().find(is_it));
             tokens.revoke(name).map_err(|error| not_revoked(tokens, name, error))?;
             decisions::write(&store, &record("token", false, format!("token {name} revoked")))?;
             print::line(format!("Token {name} is revoked: clients with it are refused."));
+            if let Some(caller) = caller.map(|record| record.caller()) {
+                end_logins(&store, &caller).await;
+            }
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Revokes the logins of a caller who has no token any more: nobody could use or end them.
+async fn end_logins(store: &Store, caller: &str) {
+    let logins = store.logins(&load::vault_key());
+    match logins::revoke_those(&logins, |key| key.caller.as_deref() == Some(caller)).await {
+        Ok(ended) => ended.into_iter().for_each(print::line),
+        Err(failure) => {
+            let why = failure.first_line();
+            print::note(format!("warning: the logins of the caller `{caller}` stay: {why}"));
+            print::note(format!(
+                "  hint: `toolgate logins revoke --caller \"{caller}\"` ends them"
+            ));
+        }
+    }
 }
 
 /// Refuses unknown namespaces: a token for them would be useless without any message.

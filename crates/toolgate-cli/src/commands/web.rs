@@ -19,8 +19,8 @@ use toolgate_host::{JudgedEntry, ToolHost};
 use toolgate_policy::{PolicySettings, definitions::shown};
 use toolgate_store::{AuditRecord, ChoiceStore, Store};
 use toolgate_web::{
-    FlaggedDefinition, HeldDefinition, NewServer, Page, PageSource, ShownClients, ShownDefinitions,
-    ShownLogin, ShownPlan,
+    FlaggedDefinition, HeldDefinition, ListedServer, ListedServers, NewServer, Page, PageSource,
+    ShownClients, ShownDefinitions, ShownLogin, ShownPlan, ShownSetup,
 };
 
 use super::{
@@ -44,6 +44,8 @@ use crate::{
 
 /// How long what was read of the configuration is used for every row of a table.
 const READ_EVERY: Duration = Duration::from_secs(10);
+/// Why a page for other machines does nothing with clients.
+const NOT_HERE: &str = "the files of clients are not here";
 /// How long a person who has begun a login at the page may take.
 const LOGIN_TIME: Duration = Duration::from_mins(10);
 
@@ -162,6 +164,8 @@ struct Shown {
     choices: Option<Arc<dyn ChoiceStore>>,
     /// The servers at which a person can log in, and when that was read.
     with_login: Mutex<Option<(Instant, BTreeSet<String>)>>,
+    /// The setup that was shown last, and its number.
+    planned: Mutex<(u64, Option<PlannedSetup>)>,
     /// Whether other machines can reach the page. The files of this user's clients are not shown there.
     is_public: bool,
 }
@@ -184,6 +188,7 @@ impl Shown {
             configuration: folders::shown(&loaded.path),
             choices: loaded.choices(loaded.namespace.as_deref()),
             with_login: Mutex::default(),
+            planned: Mutex::default(),
             is_public: false,
         }
     }
@@ -334,6 +339,28 @@ impl PageSource for Shown {
         .boxed()
     }
 
+    fn registry_servers<'s>(
+        &'s self,
+        words: &'s str,
+    ) -> BoxFuture<'s, Result<ListedServers, String>> {
+        async move {
+            let registry = self.host().settings().directory.registry.clone();
+            // The host has the lists in memory.
+            let registry = registry.ok_or_else(|| in_words(servers::no_registry()))?;
+            let known = registry.servers().await;
+            let matching = known.matching(words);
+            let shown =
+                matching.iter().take(servers::SHOWN_OF_REGISTRY).map(|entry| ListedServer {
+                    name: entry.name.clone(),
+                    version: entry.version.clone(),
+                    description: entry.description.clone(),
+                });
+            let servers = shown.collect();
+            Ok(ListedServers { servers, total: matching.len(), notes: known.notes.clone() })
+        }
+        .boxed()
+    }
+
     fn registry_plan<'s>(&'s self, name: &'s str) -> BoxFuture<'s, Result<ShownPlan, String>> {
         async move {
             let (_, plan) = servers::planned(&self.globals, name).await.map_err(in_words)?;
@@ -446,19 +473,32 @@ impl PageSource for Shown {
         let row = |client: ClientState| {
             (client.label.clone(), folders::shown(&client.path), state(&client))
         };
-        let planned = PlannedSetup::new(&self.globals);
         Some(ShownClients {
             clients: setup::clients().into_iter().map(row).collect(),
-            preview: planned.map(|planned| planned.preview()).map_err(in_words),
             undoable: setup::undoable(),
         })
     }
 
-    fn set_up(&self, preview: &str) -> Result<String, String> {
-        let planned = PlannedSetup::new(&self.globals).map_err(in_words)?;
-        if self.is_public || planned.preview().trim() != preview.trim() {
-            return Err("the files have changed since; look at the changes again".to_owned());
+    fn plan_setup<'s>(&'s self, differing: &'s str) -> BoxFuture<'s, Result<ShownSetup, String>> {
+        async move {
+            if self.is_public {
+                return Err(NOT_HERE.to_owned());
+            }
+            let planned = PlannedSetup::for_page(&self.globals, differing).await;
+            let planned = planned.map_err(in_words)?;
+            let (text, has_changes) = (planned.preview(), planned.has_changes());
+            let mut last = self.planned.lock();
+            *last = (last.0 + 1, Some(planned));
+            Ok(ShownSetup { text, number: has_changes.then_some(last.0) })
         }
+        .boxed()
+    }
+
+    fn set_up(&self, number: u64) -> Result<String, String> {
+        let mut last = self.planned.lock();
+        let planned = if last.0 == number { last.1.take() } else { None };
+        drop(last);
+        let planned = planned.ok_or("another setup was shown since; look at the changes again")?;
         let count = planned.write().map_err(in_words)?;
         let written = match count {
             1 => "1 file was written. Undo restores it.".to_owned(),
@@ -469,7 +509,7 @@ impl PageSource for Shown {
 
     fn undo_setup(&self) -> Result<String, String> {
         if self.is_public {
-            return Err("the files of clients are not here".to_owned());
+            return Err(NOT_HERE.to_owned());
         }
         setup::undo_last().map(|lines| lines.join(" ")).map_err(in_words)
     }

@@ -431,6 +431,47 @@ async fn logins_are_listed_and_revoked_and_a_running_gateway_notices() {
 }
 
 #[tokio::test]
+async fn callers_see_and_end_their_own_logins_with_their_token() {
+    let team = Team::start(AuthorizationOptions::default()).await;
+    team.log_in(&team.ada, "Ada").await;
+    team.log_in(&team.bob, "Bob").await;
+    let page = format!("{}/login", team.gateway.url().trim_end_matches("/mcp"));
+    let asked = visit(&page).await.unwrap();
+    assert!(asked.status == 200 && !asked.body.contains("crm"), "{asked:?}");
+    let send = async |fields: &[(&str, &str)]| send_form(&page, &[], fields).await.unwrap();
+    let stranger = send(&[("token", "tgt_guessed"), ("server", "crm")]).await;
+    assert!(stranger.status == 401 && !stranger.body.contains("crm"), "{stranger:?}");
+    let foreign = [("origin", "https://evil.example")];
+    let foreign = send_form(&page, &foreign, &[("token", &team.ada), ("server", "crm")]).await;
+    assert_eq!(foreign.unwrap().status, 403);
+    let shown = send(&[("token", &team.ada)]).await;
+    assert!(shown.body.contains("token ada") && shown.body.contains("Log out at crm"), "{shown:?}");
+    assert!(!shown.body.contains(&team.ada) && !shown.body.contains("bob"), "{shown:?}");
+    let ended = send(&[("token", &team.ada), ("server", "crm")]).await;
+    assert!(ended.body.contains("logged out") && !ended.body.contains("Log out at"), "{ended:?}");
+    toolgate_testkit::until("the gateway notices", async || {
+        team.account(&team.ada).await.contains("needs a login").then_some(())
+    })
+    .await;
+    assert_eq!(team.account(&team.bob).await, "account Bob");
+    let none = send(&[("token", &team.ada), ("server", "crm")]).await;
+    assert!(none.body.contains("there is no such login"), "{none:?}");
+}
+
+#[tokio::test]
+async fn the_logins_of_a_revoked_token_are_revoked() {
+    let team = Team::start(AuthorizationOptions::default()).await;
+    team.log_in(&team.ada, "Ada").await;
+    team.log_in(&team.bob, "Bob").await;
+    let revoked = team.workplace.run(&["token", "revoke", "ada"]).await;
+    assert!(revoked.stdout.contains("at `crm`: logged out"), "{revoked:?}");
+    let left = team.workplace.run(&["logins", "--json"]).await.json();
+    let callers: Vec<&str> =
+        left.as_array().unwrap().iter().map(|it| it["caller"].as_str().unwrap()).collect();
+    assert!(callers.len() == 1 && callers[0].starts_with("token bob "), "{left}");
+}
+
+#[tokio::test]
 async fn a_client_over_stdio_logs_in_by_a_port_of_this_machine() {
     let authorization = AuthorizationServer::start(AuthorizationOptions::default()).await.unwrap();
     let address = ([127, 0, 0, 1], 0).into();

@@ -29,6 +29,8 @@ struct FleetPlace {
     url: String,
     folder: tempfile::TempDir,
     policy: Value,
+    /// The URL of a server at which each caller has their own login. With it, clients need tokens.
+    per_caller: Option<String>,
 }
 
 /// A node with its own folder.
@@ -41,17 +43,22 @@ struct FleetNode {
 struct LegacyClient {
     http: reqwest::Client,
     session: String,
+    token: Option<String>,
     next: AtomicUsize,
 }
 
 impl FleetPlace {
     async fn start(policy: Value) -> Option<Self> {
+        Self::start_with(policy, None).await
+    }
+
+    async fn start_with(policy: Value, per_caller: Option<String>) -> Option<Self> {
         let postgres = tokio::task::spawn_blocking(Postgres::start).await.unwrap().unwrap()?;
         let url = postgres.database().unwrap();
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("database"), &url).unwrap();
         std::fs::write(folder.path().join("secret"), "0123456789abcdef0123456789abcdef").unwrap();
-        let place = Self { postgres, url, folder, policy };
+        let place = Self { postgres, url, folder, policy, per_caller };
         let made = place.workplace().run(&["fleet", "migrate", "--json"]).await;
         assert_eq!(made.json()["before"], 0, "{made:?}");
         Some(place)
@@ -75,15 +82,17 @@ impl FleetPlace {
     }
 
     fn workplace_with(&self, more: &[Value]) -> Workplace {
-        let write =
-            tool("write", "Write a line.", &json!({ "id": { "type": "integer" } }), &["id"]);
+        let id = json!({ "id": { "type": "integer" } });
+        let write = ["write", "guarded"].map(|name| tool(name, "Write a line.", &id, &["id"]));
+        let written = json!({ "content": [{ "type": "text", "text": "written" }] });
         let fixture = Fixture::new("kit")
             .with_builtins([Builtin::Sleep, Builtin::Echo, Builtin::AskForm])
-            .with_tools(std::iter::once(write).chain(more.iter().cloned()))
-            .with_answer("write", json!({ "content": [{ "type": "text", "text": "written" }] }))
+            .with_tools(write.into_iter().chain(more.iter().cloned()))
+            .with_answer("write", written.clone())
+            .with_answer("guarded", written)
             .with_call_log(self.log());
         let file = |name: &str| format!("${{file:{}}}", self.folder.path().join(name).display());
-        Workplace::new(&json!({
+        let mut config = json!({
             "mcpServers": { "kit": entry(&fixture) },
             "policy": self.policy,
             "fleet": {
@@ -92,7 +101,12 @@ impl FleetPlace {
                 "advertise": "https://127.0.0.1:0",
                 "leaseSeconds": 1,
             },
-        }))
+        });
+        if let Some(url) = &self.per_caller {
+            config["mcpServers"]["crm"] = json!({ "url": url, "auth": "perCaller" });
+            config["gateway"] = json!({ "requireToken": true, "publicUrl": logins::PUBLIC });
+        }
+        Workplace::new(&config).with_variable("TOOLGATE_VAULT_KEY", logins::KEY)
     }
 
     async fn node(&self) -> FleetNode {
@@ -117,10 +131,16 @@ impl FleetNode {
 impl LegacyClient {
     /// Begins a session at a node.
     async fn begin(url: &str) -> Result<Self, String> {
+        Self::begin_as(url, None).await
+    }
+
+    /// Begins a session of a caller.
+    async fn begin_as(url: &str, token: Option<&str>) -> Result<Self, String> {
         // Without a pool: a connection that a node closes at this moment would lose a request.
         let http = toolgate_http::client_builder().no_proxy().pool_max_idle_per_host(0);
         let http = http.build().unwrap();
-        let client = Self { http, session: String::new(), next: AtomicUsize::new(1) };
+        let token = token.map(str::to_owned);
+        let client = Self { http, session: String::new(), token, next: AtomicUsize::new(1) };
         let params = json!({
             "protocolVersion": "2025-11-25",
             "capabilities": { "elicitation": {} },
@@ -146,6 +166,9 @@ impl LegacyClient {
             .header("mcp-protocol-version", "2025-11-25");
         if !self.session.is_empty() {
             request = request.header("mcp-session-id", &self.session);
+        }
+        if let Some(token) = &self.token {
+            request = request.bearer_auth(token);
         }
         request.json(body).send().await.map_err(|error| why(&error))
     }
@@ -263,11 +286,14 @@ async fn a_session_is_used_at_any_node_and_outlives_its_own() {
     assert!(stranger.call(&other, "kit_echo", echo.clone()).await.is_err());
 
     first.gateway.stop_by_kill().await;
-    let again = async || client.call(&other, "kit_echo", echo.clone()).await.ok();
-    let answer = until("the session at the other node", again).await;
+    // Nobody has to wait for the lease of the first node: its port is closed.
+    let answer = client.call(&other, "kit_echo", echo.clone()).await.unwrap();
     assert_eq!(answer["structuredContent"]["message"], "hello");
-    let status = second.place.run(&["fleet", "status", "--json"]).await.json();
-    assert_eq!(status["nodes"].as_array().unwrap().len(), 1, "{status}");
+    let alone = async || {
+        let status = second.place.run(&["fleet", "status", "--json"]).await.json();
+        (status["nodes"].as_array().unwrap().len() == 1).then_some(status)
+    };
+    let status = until("the end of the lease of the first node", alone).await;
     assert_eq!(status["sessions"], 2, "{status}");
 }
 
@@ -346,7 +372,7 @@ async fn an_approval_that_is_given_elsewhere_counts_once_for_all_nodes() {
         let open = journal.open_approvals().unwrap().pop().unwrap();
         let request: ApprovalRequest = serde_json::from_str(&open.question).unwrap();
         let grant = request.grant(&PersonAnswer::ONCE, "test", now(), None).unwrap();
-        assert!(journal.answer(&open.id, ApprovalState::Approved, "{}").unwrap());
+        assert!(journal.answer(&open.id, ApprovalState::Approved, "{}", None).unwrap());
         write_grant(&*journal, &grant).unwrap();
     })
     .await

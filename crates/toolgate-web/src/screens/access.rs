@@ -17,13 +17,16 @@ use toolgate_store::{AuditRecord, TokenOrder, TokenRecord};
 
 use super::{Asked, Shared, done, in_background};
 use crate::{
-    PageState,
-    form::Fields,
+    PageState, ShownSetup,
+    form::{Fields, MOST_DAYS},
     guard::PageRequest,
     lately,
     layout::{self, Screen, form_token},
     text::{line, moment, name},
 };
+
+/// Why the page changes no files of clients.
+const MORE_PRESENCE: &str = "your configuration asks for more than this page; run `toolgate setup`";
 
 pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Response {
     screen(page, request, html! {}).await
@@ -51,6 +54,20 @@ pub(crate) async fn change(State(page): Shared, Extension(request): Asked) -> Re
                 }
             };
             // Not after a redirection: nothing but this response has the token.
+            return screen(page, request, said).await;
+        }
+        "plan-setup" => {
+            let planned = if page.source.presence() > Presence::Terminal {
+                Err(MORE_PRESENCE.to_owned())
+            } else {
+                page.source.plan_setup(form.get("differing")).await
+            };
+            let said = match planned {
+                Ok(planned) => setup(&page, &request, &planned),
+                Err(why) => {
+                    html! { p.notice.bad role="alert" { "Nothing was changed: " (line(&page.clean(&why), 1_000)) "." } }
+                }
+            };
             return screen(page, request, said).await;
         }
         "revoke-login" => {
@@ -94,16 +111,12 @@ fn act(page: &PageState, form: &Fields, by: &str) -> Result<String, String> {
             Ok(format!("The token {} is revoked.", shown(what, 60)))
         }
         "set-up" | "undo-setup" if page.source.presence() > Presence::Terminal => {
-            Err("your configuration asks for more than this page; run `toolgate setup`".to_owned())
+            Err(MORE_PRESENCE.to_owned())
         }
+        // What is written is what the person has seen.
         "set-up" => {
-            // What is written is what the person has seen.
-            let now = page.source.clients().and_then(|found| found.preview.ok());
-            let now = now.unwrap_or_default();
-            if digest(&now) != what {
-                return Err("the files have changed since; look at the changes again".to_owned());
-            }
-            page.source.set_up(&now)
+            let number = what.parse().map_err(|_| "it is not said which setup".to_owned())?;
+            page.source.set_up(number)
         }
         "undo-setup" => page.source.undo_setup(),
         _ => Err("the action is not known".to_owned()),
@@ -120,8 +133,7 @@ fn create_token(page: &PageState, form: &Fields, by: &str) -> Result<(String, St
         .map(str::to_owned)
         .collect();
     namespaces.iter().try_for_each(|name| page.source.check_namespace(name))?;
-    let days = form.some("days").map(str::parse::<u32>).transpose();
-    let days = days.map_err(|_| "the number of days is no number".to_owned())?;
+    let days = form.days()?;
     let now = lately::now() / 1_000;
     let order = TokenOrder {
         name: form.some("name").map(|name| name.trim().to_owned()),
@@ -149,10 +161,6 @@ fn new_token(name: &str, token: &str) -> Markup {
             pre tabindex="0" id="new-token" { (token) }
         }
     }
-}
-
-fn digest(text: &str) -> String {
-    blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
 /// A button that does one thing.
@@ -218,7 +226,7 @@ fn tokens(page: &PageState, request: &PageRequest) -> Markup {
                 (form_token(request))
                 input type="hidden" name="action" value="create-token";
                 p { label { "Name (empty: a random one)" input type="text" name="name" autocomplete="off" spellcheck="false"; } }
-                p { label { "Ends after days (empty: it does not)" input type="number" name="days" min="1" max="3650"; } }
+                p { label { "Ends after days (empty: it does not)" input type="number" name="days" min="1" max=(MOST_DAYS); } }
                 p { label { "Only these namespaces (empty: everything)" input type="text" name="namespaces" autocomplete="off" spellcheck="false"; } }
                 button.main { "Make it" }
             }
@@ -276,11 +284,24 @@ fn logins(page: &PageState, request: &PageRequest) -> Markup {
     }
 }
 
+/// What a setup would change, with its notes and problems, and the button that writes it.
+fn setup(page: &PageState, request: &PageRequest, planned: &ShownSetup) -> Markup {
+    html! {
+        section aria-labelledby="setup" {
+            h2 id="setup" { "What a setup would change" }
+            pre.whole tabindex="0" { (spelled_out(&page.clean(&planned.text))) }
+            @if let Some(number) = planned.number {
+                (button(request, "set-up", &number.to_string(), &html! { "Write these changes" }))
+            } @else { p { "Everything is set up already: nothing to write." } }
+        }
+    }
+}
+
 fn clients(page: &PageState, request: &PageRequest) -> Markup {
     let Some(found) = page.source.clients() else { return html! {} };
     html! {
         h2 { "Clients" }
-        p.quiet { code { "toolgate setup" } " connects them in a terminal, and starts their servers first to count the tools." }
+        p.quiet { code { "toolgate setup" } " does the same in a terminal." }
         @if found.clients.is_empty() { p { "No client with a configuration file was found." } }
         @else {
             div.scroll tabindex="0" role="region" aria-label="Clients" { table {
@@ -290,16 +311,21 @@ fn clients(page: &PageState, request: &PageRequest) -> Markup {
                 } } }
             } }
         }
-        @match &found.preview {
-            Err(why) => { p.quiet { (line(&page.clean(why), 500)) } }
-            Ok(preview) if preview.is_empty() => { p { "Everything is set up: nothing to write." } }
-            Ok(preview) => {
-                details {
-                    summary { "What a setup would change" }
-                    pre.whole { (spelled_out(preview)) }
-                    (button(request, "set-up", &digest(preview), &html! { "Write these changes" }))
+        @if !found.clients.is_empty() {
+            form.row method="post" action="/ui/access" {
+                (form_token(request))
+                input type="hidden" name="action" value="plan-setup";
+                label {
+                    "Where two servers are the same but have other values"
+                    select name="differing" {
+                        option value="both" { "use both" }
+                        option value="first" { "use the first" }
+                        option value="second" { "use the second" }
+                    }
                 }
+                button { "Show what a setup would change" }
             }
+            p.quiet.small { "The servers are started once for it, and nothing is written." }
         }
         @if !found.undoable.is_empty() {
             details {

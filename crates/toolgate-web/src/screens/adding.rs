@@ -10,7 +10,7 @@ use toolgate_policy::Presence;
 
 use super::{Asked, Shared, done};
 use crate::{
-    NewServer, PageState, ShownPlan,
+    ListedServers, NewServer, PageState, ShownPlan,
     form::{Fields, path_part},
     guard::PageRequest,
     layout::{self, Screen, form_token},
@@ -21,14 +21,18 @@ const PATH: &str = "/ui/servers-add";
 
 pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Response {
     let wanted = request.query.get("registry").trim();
-    let found = if wanted.is_empty() {
-        html! {}
+    let found = if !wanted.is_empty() {
+        let plan = page.source.registry_plan(wanted).await;
+        plan.map(|plan| consent(&page, &request, wanted, &plan))
+    } else if request.query.has("words") {
+        let listed = page.source.registry_servers(request.query.get("words").trim()).await;
+        listed.map(|listed| servers_of_registry(&page, &listed))
     } else {
-        match page.source.registry_plan(wanted).await {
-            Ok(plan) => consent(&page, &request, wanted, &plan),
-            Err(why) => html! { p.notice.bad role="alert" { (line(&page.clean(&why), 500)) } },
-        }
+        Ok(html! {})
     };
+    let found = found.unwrap_or_else(|why| {
+        html! { p.notice.bad role="alert" { (line(&page.clean(&why), 500)) } }
+    });
     screen(&page, &request, &found)
 }
 
@@ -45,7 +49,12 @@ pub(crate) async fn add(State(page): Shared, Extension(request): Asked) -> Respo
     };
     match added {
         Ok((name, said)) => {
-            done(&page, &request, &format!("/ui/servers/{}", path_part(&name)), said)
+            // A server of a registry gets a shorter name, which the list has.
+            let path = match request.form.get("kind") {
+                "registry" => "/ui/servers".to_owned(),
+                _ => format!("/ui/servers/{}", path_part(&name)),
+            };
+            done(&page, &request, &path, said)
         }
         Err(why) => {
             let why = format!("Nothing was added: {}.", page.clean(&why));
@@ -86,6 +95,32 @@ fn server(form: &Fields) -> Result<(String, NewServer), String> {
     Ok((name, server))
 }
 
+/// Servers of the registry, to look at.
+fn servers_of_registry(page: &PageState, listed: &ListedServers) -> Markup {
+    html! {
+        @for note in &listed.notes { p.notice { (line(&page.clean(note), 500)) } }
+        @if listed.servers.is_empty() {
+            p.notice { "No server of the registry has these words." }
+        } @else {
+            p.quiet { (listed.servers.len()) " of " (listed.total) }
+            div.scroll tabindex="0" role="region" aria-label="Servers of the registry" {
+                table {
+                    thead { tr { th scope="col" { "Server" } th scope="col" { "Version" } th scope="col" { "What it says of itself" } } }
+                    tbody {
+                        @for server in &listed.servers {
+                            tr {
+                                th scope="row" { a href=(format!("{PATH}?registry={}", path_part(&server.name))) { (line(&server.name, 200)) } }
+                                td { (line(&server.version, 50)) }
+                                td { (line(&server.description, 300)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// What a server of the registry would do, and the question.
 fn consent(page: &PageState, request: &PageRequest, name: &str, plan: &ShownPlan) -> Markup {
     html! {
@@ -106,11 +141,11 @@ fn consent(page: &PageState, request: &PageRequest, name: &str, plan: &ShownPlan
 fn screen(page: &PageState, request: &PageRequest, found: &Markup) -> Response {
     let content = html! {
         p { a href="/ui/servers" { "All servers" } }
-        p.lead { code { "toolgate add" } " does the same in a terminal. It is written to " code { (line(&page.source.configuration(), 200)) } "; secrets go into the vault." }
+        p.lead { code { "toolgate list --registry" } " and " code { "toolgate add" } " do the same in a terminal. It is written to " code { (line(&page.source.configuration(), 200)) } "; secrets go into the vault." }
         h2 { "From a registry" }
         form.row method="get" action=(PATH) role="search" {
-            label.wide { "Name in the registry of the configuration" input type="text" name="registry" value=(request.query.get("registry")) autocomplete="off" spellcheck="false"; }
-            button { "Look at it" }
+            label.wide { "Words of the name or the description; none for all" input type="text" name="words" value=(request.query.get("words")) autocomplete="off" spellcheck="false"; }
+            button { "Look for it" }
         }
         (found)
         h2 { "A program" }

@@ -17,7 +17,7 @@ use toolgate_policy::{
 use super::{Asked, Shared, done, in_background};
 use crate::{
     PageState,
-    form::Fields,
+    form::{Fields, MOST_DAYS},
     guard::PageRequest,
     layout::{self, Screen, form_token},
     live,
@@ -31,7 +31,7 @@ pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Resp
     let list = in_background(&page, move |page| list(page, &token)).await.unwrap_or_default();
     let content = html! {
         p.lead { "Calls that wait for a person. " code { "toolgate approve" } " shows the same in a terminal." }
-        (layout::live(&request, "questions", "/ui/approvals/live", &list))
+        (layout::live(&page, &request, "questions", "/ui/approvals/live", &list))
     };
     layout::page(&page, &request, Screen::Approvals, "Approvals", &content).into_response()
 }
@@ -43,7 +43,7 @@ pub(crate) async fn live(State(page): Shared, Extension(request): Asked) -> Resp
 
 /// The number beside the name of the screen, on all screens.
 pub(crate) async fn live_count(State(page): Shared, Extension(request): Asked) -> Response {
-    live::stream(&page, &request, layout::waiting)
+    live::stream(&page, &request, |_| html! {})
 }
 
 /// One question by its name, for links of other screens.
@@ -89,8 +89,7 @@ fn decide(page: &PageState, reference: &str, form: &Fields, by: &str) -> Result<
         "more" => PersonAnswer::Allow { lasts: lasts(form)?, extent: extent(&call, form)? },
         _ => return Err("the answer is not clear".to_owned()),
     };
-    let days = form.some("days").map(str::parse::<u32>).transpose();
-    let days = days.map_err(|_| "the number of days is no number".to_owned())?;
+    let days = form.days()?;
     let expires = days.map(|days| Duration::from_hours(24 * u64::from(days)));
     call.answer(&page.source.store(), &*journal, &answer, by, expires)
         .map_err(|error| error.to_string())
@@ -233,7 +232,7 @@ fn more(call: &QueuedCall) -> Markup {
                     (words(lasts))
                 }
             }
-            label { "Ends after days (empty: it does not)" input type="number" name="days" min="1" max="3650"; }
+            label { "Ends after days (empty: it does not)" input type="number" name="days" min="1" max=(MOST_DAYS); }
         }
         fieldset {
             legend { "With which arguments" }

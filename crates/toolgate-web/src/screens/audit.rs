@@ -5,11 +5,12 @@ use std::ops::ControlFlow;
 use axum::{
     Extension,
     extract::State,
-    http::header,
+    http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
 use maud::{Markup, html};
 use serde_json::json;
+use toolgate_policy::definitions::shown;
 use toolgate_store::{AuditFilter, AuditRecord, from_utc};
 
 use super::{Asked, Shared, in_background, servers::state};
@@ -39,7 +40,11 @@ const TIMES: [(&str, &str); 2] = [("since", "From (UTC)"), ("until", "Until (UTC
 
 pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Response {
     let fields = request.query.clone();
-    let list = in_background(&page, move |page| list(page, &fields)).await.unwrap_or_default();
+    let list = match filter(&fields) {
+        Ok(filter) => in_background(&page, move |page| list(page, &fields, &filter)).await,
+        Err(why) => Some(html! { p.notice.bad role="alert" { (line(&why, 300)) } }),
+    };
+    let list = list.unwrap_or_default();
     let content = html! {
         p.lead { "Every decision and call. " code { "toolgate audit" } " shows the same in a terminal." }
         (filter_form(&request.query))
@@ -50,7 +55,14 @@ pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Resp
 
 /// The lines that fit the filter, as `toolgate audit --json` writes them; of many the newest.
 pub(crate) async fn export(State(page): Shared, Extension(request): Asked) -> Response {
-    let filter = filter(&request.query);
+    let filter = match filter(&request.query) {
+        Ok(filter) => filter,
+        Err(why) => {
+            let content = html! { p.notice.bad role="alert" { (line(&why, 300)) } (filter_form(&request.query)) };
+            let shown = layout::page(&page, &request, Screen::Audit, "Audit log", &content);
+            return (StatusCode::BAD_REQUEST, shown).into_response();
+        }
+    };
     let lines = in_background(&page, move |page| {
         let (mut lines, mut bytes) = (Vec::new(), 0);
         let read = page.source.store().audit().read_back(None, &mut |seen| {
@@ -73,18 +85,33 @@ pub(crate) async fn export(State(page): Shared, Extension(request): Asked) -> Re
     (headers, lines.await.unwrap_or_default()).into_response()
 }
 
-fn filter(fields: &Fields) -> AuditFilter {
+/// The filter, or why it is none.
+fn filter(fields: &Fields) -> Result<AuditFilter, String> {
     let field = |name: &str| fields.some(name).map(str::to_owned);
-    let time = |name: &str| from_utc(fields.get(name)).map(|seconds| seconds * 1_000);
-    AuditFilter {
+    Ok(AuditFilter {
         tool: field("tool"),
         server: field("server"),
         session: field("session"),
         run: field("run"),
         caller: field("caller"),
         verdict: field("verdict"),
-        since: time("since"),
-        until: time("until"),
+        since: time(fields.get("since"))?,
+        until: time(fields.get("until"))?,
+    })
+}
+
+/// A time in milliseconds, as the screen shows it or with a `T`; `None` if the text says nothing.
+fn time(text: &str) -> Result<Option<u64>, String> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    match from_utc(&text.replacen(' ', "T", 1)) {
+        Some(seconds) => Ok(Some(seconds * 1_000)),
+        None => Err(format!(
+            "`{}` is no time. Write it in UTC, as 2026-11-18 14:00 or 2026-11-18T14:00:30.",
+            shown(text, 60)
+        )),
     }
 }
 
@@ -94,7 +121,7 @@ fn filter_form(fields: &Fields) -> Markup {
     html! {
         form.row method="get" action="/ui/audit" role="search" {
             @for (key, words) in FIELDS { label { (words) input type="text" name=(key) value=(fields.get(key)) autocomplete="off"; } }
-            @for (key, words) in TIMES { label { (words) input type="text" name=(key) value=(fields.get(key)) placeholder="2026-11-18T14:00" autocomplete="off"; } }
+            @for (key, words) in TIMES { label { (words) input type="text" name=(key) value=(fields.get(key)) placeholder="2026-11-18 14:00" autocomplete="off"; } }
             label {
                 "Decision"
                 select name="verdict" {
@@ -143,8 +170,7 @@ fn verified(page: &PageState) -> Markup {
 }
 
 /// The newest records that fit, or those before one. No more of the log is read than that takes, up to a limit.
-fn list(page: &PageState, fields: &Fields) -> Markup {
-    let filter = filter(fields);
+fn list(page: &PageState, fields: &Fields, filter: &AuditFilter) -> Markup {
     let before = fields.get("before").parse::<u64>().ok();
     let (mut found, mut looked_at) = (Vec::new(), 0_usize);
     let (mut last, mut is_over) = (None, false);
@@ -181,7 +207,7 @@ fn list(page: &PageState, fields: &Fields) -> Markup {
         @if found.is_empty() { p { "No record fits" @if is_cut { " among the " (grouped(LOOKED_AT as u64)) " that were looked at" } "." } }
         @else {
             div.scroll tabindex="0" role="region" aria-label="Records" {
-                table {
+                table.stack {
                     thead { tr {
                         th scope="col" { "Time (UTC)" } th scope="col" { "What" } th scope="col" { "Decision" } th scope="col" { "Outcome" }
                         th.number scope="col" { "Took" } th scope="col" { "Caller" } th scope="col" { "Rule" }
@@ -202,16 +228,29 @@ fn row(page: &PageState, time: u64, record: &AuditRecord) -> Markup {
     };
     html! {
         tr {
-            td.time { (moment(time)) }
+            td.time data-label="Time (UTC)" { (moment(time)) }
             th scope="row" { (name(&what)) }
-            td { @if !record.verdict.is_empty() { (state(&record.verdict)) } }
-            td { @if !record.outcome.is_empty() { (state(&record.outcome)) } }
-            td.number { @if record.duration > 0 { (took(record.duration / 1_000)) } }
-            td {
+            td data-label="Decision" { @if !record.verdict.is_empty() { (state(&record.verdict)) } }
+            td data-label="Outcome" { @if !record.outcome.is_empty() { (state(&record.outcome)) } }
+            td.number data-label="Took" { @if record.duration > 0 { (took(record.duration / 1_000)) } }
+            td data-label="Caller" {
                 (line(&record.caller, 60))
                 @if let Some(run) = &record.run { br; a.small href=(format!("/ui/runs/{}", path_part(run))) { (line(run, 40)) } }
             }
-            td.small { (line(&page.clean(&record.rule), 160)) }
+            td.small data-label="Rule" { (line(&page.clean(&record.rule), 160)) }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_they_are_shown() {
+        let shown = time("2026-11-18 20:50").unwrap();
+        assert_eq!(shown, time("2026-11-18T20:50:00Z").unwrap());
+        assert_eq!((shown, time(" ")), (Some(1_795_035_000_000), Ok(None)));
+        insta::assert_snapshot!(time("garbage").unwrap_err(), @"`garbage` is no time. Write it in UTC, as 2026-11-18 14:00 or 2026-11-18T14:00:30.");
     }
 }

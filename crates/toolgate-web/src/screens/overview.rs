@@ -33,7 +33,7 @@ pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Resp
     let part = in_background(&page, move |page| part(page, &asked)).await.unwrap_or_default();
     let content = html! {
         p.lead { "The configuration is " code { (line(&page.source.configuration(), 200)) } "." }
-        (layout::live(&request, "overview", "/ui/overview/live", &part))
+        (layout::live(&page, &request, "overview", "/ui/overview/live", &part))
     };
     layout::page(&page, &request, Screen::Overview, "Overview", &content).into_response()
 }

@@ -48,7 +48,7 @@ pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Resp
     let below = html! {
         section aria-labelledby="the-run" {
             h2 id="the-run" { "Run " a href=(format!("/ui/runs/{}", path_part(&run))) { (line(&run, 60)) } }
-            (layout::live(&request, "run", &stream, &part))
+            (layout::live(&page, &request, "run", &stream, &part))
         }
     };
     shown_with(&page, &request, (&code, language), None, &below)
@@ -120,6 +120,8 @@ fn shown_with(
     below: &Markup,
 ) -> Response {
     let is = |other: Language| language == other;
+    // What somebody has typed before is put in the place of a script that nobody has sent just now.
+    let is_fresh = !request.form.has("code");
     let content = html! {
         p.lead { "A script as a model writes it; the policy decides on its calls. " code { "toolgate run --check FILE" } " and " code { "toolgate run FILE" } " do the same in a terminal." }
         form.panel method="post" action=(PATH) {
@@ -131,7 +133,7 @@ fn shown_with(
             }
             label {
                 "Script"
-                textarea.code id="code" name="code" rows="16" spellcheck="false" autocomplete="off" autocapitalize="off"
+                textarea.code id="code" name="code" data-fresh=[is_fresh.then_some("")] rows="16" spellcheck="false" autocomplete="off" autocapitalize="off"
                     aria-describedby="findings" aria-autocomplete="list" aria-controls="completions"
                     hx-nonce=(request.nonce) hx-post="/ui/playground/findings" hx-include="closest form" hx-target="#findings"
                     hx-trigger="input changed delay:400ms, change from:input[name=language]" { "\n" (code) }

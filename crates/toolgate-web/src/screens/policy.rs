@@ -18,6 +18,7 @@ use crate::{
     form::{Fields, path_part},
     guard::PageRequest,
     layout::{self, Screen, form_token},
+    policy_words::{policy_labels, policy_words},
     text::{block, counted, grouped, json, line, moment, name},
 };
 
@@ -131,7 +132,7 @@ fn differences(page: &PageState, found: &PolicyWhatIf) -> Markup {
                 p.quiet { (counted(found.unknown_tools as u64, "call")) " more of tools that are not known now." }
             }
             @if !found.changes.is_empty() {
-                div.scroll tabindex="0" role="region" aria-label="Decisions that differ" {
+                div.scroll tabindex="0" role="region" aria-label="Table of decisions that differ" {
                     table {
                         thead { tr {
                             th scope="col" { "Tool" } th scope="col" { "Now" } th scope="col" { "Then" } th.number scope="col" { "Calls" }
@@ -192,6 +193,11 @@ fn explain(page: &PageState, query: &Fields) -> Markup {
 fn explained(page: &PageState, name: &str, arguments: &str) -> Result<String, String> {
     let arguments: Value = serde_json::from_str(arguments)
         .map_err(|error| format!("The arguments are not JSON: {error}."))?;
+    if !arguments.is_object() {
+        return Err(
+            "The arguments are JSON, but no object, as {\"path\": \"notes.txt\"} is.".to_owned()
+        );
+    }
     let host = page.source.host();
     let tool = host.catalog().read().resolve(name).cloned();
     let policy = if let Some(tool) = tool {
@@ -213,8 +219,8 @@ fn rules(page: &PageState) -> Markup {
     html! {
         h2 { "Rules" }
         dl.facts {
-            dt { "Default" } dd { (settings.policy.mode.to_string()) }
-            dt { "Data" } dd { @if watches { "followed from labelled results to arguments" } @else { "not watched, since no tool has labels" } }
+            @for (what, value) in policy_words(&settings.policy) { dt { (what) } dd { (line(&value, 1_000)) } }
+            dt { "data" } dd { @if watches { "followed from labelled results to arguments" } @else { "not watched, since no tool has labels" } }
         }
         div.scroll tabindex="0" role="region" aria-label="Rules" {
             table {
@@ -232,5 +238,18 @@ fn rules(page: &PageState) -> Markup {
             }
         }
         p.quiet.small { "A rule that denies always wins; otherwise the most specific rule decides." }
+        @let labels = policy_labels(&settings.policy);
+        h2 { "Labels" }
+        @if labels.is_empty() { p { "No server and no tool has labels." } }
+        @else {
+            div.scroll tabindex="0" role="region" aria-label="Labels" {
+                table {
+                    thead { tr { th scope="col" { "Of" } th scope="col" { "Labels" } } }
+                    tbody { @for (target, labels) in &labels {
+                        tr { th scope="row" { (line(&target.to_string(), 300)) } td { (labels.to_string()) } }
+                    } }
+                }
+            }
+        }
     }
 }

@@ -41,7 +41,7 @@ pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Resp
     let content = html! {
         p.lead { code { "toolgate runs" } " shows the same in a terminal." }
         (filter_form(&request.query))
-        @if is_first && is_all { (layout::live(&request, "runs", "/ui/runs-live", &list)) }
+        @if is_first && is_all { (layout::live(&page, &request, "runs", "/ui/runs-live", &list)) }
         @else {
             p { a href="/ui/runs" { "Newest runs" } }
             (list)
@@ -71,7 +71,7 @@ pub(crate) async fn show_one(
     };
     let content = html! {
         p { a href="/ui/runs" { "All runs" } }
-        (layout::live(&request, "run", &stream, &part))
+        (layout::live(&page, &request, "run", &stream, &part))
         (script)
     };
     layout::page(&page, &request, Screen::Runs, &title, &content).into_response()
@@ -216,7 +216,7 @@ pub(crate) fn table(page: &PageState, runs: &[RunSummary]) -> Markup {
     }
     html! {
         div.scroll tabindex="0" role="region" aria-label="Runs" {
-            table {
+            table.stack {
                 thead { tr {
                     th scope="col" { "Run" } th scope="col" { "Begun (UTC)" } th scope="col" { "State" } th scope="col" { "Language" }
                     th.number scope="col" { "Calls" } th.number scope="col" { "Failed" } th.number scope="col" { "Took" }
@@ -225,12 +225,12 @@ pub(crate) fn table(page: &PageState, runs: &[RunSummary]) -> Markup {
                     @for run in runs {
                         tr {
                             th scope="row" { a href=(format!("/ui/runs/{}", path_part(&run.id))) { (name(&run.id)) } }
-                            td.time { (moment(run.created)) }
-                            td { (state(standing(page, run).name())) }
-                            td { (line(&run.language, 20)) }
-                            td.number { (grouped(run.calls)) }
-                            td.number { (grouped(run.failed)) }
-                            td.number { @if let Some(ended) = run.ended { (took(ended.saturating_sub(run.created))) } }
+                            td.time data-label="Begun (UTC)" { (moment(run.created)) }
+                            td data-label="State" { (state(standing(page, run).name())) }
+                            td data-label="Language" { (line(&run.language, 20)) }
+                            td.number data-label="Calls" { (grouped(run.calls)) }
+                            td.number data-label="Failed" { (grouped(run.failed)) }
+                            td.number data-label="Took" { @if let Some(ended) = run.ended { (took(ended.saturating_sub(run.created))) } }
                         }
                     }
                 }

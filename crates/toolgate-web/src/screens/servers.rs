@@ -37,7 +37,7 @@ pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Resp
     let content = html! {
         p.lead { code { "toolgate status" } " and " code { "toolgate status --calls" } " show the same in a terminal." }
         p { a.button href="/ui/servers-add" { "Add a server" } }
-        (layout::live(&request, "servers", "/ui/servers-live", &list))
+        (layout::live(&page, &request, "servers", "/ui/servers-live", &list))
     };
     layout::page(&page, &request, Screen::Servers, "Servers", &content).into_response()
 }
@@ -65,7 +65,7 @@ pub(crate) async fn show_one(
     };
     let content = html! {
         p { a href="/ui/servers" { "All servers" } }
-        (layout::live(&request, "server", &format!("{path}/live?signal={stamp}"), &top))
+        (layout::live(&page, &request, "server", &format!("{path}/live?signal={stamp}"), &top))
         // The list may be long, so it comes only when the stream says that it has changed.
         div id="server-tools" hx-nonce=(request.nonce) hx-get=(format!("{path}/tools")) hx-trigger="tools from:#server" hx-swap="innerMorph" { (rest) }
     };
@@ -237,7 +237,7 @@ fn list(page: &PageState, request: &PageRequest) -> Markup {
     }
     html! {
         div.scroll tabindex="0" role="region" aria-label="Servers" {
-            table {
+            table.stack {
                 thead { tr {
                     th scope="col" { "Server" } th scope="col" { "State" } th.number scope="col" { "Tools" } th.number scope="col" { "Tokens" }
                     th.number scope="col" { "Calls" } th.number scope="col" { "Latency" } th.number scope="col" { "Restarts" }
@@ -248,14 +248,14 @@ fn list(page: &PageState, request: &PageRequest) -> Markup {
                         @let calls = activity.servers.get(server.server.as_str());
                         tr {
                             th scope="row" { a href=(format!("/ui/servers/{}", path_part(server.server.as_str()))) { (name(server.server.as_str())) } }
-                            td { (state(server.state)) @if server.lazy && server.state == "idle" { br; span.quiet.small { "connects when it is needed" } } }
-                            td.number { (grouped(server.tools as u64)) br; span.quiet.small { (grouped(server.loaded.len() as u64)) " listed" } }
-                            td.number { (grouped(server.tokens)) }
-                            td.number { @if let Some(calls) = calls { (grouped(calls.calls)) @if calls.failed > 0 { br; span.bad.small { (grouped(calls.failed)) " failed" } } } }
-                            td.number { @if let Some(calls) = calls { (quick(calls.median)) br; span.quiet.small { "95 %: " (quick(calls.slow)) } } }
-                            td.number { (server.restarts) }
-                            td { (last_error(page, server, calls)) @if held(server) > 0 { " " span.warn { (counted(held(server) as u64, "definition")) " held back" } } @if flagged(server) > 0 { " " span.bad { (counted(flagged(server) as u64, "suspicious finding")) } } }
-                            td { (buttons(page, request, server)) }
+                            td data-label="State" { (state(server.state)) @if server.lazy && server.state == "idle" { br; span.quiet.small { "connects when it is needed" } } }
+                            td.number data-label="Tools" { (grouped(server.tools as u64)) br; span.quiet.small { (grouped(server.loaded.len() as u64)) " listed" } }
+                            td.number data-label="Tokens" { (grouped(server.tokens)) }
+                            td.number data-label="Calls" { @if let Some(calls) = calls { (grouped(calls.calls)) @if calls.failed > 0 { br; span.bad.small { (grouped(calls.failed)) " failed" } } } }
+                            td.number data-label="Latency" { @if let Some(calls) = calls { (quick(calls.median)) br; span.quiet.small { "95 %: " (quick(calls.slow)) } } }
+                            td.number data-label="Restarts" { (server.restarts) }
+                            td data-label="Last error" { (last_error(page, server, calls)) @if held(server) > 0 { " " span.warn { (counted(held(server) as u64, "definition")) " held back" } } @if flagged(server) > 0 { " " span.bad { (counted(flagged(server) as u64, "suspicious finding")) } } }
+                            td data-label="Actions" { (buttons(page, request, server)) }
                         }
                     }
                 }
@@ -421,7 +421,7 @@ fn tool_table(page: &PageState, tools: &[Tool]) -> Markup {
     html! {
         p.quiet.small { "The policy is that of a call without arguments and without data of other tools; " a href="/ui/policy" { "explain a call" } " for others." }
         div.scroll tabindex="0" role="region" aria-label="Tools of the server" {
-            table {
+            table.stack {
                 thead { tr { th scope="col" { "Tool" } th scope="col" { "What it does" } th scope="col" { "Labels" } th scope="col" { "Policy" } th.number scope="col" { "Tokens" } } }
                 tbody {
                     @for tool in tools.iter().take(MOST_TOOLS) {
@@ -429,10 +429,10 @@ fn tool_table(page: &PageState, tools: &[Tool]) -> Markup {
                         @let decision = policy.decide(&none, &Flow::NONE);
                         tr {
                             th scope="row" { a href=(format!("/ui/tools/{}", path_part(tool.name.as_str()))) { (name(tool.name.as_str())) } }
-                            td { (line(&page.clean(tool.definition.description()), 160)) }
-                            td { @if !policy.labels().is_empty() { (policy.labels().to_string()) } }
-                            td { (state(&decision.verdict.to_string())) br; span.quiet.small { (line(&why(&decision), 120)) } }
-                            td.number { (grouped(u64::from(tool.definition.tokens()))) }
+                            td data-label="What it does" { (line(&page.clean(tool.definition.description()), 160)) }
+                            td data-label="Labels" { @if !policy.labels().is_empty() { (policy.labels().to_string()) } }
+                            td data-label="Policy" { (state(&decision.verdict.to_string())) br; span.quiet.small { (line(&why(&decision), 120)) } }
+                            td.number data-label="Tokens" { (grouped(u64::from(tool.definition.tokens()))) }
                         }
                     }
                 }

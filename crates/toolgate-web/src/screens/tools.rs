@@ -1,10 +1,11 @@
 //! Tools: a search as a model makes it, definitions, and a form to call a tool.
 
-use std::{str::FromStr as _, sync::Arc};
+use std::{str::FromStr as _, sync::Arc, time::Duration};
 
 use axum::{
     Extension,
     extract::{Path, State},
+    http::StatusCode,
     response::{Html, IntoResponse, Response},
 };
 use maud::{Markup, html};
@@ -28,6 +29,8 @@ use crate::{
 
 /// How many tools a page lists without a search.
 const LISTED: usize = 100;
+/// How long servers that start are waited for, if some others are known.
+const STARTS: Duration = Duration::from_secs(2);
 /// How many tools a search shows.
 const FOUND: usize = 20;
 /// More fields of a form are not made; the arguments can be written as JSON.
@@ -287,15 +290,21 @@ async fn tool_page(
     outcome: Markup,
 ) -> Response {
     let session = session(&page);
-    let tool = match session.tool(wanted).await {
+    let mut found = session.tool(wanted).await;
+    if found.is_err() {
+        // Its server may start just now.
+        page.source.host().known_soon(STARTS).await;
+        found = session.tool(wanted).await;
+    }
+    let tool = match found {
         Ok(found) => found.tool,
         Err(nearest) => {
             let content = html! {
                 p { "There is no tool of this name." }
                 @if !nearest.is_empty() { ul { @for near in &nearest { li { a href=(format!("/ui/tools/{}", path_part(near))) { (name(near)) } } } } }
             };
-            return layout::page(&page, &request, Screen::Tools, "No such tool", &content)
-                .into_response();
+            let shown = layout::page(&page, &request, Screen::Tools, "No such tool", &content);
+            return (StatusCode::NOT_FOUND, shown).into_response();
         }
     };
     let known = definitions::latest(&page);

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     failure::{CommandResult, Failure, INTERRUPTED},
+    interrupts::Interrupts,
     load, print,
 };
 
@@ -145,32 +146,6 @@ impl ChatState {
         if let Err(failure) = file.save(&self.tools.save(&self.conversation)) {
             print::note(format!("warning: the chat is not stored: {}", failure.first_line()));
             self.file = None;
-        }
-    }
-}
-
-/// Ctrl-C, from now on. None is lost between two waits.
-struct Interrupts {
-    #[cfg(unix)]
-    signal: tokio::signal::unix::Signal,
-    #[cfg(windows)]
-    signal: tokio::signal::windows::CtrlC,
-}
-
-impl Interrupts {
-    fn listen() -> Result<Self, Failure> {
-        #[cfg(unix)]
-        let signal = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt());
-        #[cfg(windows)]
-        let signal = tokio::signal::windows::ctrl_c();
-        let signal =
-            signal.map_err(|error| Failure::new(format!("Ctrl-C cannot be noticed: {error}")))?;
-        Ok(Self { signal })
-    }
-
-    async fn next(&mut self) {
-        if self.signal.recv().await.is_none() {
-            std::future::pending::<()>().await;
         }
     }
 }

@@ -5,9 +5,9 @@ use std::{collections::HashSet, process::ExitCode, sync::Arc};
 use serde_json::{Value, json};
 use toolgate_catalog::Tool;
 use toolgate_policy::{
-    FlowMode, LabelSet, Mode, NamePattern, Policy, PolicySettings, READING, Rule, RuleOrigin,
-    RuleTarget, ToolPattern, Trust, definitions::shown, request_as_tool,
+    FlowMode, Policy, READING, Rule, RuleOrigin, definitions::shown, request_as_tool,
 };
+use toolgate_web::{policy_labels, policy_words, trusted_servers};
 
 use crate::{
     cli::Globals,
@@ -24,7 +24,7 @@ pub(super) async fn show(globals: &Globals, as_json: bool) -> CommandResult {
     load::report(&loaded);
     let settings = loaded.policy();
     let audit = &loaded.configuration.audit;
-    let labels = labels(settings);
+    let labels = policy_labels(settings);
     let policy = Policy::new(settings.clone());
     let cached = CachedTools::read(&loaded, &policy).await;
     // The built-in rules are about labels only.
@@ -44,7 +44,7 @@ pub(super) async fn show(globals: &Globals, as_json: bool) -> CommandResult {
             "default": settings.mode, "claims": settings.claims, "flow": settings.flow,
             "branches": settings.branches,
             "newTools": settings.new_tools, "findings": settings.findings, "rules": rules,
-            "labels": labels.collect::<Vec<_>>(), "trusted": trusted(settings),
+            "labels": labels.collect::<Vec<_>>(), "trusted": trusted_servers(settings),
             "audit": {
                 "enabled": audit.enabled,
                 "arguments": audit.arguments,
@@ -55,18 +55,8 @@ pub(super) async fn show(globals: &Globals, as_json: bool) -> CommandResult {
         }))?;
         return Ok(ExitCode::SUCCESS);
     }
-    print::line(format!("default: {} ({})", settings.mode, meaning(settings.mode)));
-    for (key, value) in [
-        ("claims", json!(settings.claims)),
-        ("flow", flow(settings)),
-        ("new tools", json!(settings.new_tools)),
-        ("findings", json!(settings.findings)),
-    ] {
-        print::line(format!("{key}: {}", value.as_str().unwrap_or_default()));
-    }
-    let trusted = trusted(settings);
-    if !trusted.is_empty() {
-        print::line(shown(&format!("trusted: {}", trusted.join(", ")), LINE));
+    for (what, value) in policy_words(settings) {
+        print::line(shown(&format!("{what}: {value}"), LINE));
     }
     for rule in rules {
         let Rule { verdict, origin, .. } = &**rule;
@@ -134,52 +124,4 @@ fn row(rule: &Rule, matches: Option<bool>) -> Value {
     row["reason"] = json!(rule.reason);
     row["matchesKnownTool"] = json!(matches);
     row
-}
-
-/// How data is followed, in words.
-fn flow(settings: &PolicySettings) -> Value {
-    let mode = json!(settings.flow);
-    match (mode.as_str(), settings.branches) {
-        (Some(mode), true) => json!(format!("{mode}, and branches")),
-        _ => mode,
-    }
-}
-
-/// The labels: by pattern, of servers, of tools.
-fn labels(policy: &PolicySettings) -> Vec<(RuleTarget, LabelSet)> {
-    let mut labels = policy.labels.clone();
-    for (name, server) in &policy.servers {
-        let of_server = RuleTarget {
-            server: Some(NamePattern::Exactly(name.as_str().into())),
-            ..RuleTarget::default()
-        };
-        for (tool, settings) in &server.tools {
-            if let Some(own) = settings.labels {
-                let tool = Some(ToolPattern::own_name(tool));
-                labels.push((RuleTarget { tool, ..of_server.clone() }, own));
-            }
-        }
-        if !server.labels.is_empty() {
-            labels.push((of_server, server.labels));
-        }
-    }
-    labels
-}
-
-fn trusted(policy: &PolicySettings) -> Vec<String> {
-    let trusted = policy.servers.iter().filter(|(_, server)| server.trust == Trust::Trusted);
-    trusted.map(|(name, _)| name.to_string()).collect()
-}
-
-fn meaning(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Allow => "every call is allowed",
-        Mode::AskDestructive => {
-            "tools that declare themselves destructive need approval where somebody can be asked"
-        }
-        Mode::Ask => "read-only tools are allowed, the others need approval",
-        Mode::AskAlways => "every call needs approval",
-        Mode::DenyWrites => "read-only tools are allowed, the others are refused",
-        Mode::Deny => "every call is refused unless a rule allows it",
-    }
 }

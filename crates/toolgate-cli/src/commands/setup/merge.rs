@@ -25,6 +25,9 @@ struct Known {
 const TOOL_LISTS: [&str; 5] =
     ["enabled_tools", "disabled_tools", "disabledTools", "includeTools", "excludeTools"];
 
+/// How the question ends that is asked where two servers differ.
+pub(super) const QUESTION: &str = "Use the [F]irst, the [s]econd, or [b]oth? ";
+
 /// Which of two servers that differ is used.
 enum Choice {
     First,
@@ -95,10 +98,11 @@ impl<'a> Merge<'a> {
             );
             match self.choice(&both)? {
                 Choice::Second => {
+                    self.notes.push(format!("{what}: the second one is used"));
                     self.put(&name, server, from);
                     return Ok(name);
                 }
-                Choice::Both => {}
+                Choice::Both => self.notes.push(format!("{what}: both are used")),
                 Choice::First => {
                     self.notes.push(format!("{what}: the first one is used"));
                     return Ok(name);
@@ -123,8 +127,7 @@ impl<'a> Merge<'a> {
 
     fn choice(&mut self, what: &str) -> Result<Choice, Failure> {
         for _ in 0..3 {
-            let answer =
-                (self.ask)(&format!("{what}\nUse the [F]irst, the [s]econd, or [b]oth? "))?;
+            let answer = (self.ask)(&format!("{what}\n{QUESTION}"))?;
             match answer.as_str() {
                 "" | "f" | "first" => return Ok(Choice::First),
                 "s" | "second" => return Ok(Choice::Second),

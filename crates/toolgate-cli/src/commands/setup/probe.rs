@@ -195,7 +195,7 @@ impl Probe {
         &mut self,
         plan: &mut Plan,
         connection: &Connection,
-        mut ask: impl FnMut(&str) -> Result<String, Failure>,
+        ask: super::Asks<'_>,
     ) -> Result<(), Failure> {
         let mut left = Vec::new();
         for row in &mut self.rows {

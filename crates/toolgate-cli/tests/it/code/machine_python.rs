@@ -71,3 +71,25 @@ async fn an_embedded_python_is_what_the_configuration_chooses() {
         assert!(shown.contains("codeMode.python is `monty`"), "{command}: {shown}");
     }
 }
+
+#[tokio::test]
+async fn one_dictionary_has_all_arguments_in_both_pythons() {
+    for engine in ["auto", "monty"] {
+        let config =
+            json!({ "mcpServers": { "kit": entry(&kit()) }, "codeMode": { "python": engine } });
+        let workplace = Workplace::new(&config);
+        let mut gateway = workplace.connect(&["--mode", "stable"]).await;
+        for code in [
+            "await kit_add({'a': 2, 'b': 3})",
+            "args = {'a': 2, 'b': 3}\nawait kit_add(args)",
+            "import json\nargs = json.loads('{\"a\": 2, \"b\": 3}')\nawait kit_add(args)",
+        ] {
+            let result = run(&mut gateway, code).await;
+            let shown = text(&result);
+            assert!(shown.contains(r#"{"sum":5}"#), "{engine}: {code}: {shown}");
+        }
+        let result = run(&mut gateway, "await kit_add({'a': 'x', 'b': 3})").await;
+        let refused = text(&result);
+        assert!(refused.contains("`a` takes a number, not a string"), "{engine}: {refused}");
+    }
+}

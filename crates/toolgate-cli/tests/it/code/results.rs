@@ -238,7 +238,7 @@ async fn images_pass_through_to_the_client_and_to_other_tools() {
         "const blocks = await kit_media({});\n\
          const image = blocks.find((block) => block.type === 'image');\n\
          console.log(Object.keys(image).sort().join(' '), image.data.length < 30);\n\
-         const sent = { picture: image.data }; const echoed = await kit_echo(sent);\n\
+         const sent = Object.fromEntries([['picture', image.data]]); const echoed = await kit_echo(sent);\n\
          emit(image);\n\
          return { sent: echoed.picture.length < 30 || echoed.picture.length, image };",
     )

@@ -104,7 +104,7 @@ async fn arguments_and_results_of_scripts_are_unchanged() {
         {"__proto__": {"x": 1}, "constructor": 2, "": []}, [[[[]]]], {"toJSON": 1},
     ]);
     let code = format!(
-        "const sent = JSON.parse({});\nconst all = {{ value: sent }};\nconst got = await kit_echo(all);\n\
+        "const sent = JSON.parse({});\nconst all = Object.fromEntries([['value', sent]]);\nconst got = await kit_echo(all);\n\
          return got.value;",
         Value::String(values.to_string())
     );
@@ -122,7 +122,7 @@ async fn arguments_and_results_of_scripts_are_unchanged() {
     }
     let big = run(
         &mut client,
-        "const all = { value: 9007199254740993n }; return (await kit_echo(all)).value",
+        "const all = Object.fromEntries([['value', 9007199254740993n]]); return (await kit_echo(all)).value",
     )
     .await;
     assert!(text(&big).starts_with("9007199254740993"), "{big}");

@@ -1,29 +1,34 @@
 //! Nodes are killed and PostgreSQL is restarted while clients of both eras make calls with effects. Each effect
-//! happens once, or its client is told that it does not know.
+//! happens once, or its client is told that it does not know. Some calls wait for an approval, which is given at another
+//! node, and some need the caller's own login at a server: no caller gets the login of another.
 //!
 //! The short form is a test. The long form is a benchmark: `scripts/bench-fleet`.
+
+mod clients;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
-use serde_json::{Value, json};
-use toolgate_testkit::{scaled, until};
+use serde_json::json;
+use toolgate_testkit::{AuthorizationOptions, AuthorizationServer, scaled, until};
 
-use super::{FleetNode, FleetPlace, LegacyClient, effects};
-use crate::support::text;
+use self::clients::{Balancer, Caller};
+use super::{FleetNode, FleetPlace, LegacyClient, effects, logins};
 
 /// How hard it is.
 struct Storm {
     sessions: usize,
     time: Duration,
     between_kills: Duration,
+    /// How long a client waits for a call whose answer, or whose approval, may have been lost with a node.
+    patience: Duration,
 }
 
 /// What the clients learned.
@@ -35,27 +40,34 @@ struct Told {
     times: Mutex<Vec<f64>>,
     /// Why effects are unknown.
     why: Mutex<Vec<String>>,
+    /// What nodes that listened said about calls that were not begun.
+    refused: Mutex<Vec<String>>,
+    /// The effects that an approver allowed, and the denials that clients were told of.
+    approved: AtomicUsize,
+    denied: AtomicUsize,
+    /// How often each caller was served with their own login.
+    accounts: Mutex<BTreeMap<&'static str, usize>>,
+    /// Whose login served whom.
+    crossed: Mutex<Vec<String>>,
 }
 
-/// The nodes that a load balancer knows, in turn.
+/// What all clients share.
 #[derive(Default)]
-struct Balancer {
-    urls: Mutex<Vec<String>>,
-    turn: AtomicU64,
-}
-
-impl Balancer {
-    fn next(&self) -> String {
-        let urls = self.urls.lock();
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
-        urls[usize::try_from(turn).unwrap() % urls.len()].clone()
-    }
+struct Load {
+    balancer: Balancer,
+    /// Without callers, clients need no token, and no call needs an approval or a login.
+    callers: Vec<Arc<Caller>>,
+    told: Told,
+    is_over: AtomicBool,
+    ids: AtomicU64,
+    patience: Duration,
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_effect_happens_once_or_is_reported_as_unknown_while_nodes_die() {
-    let time = scaled(Duration::from_secs(8));
-    storm(Storm { sessions: 12, time, between_kills: Duration::from_secs(2) }).await;
+    let time = scaled(Duration::from_secs(5));
+    let [between_kills, patience] = [2, 3].map(Duration::from_secs);
+    storm(Storm { sessions: 12, time, between_kills, patience }).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -68,6 +80,7 @@ async fn bench_fleet_faults() {
         sessions: usize::try_from(number("TOOLGATE_FLEET_SESSIONS", 500)).unwrap(),
         time: Duration::from_secs(number("TOOLGATE_FLEET_SECONDS", 300)),
         between_kills: Duration::from_secs(number("TOOLGATE_FLEET_KILL_EVERY", 10)),
+        patience: Duration::from_secs(30),
     };
     storm(storm_of).await;
 }
@@ -77,11 +90,10 @@ async fn bench_fleet_faults() {
 async fn a_rolling_restart_loses_no_call() {
     let Some(place) = FleetPlace::start(json!("off")).await else { return };
     let mut nodes = vec![place.node().await, place.node().await];
-    let balancer = Arc::new(Balancer::default());
+    let load = Arc::new(Load::default());
+    let (balancer, told) = (&load.balancer, &load.told);
     *balancer.urls.lock() = urls(&nodes);
-    let (told, is_over) = (Arc::new(Told::default()), Arc::new(AtomicBool::new(false)));
-    let ids = Arc::new(AtomicU64::new(1));
-    let clients = start_clients(8, &balancer, &told, &is_over, &ids);
+    let clients = clients::start(8, &load);
     for _ in 0..2 {
         let before = told.done.lock().len();
         until("calls", async || (told.done.lock().len() > before + 8).then_some(())).await;
@@ -96,13 +108,32 @@ async fn a_rolling_restart_loses_no_call() {
     }
     let before = told.done.lock().len();
     until("calls", async || (told.done.lock().len() > before + 8).then_some(())).await;
-    is_over.store(true, Ordering::Relaxed);
+    load.is_over.store(true, Ordering::Relaxed);
     for client in clients {
         client.await.unwrap();
     }
     assert_eq!(*told.unknown.lock(), BTreeSet::new(), "{:?}", told.why.lock());
+    assert_eq!(*told.refused.lock(), Vec::<String>::new(), "a client had to try again");
     let happened: BTreeSet<u64> = effects(&place.log()).into_keys().collect();
     assert_eq!(happened, *told.done.lock());
+}
+
+/// A node that stops has passed a long call on to the node with the session. Its client gets the result.
+#[tokio::test]
+async fn a_node_that_stops_waits_for_what_it_has_passed_on() {
+    let Some(place) = FleetPlace::start(json!("off")).await else { return };
+    let (first, second) = (place.node().await, place.node().await);
+    let client = LegacyClient::begin(second.gateway.url()).await.unwrap();
+    let url = first.gateway.url().to_owned();
+    // Longer than new requests are accepted and connections may take to end.
+    let arguments = json!({ "ms": 8_500 });
+    let calling = tokio::spawn(async move { client.call(&url, "kit_sleep", arguments).await });
+    let log = place.log();
+    let slept = || std::fs::read_to_string(&log).unwrap_or_default().contains("8500");
+    until("the call", async || slept().then_some(())).await;
+    first.gateway.stop().await;
+    let answer = calling.await.unwrap().unwrap();
+    assert_ne!(answer["isError"], true, "{answer}");
 }
 
 /// Whether a node accepts nothing new.
@@ -112,47 +143,29 @@ async fn is_gone(url: &str) -> bool {
     http.get(health).send().await.map_or(true, |answer| !answer.status().is_success())
 }
 
-/// Clients that make calls with effects until it is over.
-fn start_clients(
-    count: usize,
-    balancer: &Arc<Balancer>,
-    told: &Arc<Told>,
-    is_over: &Arc<AtomicBool>,
-    ids: &Arc<AtomicU64>,
-) -> Vec<tokio::task::JoinHandle<()>> {
-    let start = |number| {
-        let (balancer, told) = (Arc::clone(balancer), Arc::clone(told));
-        let (is_over, ids) = (Arc::clone(is_over), Arc::clone(ids));
-        tokio::spawn(async move {
-            let mut client = Client::new(number);
-            while !is_over.load(Ordering::Relaxed) {
-                let id = ids.fetch_add(1, Ordering::Relaxed);
-                let began = Instant::now();
-                match client.write(&balancer, id).await {
-                    Effect::Done => {
-                        told.times.lock().push(began.elapsed().as_secs_f64() * 1_000.0);
-                        told.done.lock().insert(id);
-                    }
-                    Effect::Unknown(why) => {
-                        told.unknown.lock().insert(id);
-                        told.why.lock().push(why);
-                    }
-                    Effect::Refused => tokio::time::sleep(Duration::from_millis(20)).await,
-                }
-            }
-        })
-    };
-    (0..count).map(start).collect()
-}
-
 async fn storm(storm_of: Storm) {
-    let Some(mut place) = FleetPlace::start(json!("off")).await else { return };
+    // Each token is good for a second, so that logins are renewed while nodes die.
+    let options = AuthorizationOptions { lifetime: 31, ..AuthorizationOptions::default() };
+    let authorization = AuthorizationServer::start(options).await.unwrap();
+    let address = ([127, 0, 0, 1], 0).into();
+    let server = logins::fixture().serve_http_for(address, &authorization).await.unwrap();
+    let policy = json!({
+        "default": "allow", "rules": [{ "tool": "kit_guarded", "verdict": "ask" }],
+    });
+    let place = FleetPlace::start_with(policy, Some(server.url().to_owned())).await;
+    let Some(mut place) = place else { return };
+    let (command, mut callers) = (place.workplace(), Vec::new());
+    for name in ["Ada", "Bob", "Cleo"] {
+        let made = command.run(&["token", "create", "--name", name]).await;
+        callers.push(Arc::new(Caller::new(name, made.stdout.trim().to_owned())));
+    }
     let mut nodes = vec![place.node().await, place.node().await, place.node().await];
-    let balancer = Arc::new(Balancer::default());
+    let load = Arc::new(Load { callers, patience: storm_of.patience, ..Load::default() });
+    let (balancer, told) = (&load.balancer, &load.told);
     *balancer.urls.lock() = urls(&nodes);
-    let (told, is_over) = (Arc::new(Told::default()), Arc::new(AtomicBool::new(false)));
-    let ids = Arc::new(AtomicU64::new(1));
-    let clients = start_clients(storm_of.sessions, &balancer, &told, &is_over, &ids);
+    let approver = clients::start_approver(&place, &load).await;
+    let clients = clients::start(storm_of.sessions, &load);
+    until("calls with the logins of all callers", async || all_go_on(&load, 0).then_some(())).await;
     let (began, mut kills) = (Instant::now(), 0);
     while began.elapsed() < storm_of.time {
         tokio::time::sleep(storm_of.between_kills).await;
@@ -166,33 +179,51 @@ async fn storm(storm_of: Storm) {
     place.postgres.kill();
     place.postgres.resume().unwrap();
     let before = told.done.lock().len();
-    let goes_on = async || (told.done.lock().len() > before + 3).then_some(());
-    until("calls after the restart of PostgreSQL", goes_on).await;
-    is_over.store(true, Ordering::Relaxed);
+    told.approved.store(0, Ordering::Relaxed);
+    told.accounts.lock().clear();
+    until("calls after the restart of PostgreSQL", async || all_go_on(&load, before).then_some(()))
+        .await;
+    load.is_over.store(true, Ordering::Relaxed);
     for client in clients {
         client.await.unwrap();
     }
-    let (done, unknown) = (told.done.lock().clone(), told.unknown.lock().clone());
-    let happened: BTreeMap<u64, usize> = effects(&place.log());
-    for (id, count) in &happened {
+    approver.await.unwrap();
+    assert_eq!(*told.crossed.lock(), Vec::<String>::new(), "no login serves another caller");
+    check_effects(told, &effects(&place.log()));
+    assert!(told.done.lock().len() > kills, "too few effects to show anything");
+    assert!(told.denied.load(Ordering::Relaxed) > 0, "nothing was denied");
+    let verified = nodes[0].place.run(&["audit", "--verify"]).await;
+    let only_unwritten = verified.shown().contains("could not be written");
+    assert!(verified.code == Some(0) || only_unwritten, "{verified:?}");
+    report(told, kills, began.elapsed());
+}
+
+/// Whether effects happen, approved ones too, and each caller is served with their own login.
+fn all_go_on(load: &Load, before: usize) -> bool {
+    load.told.done.lock().len() > before + 3
+        && load.told.approved.load(Ordering::Relaxed) > 2
+        && load.told.accounts.lock().len() == load.callers.len()
+}
+
+/// Each effect happened once, and somebody was told. What a person denied never happened.
+fn check_effects(told: &Told, happened: &BTreeMap<u64, usize>) {
+    let (done, unknown) = (told.done.lock(), told.unknown.lock());
+    for (id, count) in happened {
         assert!(*count == 1, "effect {id} happened {count} times");
+        let is_guarded = id % 4 == 1;
+        assert!(!(is_guarded && clients::is_denied(*id)), "effect {id} was denied, and happened");
         assert!(
             done.contains(id) || unknown.contains(id),
             "effect {id} happened, and nobody was told"
         );
     }
-    for id in &done {
+    for id in &*done {
         assert!(happened.contains_key(id), "effect {id} was confirmed, and did not happen");
     }
-    assert!(done.len() > kills, "{} effects are too few to show anything", done.len());
-    let verified = nodes[0].place.run(&["audit", "--verify"]).await;
-    let only_unwritten = verified.shown().contains("could not be written");
-    assert!(verified.code == Some(0) || only_unwritten, "{verified:?}");
-    report(&told, kills, began.elapsed(), unknown.len());
 }
 
 #[expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
-fn report(told: &Told, kills: usize, time: Duration, unknown: usize) {
+fn report(told: &Told, kills: usize, time: Duration) {
     let mut times = told.times.lock().clone();
     times.sort_by(f64::total_cmp);
     let at = |part: f64| {
@@ -206,9 +237,20 @@ fn report(told: &Told, kills: usize, time: Duration, unknown: usize) {
     };
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     println!("load of the machine: {}", load.trim());
+    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+    for why in told.why.lock().iter() {
+        *reasons.entry(why.chars().take(160).collect()).or_default() += 1;
+    }
+    let mut reasons: Vec<(usize, String)> =
+        reasons.into_iter().map(|(why, count)| (count, why)).collect();
+    reasons.sort_unstable_by(|one, other| other.cmp(one));
+    for (count, why) in reasons.iter().take(8) {
+        println!("unknown {count} times: {why}");
+    }
     println!(
-        "{} effects once, {unknown} unknown, {kills} nodes killed, {} s; a call takes {:.1} ms at the median, {:.1} ms at 99 %",
-        times.len(),
+        "{} effects once, {} unknown, {kills} nodes killed, {} s; a call takes {:.1} ms at the median, {:.1} ms at 99 %",
+        told.done.lock().len(),
+        told.unknown.lock().len(),
         time.as_secs(),
         at(0.5),
         at(0.99)
@@ -219,86 +261,5 @@ fn urls(nodes: &[FleetNode]) -> Vec<String> {
     nodes.iter().map(|node| node.gateway.url().to_owned()).collect()
 }
 
-/// What a client knows of an effect.
-enum Effect {
-    Done,
-    /// It may have happened.
-    Unknown(String),
-    /// It has not.
-    Refused,
-}
-
 /// Marks an error of a connection that was never made.
 pub(super) const NOT_SENT: &str = "not sent";
-
-/// A client of either era.
-enum Client {
-    Modern(reqwest::Client),
-    Legacy(Option<LegacyClient>),
-}
-
-impl Client {
-    fn new(number: usize) -> Self {
-        if number.is_multiple_of(2) {
-            let http = toolgate_http::client_builder().no_proxy().pool_max_idle_per_host(0);
-            Self::Modern(http.build().unwrap())
-        } else {
-            Self::Legacy(None)
-        }
-    }
-
-    async fn write(&mut self, balancer: &Balancer, id: u64) -> Effect {
-        let arguments = json!({ "id": id });
-        let answer = match self {
-            Self::Modern(http) => modern(http, &balancer.next(), arguments).await,
-            Self::Legacy(session) => {
-                let client = match session.take() {
-                    Some(client) => client,
-                    None => match LegacyClient::begin(&balancer.next()).await {
-                        Ok(client) => client,
-                        // Nothing was called.
-                        Err(_) => return Effect::Refused,
-                    },
-                };
-                let answer = client.call(&balancer.next(), "kit_write", arguments).await;
-                *session = Some(client);
-                answer
-            }
-        };
-        match answer {
-            Ok(result) if result["isError"] != true && text(&result) == "written" => Effect::Done,
-            // Neither a node that does not listen nor one that cannot pass a request on has called anything.
-            Err(why) if why.contains(NOT_SENT) || why.contains("cannot be reached; try again") => {
-                Effect::Refused
-            }
-            Err(why) => Effect::Unknown(why),
-            Ok(result) => Effect::Unknown(result.to_string()),
-        }
-    }
-}
-
-async fn modern(http: &reqwest::Client, url: &str, arguments: Value) -> Result<Value, String> {
-    let meta = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": { "name": "modern", "version": "1" },
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
-    let params = json!({ "name": "kit_write", "arguments": arguments, "_meta": meta });
-    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
-    let request = http
-        .post(url)
-        .header("accept", "application/json, text/event-stream")
-        .header("mcp-protocol-version", "2026-07-28")
-        .header("mcp-method", "tools/call")
-        .header("mcp-name", "kit_write")
-        .json(&body);
-    let answer = request.send().await.map_err(|error| super::why(&error))?;
-    let answer = answer.text().await.map_err(|error| error.to_string())?;
-    let events = answer.lines().filter_map(|line| line.strip_prefix("data:"));
-    let last = events.map(str::trim).rfind(|data| !data.is_empty()).unwrap_or(&answer);
-    let mut message: Value = serde_json::from_str(last).map_err(|error| error.to_string())?;
-    match message.get("result") {
-        Some(_) => Ok(message["result"].take()),
-        None => Err(message["error"].to_string()),
-    }
-}

@@ -15,8 +15,8 @@ use crate::{
 };
 
 /// Where browsers reach the load balancer.
-const PUBLIC: &str = "http://tools.example";
-const KEY: &str = "a key that all nodes have, 0123456789";
+pub(super) const PUBLIC: &str = "http://tools.example";
+pub(super) const KEY: &str = "a key that all nodes have, 0123456789";
 
 /// Two nodes in front of a server that says whose login it was called with.
 struct Team {
@@ -30,11 +30,44 @@ struct Team {
     bob: String,
 }
 
-fn fixture() -> Fixture {
+/// A server that says whose login it was called with.
+pub(super) fn fixture() -> Fixture {
     let said = json!({ "content": [{ "type": "text", "text": format!("account {PERSON}") }] });
     Fixture::new("guarded")
         .with_tool(tool("who", "Says whose login it is.", &json!({}), &[]))
         .with_answer("who", said)
+}
+
+/// A page of a gateway, at this node.
+fn page_at(gateway: &str, url: &str) -> String {
+    let path = url.strip_prefix(PUBLIC).unwrap_or_else(|| panic!("{url}"));
+    format!("{}{path}", gateway.trim_end_matches("/mcp"))
+}
+
+/// The link in the error of a call.
+pub(super) fn link_in(text: &str) -> Option<&str> {
+    text.split_whitespace().find(|word| word.contains("/login/"))
+}
+
+/// Somebody opens a link and logs in; the requests of the browser reach two nodes in turn.
+pub(super) async fn open_link(
+    [first, other]: [&str; 2],
+    link: &str,
+    token: &str,
+    person: &str,
+) -> Result<Visited, String> {
+    let lost = |error: toolgate_testkit::TestkitError| error.to_string();
+    let page = visit(&page_at(first, link)).await.map_err(lost)?;
+    if page.status != 200 {
+        return Err(page.body);
+    }
+    let shown = send_form(&page_at(other, link), &[], &[("token", token)]).await.map_err(lost)?;
+    let (303, Some(cookie), Some(location)) = (shown.status, shown.cookie, shown.location) else {
+        return Err(shown.body);
+    };
+    let agreed = visit(&format!("{location}&person={person}")).await.map_err(lost)?;
+    let back = agreed.location.ok_or(agreed.body)?;
+    visit_with(&page_at(first, &back), &[("cookie", &cookie)]).await.map_err(lost)
 }
 
 impl Team {
@@ -90,8 +123,7 @@ impl Team {
 
     /// A page of the gateway, at one of the nodes.
     fn at(&self, node: usize, url: &str) -> String {
-        let path = url.strip_prefix(PUBLIC).unwrap_or_else(|| panic!("{url}"));
-        format!("{}{path}", self.nodes[node].1.url().trim_end_matches("/mcp"))
+        page_at(self.nodes[node].1.url(), url)
     }
 
     async fn call(&self, node: usize, token: &str, more: Value) -> Value {
@@ -132,21 +164,13 @@ impl Team {
     /// The link in the error of a call.
     async fn link(&self, node: usize, token: &str) -> String {
         let text = self.account(node, token).await;
-        let link = text.split_whitespace().find(|word| word.contains("/login/"));
-        link.unwrap_or_else(|| panic!("{text}")).to_owned()
+        link_in(&text).unwrap_or_else(|| panic!("{text}")).to_owned()
     }
 
     /// Somebody logs in; each request of the browser reaches another node.
     async fn open(&self, first: usize, link: &str, token: &str, person: &str) -> Visited {
-        let other = 1 - first;
-        let page = visit(&self.at(first, link)).await.unwrap();
-        assert_eq!(page.status, 200, "{}", page.body);
-        let shown = send_form(&self.at(other, link), &[], &[("token", token)]).await.unwrap();
-        assert_eq!(shown.status, 303, "{}", shown.body);
-        let cookie = shown.cookie.unwrap();
-        let page = format!("{}&person={person}", shown.location.unwrap());
-        let back = visit(&page).await.unwrap().location.unwrap();
-        visit_with(&self.at(first, &back), &[("cookie", &cookie)]).await.unwrap()
+        let gateways = [first, 1 - first].map(|node| self.nodes[node].1.url());
+        open_link(gateways, link, token, person).await.unwrap()
     }
 
     async fn log_in(&self, first: usize, token: &str, person: &str) {

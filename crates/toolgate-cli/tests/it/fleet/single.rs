@@ -1,9 +1,12 @@
 //! A server that runs once in a fleet.
 
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use toolgate_testkit::{Builtin, Fixture, until};
 
-use super::{FleetNode, FleetPlace, effects};
+use super::{Events, FleetNode, FleetPlace, LegacyClient, effects};
 use crate::{
     fixtures::tool,
     support::{Workplace, entry_with, text},
@@ -27,6 +30,9 @@ impl FleetPlace {
                 Builtin::Crash,
             ])
             .with_tool(write)
+            .with_resources([json!({ "uri": "file:///notes", "name": "notes" })])
+            .with_prompts([json!({ "name": "greet" })])
+            .with_capability("logging", json!({}))
             .with_answer("write", json!({ "content": [{ "type": "text", "text": "written" }] }))
             .with_call_log(self.log());
         let file = |name: &str| format!("${{file:{}}}", self.folder.path().join(name).display());
@@ -163,4 +169,87 @@ async fn a_node_that_stops_hands_the_server_over_at_once() {
     let status = second.place.run(&["fleet", "status", "--json"]).await.json();
     let url = status["nodes"][0]["url"].as_str().unwrap();
     assert!(stranger.get(format!("{url}node/servers/x")).send().await.is_err());
+}
+
+/// Sends a request of a legacy session to a node; gives its result.
+async fn ask(client: &LegacyClient, url: &str, method: &str, params: Value) -> Value {
+    let body = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
+    let response = client.post(url, &body).await.unwrap();
+    Events { response, text: String::new(), id: 7 }.answer().await.unwrap()
+}
+
+/// What a session is told outside of its requests.
+async fn hear(client: &LegacyClient, url: &str) -> Arc<Mutex<Vec<Value>>> {
+    let request = client.http.get(url).header("accept", "text/event-stream");
+    let request = request.header("mcp-protocol-version", "2025-11-25");
+    let response = request.header("mcp-session-id", &client.session).send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let hearing = Arc::clone(&heard);
+    tokio::spawn(async move {
+        let mut events = Events { response, text: String::new(), id: 0 };
+        while let Ok(message) = events.next().await {
+            hearing.lock().push(message);
+        }
+    });
+    heard
+}
+
+#[tokio::test]
+async fn what_the_server_says_outside_of_calls_reaches_the_clients_of_all_nodes() {
+    let Some(place) = FleetPlace::start(json!("off")).await else { return };
+    let first = place.node_with_single().await;
+    counted(&first).await;
+    let second = place.node_with_single().await;
+    counted(&second).await;
+    let url = second.gateway.url();
+    let client = LegacyClient::begin(url).await.unwrap();
+    let heard = hear(&client, url).await;
+    for (method, field) in [("resources/list", "resources"), ("prompts/list", "prompts")] {
+        let listed = ask(&client, url, method, json!({})).await;
+        assert_eq!(listed[field].as_array().unwrap().len(), 1, "{listed}");
+    }
+    let uri = "toolgate://kit/file:///notes";
+    ask(&client, url, "resources/subscribe", json!({ "uri": uri })).await;
+    ask(&client, url, "logging/setLevel", json!({ "level": "debug" })).await;
+    heard.lock().clear();
+
+    // The process says it while a client of the other node asks for a prompt, or after that.
+    let logged = json!({ "level": "debug", "logger": "db", "data": "outside" });
+    for (method, params, after) in [
+        ("notifications/resources/updated", json!({ "uri": "file:///notes" }), None),
+        ("notifications/prompts/list_changed", json!({}), None),
+        ("notifications/resources/list_changed", json!({}), None),
+        ("notifications/message", logged, Some("50")),
+    ] {
+        let mut arguments = json!({ "announce": method, "params": params.to_string() });
+        if let Some(after) = after {
+            arguments["afterMs"] = json!(after);
+        }
+        let params = json!({ "name": "kit_greet", "arguments": arguments });
+        let told = until(method, async || {
+            first.client().request("prompts/get", params.clone()).await;
+            tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+            heard.lock().iter().find(|message| message["method"] == method).cloned()
+        })
+        .await;
+        match method {
+            "notifications/resources/updated" => assert_eq!(told["params"]["uri"], uri, "{told}"),
+            "notifications/message" => assert_eq!(told["params"]["logger"], "kit/db", "{told}"),
+            _ => {}
+        }
+    }
+
+    // Nobody is told what it has not asked for.
+    ask(&client, url, "resources/unsubscribe", json!({ "uri": uri })).await;
+    let silent = async || {
+        heard.lock().clear();
+        let params = json!({ "uri": "file:///notes" }).to_string();
+        let arguments = json!({ "announce": "notifications/resources/updated", "params": params });
+        let params = json!({ "name": "kit_greet", "arguments": arguments });
+        first.client().request("prompts/get", params).await;
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        heard.lock().is_empty().then_some(())
+    };
+    until("the end of the subscription", silent).await;
 }

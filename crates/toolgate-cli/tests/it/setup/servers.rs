@@ -115,6 +115,18 @@ async fn a_server_of_a_registry_is_added_after_a_person_has_seen_it() {
             "environmentVariables": [{ "name": "SUMS_KEY", "isSecret": true }] }],
     });
     fs::write(folder.join("sums.json"), server.to_string()).unwrap();
+    let other = json!({ "name": "io.github.acme/notes", "version": "2.0.0", "description": "Keeps \u{202e}notes" });
+    fs::write(folder.join("notes.json"), other.to_string()).unwrap();
+    let all = place.run(&["list", "--registry"]).await;
+    assert!(
+        all.stdout.contains("io.github.acme/sums") && all.stdout.contains("Keeps \\u{202e}notes"),
+        "{all:?}"
+    );
+    let found = place.run(&["list", "--registry=NUMBERS acme", "--json"]).await.json();
+    assert_eq!(found["servers"].as_array().unwrap().len(), 1, "{found}");
+    assert_eq!(found["servers"][0]["name"], "io.github.acme/sums");
+    let none = place.run(&["list", "--registry=nothing like it"]).await;
+    assert!(none.stderr.contains("No server of the registry has these words"), "{none:?}");
     let arguments = ["add", "io.github.acme/sums", "--from-registry"];
     let before = fs::read_to_string(&own).unwrap();
     let alone = place.run(&arguments).await;

@@ -92,6 +92,38 @@ async fn no_screen_shows_a_secret() {
 }
 
 #[tokio::test]
+async fn a_server_of_a_registry_is_found_looked_at_and_added() {
+    let server = json!({
+        "name": "io.github.acme/<b>sums", "version": "1.0.0", "description": "Adds <script>numbers</script> up",
+        "remotes": [{ "type": "streamable-http", "url": "http://127.0.0.1:9/mcp" }],
+    });
+    let place =
+        Workplace::new(&json!({ "mcpServers": {}, "registry": { "sources": ["./listed"] } }));
+    let folder = place.config().parent().unwrap().join("listed");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("sums.json"), server.to_string().replace("<b>", "")).unwrap();
+    fs::write(folder.join("bold.json"), server.to_string()).unwrap();
+    let page = OpenPage::start(&place).await;
+    let nothing = page.get("/ui/servers-add?words=weather").await;
+    assert!(nothing.contains("No server of the registry has these words"), "{nothing}");
+    let all = page.get("/ui/servers-add?words=").await;
+    assert!(all.contains("registry=io.github.acme%2Fsums"), "{all}");
+    assert!(!all.contains("<script>numbers") && !all.contains("<b>sums"), "{all}");
+    let seen = page.get("/ui/servers-add?registry=io.github.acme%2Fsums").await;
+    assert!(seen.contains("http://127.0.0.1:9/mcp"), "{seen}");
+    let (_, rest) = seen.split_once("name=\"fingerprint\" value=\"").unwrap();
+    let fingerprint = rest.split('"').next().unwrap();
+    let fields = [("kind", "registry"), ("name", "io.github.acme/sums"), ("fingerprint", "other")];
+    page.post("/ui/servers-add", &fields).await;
+    let refused = page.get("/ui/servers-add").await;
+    assert!(refused.contains("says something else now"), "{refused}");
+    let fields = [fields[0], fields[1], ("fingerprint", fingerprint)];
+    page.post("/ui/servers-add", &fields).await;
+    let config = fs::read_to_string(place.config()).unwrap();
+    assert!(config.contains("http://127.0.0.1:9/mcp"), "{config}");
+}
+
+#[tokio::test]
 async fn a_server_is_added_restarted_and_removed_from_attention() {
     let place = workplace();
     let page = OpenPage::start(&place).await;
@@ -135,30 +167,74 @@ async fn a_server_is_added_restarted_and_removed_from_attention() {
     .await;
 }
 
+/// The number of the setup that a screen shows.
+fn shown_setup(html: &str) -> &str {
+    let (_, rest) = html.split_once("value=\"set-up\"").unwrap_or_else(|| panic!("{html}"));
+    let (_, rest) = rest.split_once("name=\"what\" value=\"").unwrap();
+    rest.split('"').next().unwrap()
+}
+
 #[tokio::test]
 async fn clients_are_set_up_and_restored_from_the_page() {
     let place = workplace();
     let file = place.path().join(".cursor/mcp.json");
     fs::create_dir_all(file.parent().unwrap()).unwrap();
-    let before = "{ \"mcpServers\": { \"extra\": { \"command\": \"true\", \"env\": { \"API_TOKEN\": \"hunter2-of-cursor\" } } } }\n";
-    fs::write(&file, before).unwrap();
+    // The same server with another value, another one, and one that does not start.
+    let same = entry_with(&records(), json!({ "env": { "API_KEY": "hunter2-of-cursor" } }));
+    let other = Fixture::new("notes").with_tools([tool("read", "Read.", &json!({}), &[])]);
+    let before = json!({ "mcpServers": {
+        "curs": same, "uniq": entry(&other), "bad": { "command": "/no/such/prog" },
+    } });
+    let before = serde_json::to_string_pretty(&before).unwrap();
+    fs::write(&file, &before).unwrap();
     let page = OpenPage::start(&place).await;
     let shown = page.get("/ui/access").await;
-    assert!(shown.contains("Cursor") && shown.contains("Write these changes"), "{shown}");
-    assert!(!shown.contains("hunter2-of-cursor"), "{shown}");
-    let (_, rest) = shown.split_once("value=\"set-up\"").unwrap();
-    let (_, rest) = rest.split_once("name=\"what\" value=\"").unwrap();
-    let digest = rest.split('"').next().unwrap().to_owned();
-    // What has changed since is not written.
-    page.post("/ui/access", &[("action", "set-up"), ("what", "other")]).await;
+    assert!(shown.contains("Cursor") && !shown.contains("Write these changes"), "{shown}");
+    let plan = async |differing: &str| {
+        let fields = [("action", "plan-setup"), ("differing", differing)];
+        page.post("/ui/access", &fields).await.text().await.unwrap()
+    };
+    // The command says the same.
+    let first = plan("first").await;
+    let command = place.run(&["setup", "--dry-run"]).await;
+    assert!(command.stdout.contains("the first one is used"), "{}", command.shown());
+    assert!(command.stdout.contains("it stays in Cursor as it is"), "{}", command.shown());
+    for line in command.stdout.lines().filter(|line| !line.starts_with("Nothing was written")) {
+        let line = line.replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
+        assert!(first.contains(line.trim_end()), "{line}\n---\n{first}");
+    }
+    let both = plan("both").await;
+    assert!(both.contains("both are used") && !both.contains("hunter2-of-cursor"), "{both}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), before, "nothing is written yet");
+    // Another setup was shown since.
+    page.post("/ui/access", &[("action", "set-up"), ("what", shown_setup(&first))]).await;
     assert_eq!(fs::read_to_string(&file).unwrap(), before);
-    page.post("/ui/access", &[("action", "set-up"), ("what", &digest)]).await;
-    let after = fs::read_to_string(&file).unwrap();
-    assert!(after.contains("toolgate") && after != before, "{after}");
+    page.post("/ui/access", &[("action", "set-up"), ("what", shown_setup(&both))]).await;
+    let after: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let left: Vec<&String> = after["mcpServers"].as_object().unwrap().keys().collect();
+    assert_eq!(left, ["bad", "toolgate"], "what does not start stays");
+    let config = fs::read_to_string(place.config()).unwrap();
+    for name in ["\"records\"", "\"curs\"", "\"uniq\""] {
+        assert!(config.contains(name), "{name}: {config}");
+    }
+    assert!(!config.contains("hunter2-of-cursor") && !config.contains("/no/such"), "{config}");
     let shown = page.get("/ui/access").await;
     assert!(shown.contains("Restore these files"), "{shown}");
     page.post("/ui/access", &[("action", "undo-setup")]).await;
     assert_eq!(fs::read_to_string(&file).unwrap(), before);
+}
+
+/// Only browsers know the limits of a field.
+#[tokio::test]
+async fn a_token_with_too_long_a_life_is_refused() {
+    let place = workplace();
+    let page = OpenPage::start(&place).await;
+    for days in ["0", "3651", "99999999"] {
+        let fields = [("action", "create-token"), ("name", "long"), ("days", days)];
+        let said = page.post("/ui/access", &fields).await.text().await.unwrap();
+        assert!(said.contains("the number of days is not from 1 to 3,650"), "{days}: {said}");
+    }
+    assert_eq!(place.run(&["token", "list", "--json"]).await.json(), json!([]));
 }
 
 #[tokio::test]

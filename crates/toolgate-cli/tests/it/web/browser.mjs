@@ -104,6 +104,14 @@ const actions = {
     await page.keyboard.up("Control");
     await page.keyboard.type(words);
   },
+  // The regions that scroll sideways at this width.
+  sideways: async ([width, address]) => {
+    await page.setViewport({ width, height: 900 });
+    await go(address);
+    return page.$$eval(".scroll", (all) =>
+      all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => `${one.ariaLabel}: ${one.scrollWidth} of ${one.clientWidth}`),
+    );
+  },
   keys: async (keys) => {
     for (const key of keys) await page.keyboard.press(key);
   },

@@ -23,7 +23,7 @@ use crate::{
 
 /// A browser that has opened the page of a workplace. It does one thing after the other that it is told.
 pub(super) struct Browser {
-    _typist: Typist,
+    typist: Option<Typist>,
     _child: Child,
     told: ChildStdin,
     said: Lines<BufReader<ChildStdout>>,
@@ -48,9 +48,20 @@ impl Browser {
         let said = BufReader::new(child.stdout.take().unwrap()).lines();
         let told = child.stdin.take().unwrap();
         let origin = origin(&link);
-        let mut browser = Self { _typist: typist, _child: child, told, said, origin };
+        let mut browser = Self { typist: Some(typist), _child: child, told, said, origin };
         assert_eq!(browser.answer("the browser").await, json!("opened"));
         Some(browser)
+    }
+
+    /// Ends toolgate.
+    pub(super) fn lose(&mut self) {
+        self.typist = None;
+    }
+
+    /// Starts toolgate again at the same port.
+    pub(super) fn restart(&mut self, place: &Workplace) {
+        let port = self.origin.rsplit(':').next().unwrap();
+        self.typist = Some(Typist::start(place, &["web", "--no-open", "--port", port]));
     }
 
     /// Tells the browser to do something, and returns what it says of it.

@@ -5,8 +5,12 @@ use serde_json::json;
 use toolgate_testkit::{Builtin, within};
 
 use super::{
-    OpenPage, browser::Browser, client, ended, knowing_tasks, records, references, started,
-    waiting_call, workplace,
+    OpenPage,
+    browser::Browser,
+    client, ended, knowing_tasks, records, references,
+    safety::SCREENS,
+    screens::{hostile, long_run},
+    started, waiting_call, workplace,
 };
 use crate::{
     fixtures::tool,
@@ -47,6 +51,9 @@ async fn a_restart_ends_the_process_and_starts_another() {
     assert!(shown.contains("records was restarted."), "{shown}");
     assert!(shown.contains("<dt>Restarts</dt><dd>1</dd>"), "{shown}");
     assert_eq!(count().await, first, "another process counts from the beginning");
+    let log = place.run(&["logs", "records"]).await.stdout;
+    assert!(log.contains("stopped: a person restarts it now"), "{log}");
+    assert!(!log.contains("idle"), "{log}");
 }
 
 #[tokio::test]
@@ -128,8 +135,12 @@ async fn the_form_of_a_call_keeps_what_was_typed() {
     let place = workplace();
     let page = OpenPage::start(&place).await;
     let is_known = |html: &String| html.contains("argument.id");
-    until("the tool", async || Some(page.get("/ui/tools/records_delete").await).filter(is_known))
-        .await;
+    // Before its server has started, there is no such tool.
+    until("the tool", async || {
+        let request = page.http.get(format!("{}/ui/tools/records_delete", page.origin));
+        Some(page.ask(request).await.text().await.unwrap()).filter(is_known)
+    })
+    .await;
     let fields = [("argument.id", "4711\"<b>"), ("raw", "{ \"more\": ")];
     let wrong = page.post("/ui/tools/records_delete", &fields).await.text().await.unwrap();
     assert!(wrong.contains("are not JSON"), "{wrong}");
@@ -236,12 +247,127 @@ async fn tools_of_a_new_server_appear_without_a_reload() {
 async fn the_number_of_questions_is_live_on_every_screen() {
     let place = workplace();
     let Some(mut browser) = Browser::open(&place).await else { return };
-    browser.does("go", json!("/ui/policy")).await;
     let mut agent = place.serve(&["--mode", "direct"]);
-    waiting_call(&mut agent, "4711").await;
-    let seen = browser.does("see", json!("nav .count:not([hidden])")).await;
-    assert!(seen.as_str().unwrap().starts_with('1'), "{seen}");
+    // One without a live part, and one that has a stream of its own.
+    for (screen, id, count) in [("/ui/policy", "4711", '1'), ("/ui/servers", "4712", '2')] {
+        browser.does("go", json!(screen)).await;
+        waiting_call(&mut agent, id).await;
+        until("the number", async || {
+            let seen = browser.does("see", json!("nav .count:not([hidden])")).await;
+            Some(()).filter(|()| seen.as_str().unwrap().starts_with(count))
+        })
+        .await;
+    }
     assert_eq!(browser.complaints().await, json!([]));
+}
+
+/// A browser has six connections to a place, and each stream holds one.
+#[tokio::test]
+async fn a_tab_has_one_stream() {
+    let page = OpenPage::start(&workplace()).await;
+    for screen in SCREENS {
+        let html = page.get(screen).await;
+        assert_eq!(html.matches("hx-sse:connect=\"").count(), 1, "{screen}: {html}");
+    }
+}
+
+#[tokio::test]
+async fn the_page_says_that_toolgate_is_gone_and_keeps_the_script() {
+    let place = workplace();
+    let Some(mut browser) = Browser::open(&place).await else { return };
+    browser.does("go", json!("/ui/playground")).await;
+    browser.does("type", json!(["#code", "const unsaved = 4711;"])).await;
+    browser.does("go", json!("/ui/playground")).await;
+    let script = browser.does("value", json!("#code")).await;
+    assert!(script.as_str().unwrap().ends_with("const unsaved = 4711;"), "{script}");
+    browser.lose();
+    let said = browser.does("see", json!("#connection:not(:empty)")).await;
+    assert!(said.as_str().unwrap().contains("The connection to toolgate is lost"), "{said}");
+    browser.restart(&place);
+    until("the notice", async || {
+        let said = browser.does("see", json!("#connection:not(:empty)")).await;
+        Some(()).filter(|()| said.as_str().unwrap().contains("toolgate was restarted"))
+    })
+    .await;
+    let script = browser.does("value", json!("#code")).await;
+    assert!(script.as_str().unwrap().ends_with("const unsaved = 4711;"), "{script}");
+}
+
+#[tokio::test]
+async fn times_of_the_audit_log_that_are_none_are_refused() {
+    let page = OpenPage::start(&workplace()).await;
+    page.post("/ui/tools/records_list", &[]).await;
+    let ask = async |path: &str| {
+        let response = page.ask(page.http.get(format!("{}{path}", page.origin))).await;
+        (response.status(), response.text().await.unwrap())
+    };
+    let (_, all) = ask("/ui/audit?since=2020-01-01+20%3A50").await;
+    assert!(all.contains("records_list"), "{all}");
+    let (_, none) = ask("/ui/audit?until=2020-01-01+20%3A50").await;
+    assert!(none.contains("No record fits"), "{none}");
+    for path in ["/ui/audit", "/ui/audit/export"] {
+        let (status, said) = ask(&format!("{path}?since=garbage")).await;
+        assert!(said.contains("`garbage` is no time") && !said.contains("records_list"), "{said}");
+        assert_eq!(status == StatusCode::OK, path == "/ui/audit", "{path}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_there_and_what_is_no_call_is_refused() {
+    let place = workplace();
+    let page = OpenPage::start(&place).await;
+    let none = page.ask(page.http.get(format!("{}/ui/tools/NOPE", page.origin))).await;
+    assert_eq!(none.status(), StatusCode::NOT_FOUND);
+    let explained = page.get("/ui/policy?tool=records_delete&arguments=%5B1%5D").await;
+    assert!(explained.contains("The arguments are JSON, but no object"), "{explained}");
+    let checked = place.run(&["policy", "check", "records_delete", "[1]"]).await;
+    assert_ne!(checked.code, Some(0), "{}", checked.shown());
+    assert!(
+        checked.stderr.contains("the arguments are JSON, but no object"),
+        "{}",
+        checked.shown()
+    );
+}
+
+#[tokio::test]
+async fn the_policy_is_that_of_the_command() {
+    let mut config = json!({ "mcpServers": { "records": entry(&records()) } });
+    config["policy"] = json!({ "default": "ask", "labels": [
+        { "tool": "records_list", "labels": ["private"] },
+    ] });
+    let place = Workplace::new(&config);
+    let page = OpenPage::start(&place).await;
+    let shown = page.get("/ui/policy").await;
+    let command = place.run(&["policy"]).await.stdout;
+    for key in ["default", "claims", "flow", "new tools", "findings"] {
+        let line = command.lines().find_map(|line| line.strip_prefix(&format!("{key}: ")));
+        let value = line.unwrap_or_else(|| panic!("{key}: {command}"));
+        let row = format!("<dt>{key}</dt><dd><bdi>{value}</bdi></dd>");
+        assert!(shown.contains(&row), "{row}: {shown}");
+    }
+    let label = command.lines().find_map(|line| line.strip_prefix("label ")).unwrap();
+    let (target, labels) = label.split_once(": ").unwrap();
+    let target = target.replace('"', "&quot;");
+    assert!(shown.contains(&format!("<bdi>{target}</bdi></th><td>{labels}</td>")), "{shown}");
+}
+
+/// Long words do not push columns off the screen, and rows stand below each other on a phone.
+#[tokio::test]
+async fn tables_fit_their_screens() {
+    let place = hostile();
+    long_run(&mut place.connect(&[]).await).await;
+    let Some(mut browser) = Browser::open(&place).await else { return };
+    for (width, screen) in [
+        (1_280, "/ui/servers/records"),
+        (1_280, "/ui/tools"),
+        (1_280, "/ui/servers"),
+        (375, "/ui/servers"),
+        (375, "/ui/audit"),
+        (375, "/ui/runs"),
+    ] {
+        let wide = browser.does("sideways", json!([width, screen])).await;
+        assert_eq!(wide, json!([]), "{width}: {screen}");
+    }
 }
 
 #[tokio::test]

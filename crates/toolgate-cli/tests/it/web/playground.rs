@@ -85,8 +85,9 @@ async fn a_run_that_waited_goes_on_from_the_page() {
     let page = OpenPage::start(&place).await;
     let code = "const all = await records_list({});\nconsole.log(await records_delete({ id: all.slice(0, 4) }));";
     let id = begun(&page, code, "typescript").await;
-    let waits = shows(&page, &id, "A call waits for a person").await;
-    assert!(waits.contains(">Resume<"), "{waits}");
+    // The call waits before the run has ended.
+    let waits = shows(&page, &id, ">Resume<").await;
+    assert!(waits.contains("A call waits for a person"), "{waits}");
     let reference = references(&place).await.remove(0);
     page.post(&format!("/ui/approvals/{reference}"), &[("answer", "once")]).await;
     page.post(&format!("/ui/runs/{id}"), &[("action", "resume")]).await;

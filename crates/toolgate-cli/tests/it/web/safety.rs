@@ -96,7 +96,8 @@ async fn only_a_form_of_the_page_decides() {
     let place = workplace();
     let mut agent = place.serve(&["--mode", "direct"]);
     let task = waiting_call(&mut agent, "4711").await;
-    let reference = references(&place).await.remove(0);
+    let asked = async || references(&place).await.pop();
+    let reference = toolgate_testkit::until("the question", asked).await;
     let page = OpenPage::start(&place).await;
     let token = page.form_token().await;
     let url = format!("{}/ui/approvals/{reference}", page.origin);
@@ -173,7 +174,8 @@ async fn who_asks_for_a_password_is_not_answered_on_the_page() {
     place.rewrite(&config.to_string());
     let mut agent = place.serve(&["--mode", "direct"]);
     waiting_call(&mut agent, "4711").await;
-    let reference = references(&place).await.remove(0);
+    let asked = async || references(&place).await.pop();
+    let reference = toolgate_testkit::until("the question", asked).await;
     let page = OpenPage::start(&place).await;
     let shown = page.get("/ui/approvals").await;
     assert!(shown.contains("asks for more than this page") && !shown.contains("Allow once"));
@@ -209,7 +211,8 @@ async fn a_server_cannot_decide_even_with_a_stolen_cookie() {
     place.rewrite(&config.to_string());
     let mut agent = place.serve(&["--mode", "direct"]);
     waiting_call(&mut agent, "4711").await;
-    let reference = references(&place).await.remove(0);
+    let asked = async || references(&place).await.pop();
+    let reference = toolgate_testkit::until("the question", asked).await;
     let page = OpenPage::start(&place).await;
     let go = json!({
         "url": format!("{}/ui/approvals/{reference}", page.origin),
