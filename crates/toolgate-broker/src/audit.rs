@@ -202,19 +202,20 @@ impl AuditWriter {
         })
     }
 
-    /// Writes that a call is about to be sent, if the record is required. Returns `false` if it
-    /// could not be written.
-    async fn write_before_send(&self, record: &AuditRecord) -> bool {
+    /// Writes that a call is about to be sent, if the record is required. Says why it could not be written.
+    async fn write_before_send(&self, record: &AuditRecord) -> Result<(), String> {
         if !self.options.required {
-            return true;
+            return Ok(());
         }
         let record = AuditRecord { kind: "decision".to_owned(), ..record.clone() };
-        let Some(log) = self.options.log.clone() else { return false };
+        let log = self.options.log.clone().ok_or("there is no audit log")?;
         let logged = Arc::clone(&self.error_logged);
         let written = tokio::task::spawn_blocking(move || {
-            log.append_required(&record).inspect_err(|error| log_once(&logged, error)).is_ok()
+            let written = log.append_required(&record);
+            log_once(&logged, &written);
+            written.map_err(|error| error.to_string())
         });
-        written.await.unwrap_or(false)
+        written.await.map_err(|error| error.to_string())?
     }
 
     /// Queues a record.
@@ -256,8 +257,7 @@ impl AuditWriter {
         let log = self.options.log.as_ref().filter(|_| !self.is_busy());
         match log.and_then(|log| log.append_at_once(&records)) {
             // Dropping the senders wakes those who wait.
-            Some(Ok(())) => {}
-            Some(Err(error)) => log_once(&self.error_logged, &error),
+            Some(written) => log_once(&self.error_logged, &written),
             None => {
                 for (record, done) in records.into_iter().zip(waiting) {
                     self.queue(record, Some(done));
@@ -353,9 +353,8 @@ impl CallAudit {
         }
     }
 
-    /// Records that the call may be sent. Returns `false` if that has to be written first and could
-    /// not be.
-    pub(crate) async fn permitted(&mut self, permit: &Permit) -> bool {
+    /// Records that the call may be sent. Says why not, if that has to be written first and could not be.
+    pub(crate) async fn permitted(&mut self, permit: &Permit) -> Result<(), String> {
         self.permitted_by_person = Some(matches!(permit, Permit::Person));
         if self.is_recorded() {
             self.record.rule = permit.add_to(std::mem::take(&mut self.record.rule));
@@ -365,7 +364,7 @@ impl CallAudit {
                 self.record.verdict = self.verdict();
                 writer.write_before_send(&self.record).await
             }
-            None => true,
+            None => Ok(()),
         }
     }
 
@@ -523,16 +522,19 @@ fn undecided_reason(outcome: Result<&Value, &BrokerError>, exists: bool) -> &'st
 fn write_records(log: Option<&dyn AuditLog>, records: &[AuditRecord], logged: &AtomicBool) {
     if let Some(log) = log
         && !records.is_empty()
-        && let Err(error) = log.append_all(records)
     {
-        log_once(logged, &error);
+        log_once(logged, &log.append_all(records));
     }
 }
 
-/// Logs only the first error: a full disk would also fill the log of the program.
-fn log_once(logged: &AtomicBool, error: &toolgate_store::AuditError) {
-    if !logged.swap(true, Ordering::Relaxed) {
-        tracing::error!("{error}");
+/// Logs only the first error of an outage, and its end: a full disk would also fill the log of the program.
+fn log_once(logged: &AtomicBool, written: &Result<(), toolgate_store::AuditError>) {
+    match written {
+        Err(error) if !logged.swap(true, Ordering::Relaxed) => tracing::error!("{error}"),
+        Ok(()) if logged.load(Ordering::Relaxed) && logged.swap(false, Ordering::Relaxed) => {
+            tracing::warn!("the audit log is written again");
+        }
+        _ => {}
     }
 }
 

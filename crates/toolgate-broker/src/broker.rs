@@ -583,9 +583,8 @@ impl Broker {
                 entered = entered => entered.map_err(limited)?,
                 () = options.cancel.cancelled() => return Err(CallError::Cancelled.into()),
             };
-            if !audit.permitted(&permit).await {
-                return Err(BrokerError::Unrecorded { tool: tool.name.to_string() });
-            }
+            let recorded = audit.permitted(&permit).await;
+            recorded.map_err(|why| BrokerError::Unrecorded { tool: tool.name.to_string(), why })?;
             judged.write_decision(&decision, Some(&permit), &self.callers).await?;
             Ok(slots)
         };

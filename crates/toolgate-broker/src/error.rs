@@ -56,12 +56,12 @@ pub enum BrokerError {
         reached: Box<CallLimitReached>,
     },
     /// The audit log is required and cannot be written. Nothing was sent.
-    #[error(
-        "`{tool}` was not called: the audit log cannot be written, and `audit.required` is set"
-    )]
+    #[error("`{tool}` was not called: `audit.required` is set, and {why}")]
     Unrecorded {
         /// The tool's exposed name.
         tool: String,
+        /// Why nothing can be written.
+        why: String,
     },
     /// The journal of the run cannot be written, so it would be unknown later what the run did.
     /// Nothing was sent.
@@ -105,7 +105,7 @@ impl BrokerError {
             Self::Denied { tool, .. }
             | Self::Waiting { tool, .. }
             | Self::Limited { tool, .. }
-            | Self::Unrecorded { tool }
+            | Self::Unrecorded { tool, .. }
             | Self::NoAnswer { tool, .. }
             | Self::Unwritten { tool, .. } => name.clone_into(tool),
             Self::UnknownTool { .. }

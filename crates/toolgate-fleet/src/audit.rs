@@ -12,7 +12,7 @@ use std::{
     path::PathBuf,
     sync::{
         Arc, Weak,
-        atomic::{AtomicI64, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -61,23 +61,32 @@ pub(crate) struct SharedAudit {
     last: AtomicI64,
     /// Makes each line different from all others.
     sequence: AtomicU64,
+    /// Whether the database refused the last records.
+    is_refused: AtomicBool,
     spool: Mutex<Option<Spool>>,
     /// How much of the log is kept; all if it is unset.
     limits: Mutex<Option<AuditLimits>>,
 }
 
-/// What a line says.
-#[derive(Serialize, Deserialize)]
-struct Line<R> {
+/// A line that is to be written, as a [`Line`] is read.
+#[derive(Serialize)]
+struct WrittenLine<'r> {
     /// Milliseconds since 1970.
     time: u64,
     /// The node that wrote it.
-    node: String,
+    node: &'r str,
     /// How many lines this node has made before.
-    #[serde(default)]
     sequence: u64,
     #[serde(flatten)]
-    record: R,
+    record: &'r AuditRecord,
+}
+
+/// What a line says. Its record has the node.
+#[derive(Deserialize)]
+struct Line {
+    time: u64,
+    #[serde(flatten)]
+    record: AuditRecord,
 }
 
 impl SharedAudit {
@@ -96,6 +105,7 @@ impl SharedAudit {
             missing: AtomicU64::new(0),
             last: AtomicI64::new(0),
             sequence: AtomicU64::new(0),
+            is_refused: AtomicBool::new(false),
             spool: Mutex::new(own),
             limits: Mutex::default(),
         });
@@ -164,6 +174,20 @@ impl SharedAudit {
         spool.clear().map_err(system)
     }
 
+    /// Says that records wait although the database answers, and when they do not any more. That it is away is said by
+    /// the node.
+    fn note_outcome(&self, written: &Result<(), FleetError>) {
+        match written {
+            Ok(()) if self.is_refused.swap(false, Ordering::Relaxed) => {
+                tracing::warn!("{PLACE} takes records of the audit log again");
+            }
+            Err(FleetError::Statement(why)) if !self.is_refused.swap(true, Ordering::Relaxed) => {
+                tracing::error!("{PLACE} takes no records of the audit log; they wait: {why}");
+            }
+            _ => {}
+        }
+    }
+
     /// The hashes of the lines after a number.
     fn written_after(&self, mut after: i64) -> Result<HashSet<Vec<u8>>, FleetError> {
         let mut hashes = HashSet::new();
@@ -216,12 +240,12 @@ impl SharedAudit {
     fn lines(&self, records: &[AuditRecord], missing: u64) -> Result<Vec<Vec<u8>>, FleetError> {
         let gap = AuditRecord { kind: "missing".to_owned(), missing, ..AuditRecord::default() };
         let gap = (missing > 0).then_some(&gap);
-        let (time, node) = (crate::now().cast_unsigned(), &self.node.id);
+        let (time, node) = (crate::now().cast_unsigned(), self.node.id.as_str());
         gap.into_iter()
             .chain(records)
             .map(|record| {
                 let sequence = self.sequence.fetch_add(1, Ordering::Relaxed);
-                let line = Line { time, node: node.clone(), sequence, record };
+                let line = WrittenLine { time, node, sequence, record };
                 serde_json::to_vec(&line).map_err(|error| FleetError::System(error.to_string()))
             })
             .collect()
@@ -237,7 +261,7 @@ impl SharedAudit {
     ) -> Result<(), FleetError> {
         let lines = records.iter().map(|(time, record)| {
             let sequence = self.sequence.fetch_add(1, Ordering::Relaxed);
-            let line = Line { time: *time, node: IMPORTED.to_owned(), sequence, record };
+            let line = WrittenLine { time: *time, node: IMPORTED, sequence, record };
             serde_json::to_vec(&line).map_err(|error| FleetError::System(error.to_string()))
         });
         let lines = lines.collect::<Result<Vec<_>, _>>()?;
@@ -334,6 +358,7 @@ impl AuditLog for SharedAudit {
         } else {
             Err(FleetError::Away("earlier records wait for it".to_owned()))
         };
+        self.note_outcome(&written);
         if written.is_err() && !self.put_aside(&lines, missing) {
             let count = u64::try_from(records.len()).unwrap_or(u64::MAX);
             self.note_missing(missing.saturating_add(count));
@@ -362,7 +387,7 @@ impl AuditLog for SharedAudit {
             Ok((row.get::<_, Option<i64>>(0), row.get::<_, Option<i64>>(1)))
         });
         match found.ok()? {
-            (None, Some(_)) => Some(AuditProblem::HeadMissing),
+            (None, _) => Some(AuditProblem::HeadMissing),
             (Some(head), None) if head > 0 => Some(AuditProblem::Gone),
             _ => None,
         }
@@ -386,9 +411,7 @@ impl AuditLog for SharedAudit {
             for row in rows {
                 let (found, line): (i64, Vec<u8>) = (row.get(0), row.get(1));
                 end = found;
-                let Ok(Line { time, record, .. }) =
-                    serde_json::from_slice::<Line<AuditRecord>>(&line)
-                else {
+                let Ok(Line { time, record, .. }) = serde_json::from_slice::<Line>(&line) else {
                     continue;
                 };
                 let number = found.cast_unsigned();
@@ -442,9 +465,7 @@ impl AuditLog for SharedAudit {
                 }
                 (number, before) = (found, hash);
                 extent.lines += 1;
-                let Ok(Line { time, record, .. }) =
-                    serde_json::from_slice::<Line<AuditRecord>>(&line)
-                else {
+                let Ok(Line { time, record, .. }) = serde_json::from_slice::<Line>(&line) else {
                     seen(Err(AuditProblem::Unreadable(position())));
                     continue;
                 };
@@ -459,7 +480,8 @@ impl AuditLog for SharedAudit {
             }
         }
         match head {
-            None if extent.lines > 0 => seen(Err(AuditProblem::HeadMissing)),
+            // The tables are made with one.
+            None => seen(Err(AuditProblem::HeadMissing)),
             Some((expected, hash, _)) if expected > number || hash != before => {
                 let (found, expected) = (number.cast_unsigned(), expected.cast_unsigned());
                 seen(Err(AuditProblem::Cut { found, expected }));

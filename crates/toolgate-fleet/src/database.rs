@@ -20,7 +20,7 @@ use deadpool_postgres::{
 use parking_lot::Mutex;
 use thiserror::Error;
 use tokio::runtime::{Builder, Handle, RuntimeFlavor};
-use tokio_postgres::Config;
+use tokio_postgres::{Config, error::SqlState};
 
 use crate::tls::DatabaseTls;
 
@@ -32,6 +32,8 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(3);
 pub(crate) const LONG: Duration = Duration::from_mins(10);
 /// How long PostgreSQL itself works on a statement. Nobody waits for it any more then.
 const STATEMENT_MILLISECONDS: u32 = 5_000;
+/// The class of the codes for a wrong user or password.
+const WRONG_LOGIN: &str = "28";
 /// Connections of one node. PostgreSQL allows 100 in all unless it is told otherwise.
 const CONNECTIONS: usize = 8;
 
@@ -45,6 +47,9 @@ pub enum FleetError {
     /// No connection.
     #[error("it does not answer ({0}); calls that need a record are refused until it does")]
     Away(String),
+    /// It answers, and lets this program do nothing.
+    #[error("it refuses the connection ({0}); check `fleet.database`")]
+    Refused(String),
     /// No answer in time. It is not known whether something was changed.
     #[error("it did not answer within {} s", TIMEOUT.as_secs())]
     Slow,
@@ -141,7 +146,7 @@ impl Database {
         self.pool.get().await.map_err(|error| {
             let why = cause(&error);
             self.is_away(&why);
-            FleetError::Away(why)
+            no_connection(&error, why)
         })
     }
 
@@ -152,14 +157,21 @@ impl Database {
 
     /// Notes that the database is away, until somebody hears of it again.
     pub(crate) fn is_away(&self, why: &str) {
-        self.away.lock().get_or_insert_with(|| why.to_owned());
+        let mut away = self.away.lock();
+        if away.is_none() {
+            tracing::debug!("{PLACE} is away: {why}");
+            *away = Some(why.to_owned());
+        }
+        drop(away);
         // Connections to a database that hangs may never end.
         self.pool.retain(|_, _| false);
     }
 
     /// Notes that the database answers.
     pub(crate) fn is_back(&self) {
-        *self.away.lock() = None;
+        if self.away.lock().take().is_some() {
+            tracing::warn!("{PLACE} answers again");
+        }
     }
 
     /// Waits for the database, within its time limit.
@@ -190,7 +202,7 @@ impl Database {
         let connecting = self.config.connect(self.tls.clone());
         let connected = tokio::time::timeout(TIMEOUT, connecting).await;
         let connected = connected.map_err(|_| FleetError::Slow)?;
-        connected.map_err(|error| FleetError::Away(cause(&error)))
+        connected.map_err(|error| no_connection(&error, cause(&error)))
     }
 
     /// Works on a connection of the pool, and makes the calling thread wait for it.
@@ -268,6 +280,18 @@ fn park_until<T>(work: impl Future<Output = T>) -> T {
         }
         std::thread::park();
     }
+}
+
+/// Why there is no connection: nobody answers, or PostgreSQL refuses this user or has no such database.
+fn no_connection(error: &(dyn std::error::Error + 'static), why: String) -> FleetError {
+    let mut errors = std::iter::successors(Some(error), |error| error.source());
+    let refused = errors.any(|error| {
+        let said = error.downcast_ref::<tokio_postgres::Error>();
+        said.and_then(tokio_postgres::Error::code).is_some_and(|code| {
+            *code == SqlState::UNDEFINED_DATABASE || code.code().starts_with(WRONG_LOGIN)
+        })
+    });
+    if refused { FleetError::Refused(why) } else { FleetError::Away(why) }
 }
 
 /// The innermost reason of an error. The outer ones only say where it happened.

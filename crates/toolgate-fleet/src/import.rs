@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 use toolgate_store::{
-    Approvals as _, AuditRecord, CallDecision, CallEnd, Choices, NewCall, RunEntries as _,
-    RunEntry, RunState, Runs as _, SharedStore as _, Store, StoreError, UsageLog as _,
+    Approvals as _, AuditRecord, CallDecision, CallEnd, Choices, NewCall, QuotaCount,
+    RunEntries as _, RunEntry, RunState, Runs as _, SharedStore as _, Store, StoreError,
+    UsageLog as _,
 };
 
 use crate::{Fleet, audit::IMPORTED, database::FleetError};
@@ -26,6 +27,8 @@ pub struct ImportSummary {
     pub uses: u64,
     /// Disabled servers, and consents.
     pub choices: u64,
+    /// Counts of limits.
+    pub limits: u64,
     /// Whether the lines of the audit log were left out, because they may be there already.
     pub audit_left_out: bool,
 }
@@ -41,6 +44,8 @@ pub struct ImportedChoices {
 
 /// Lines of the audit log that are written together.
 const LINES_TOGETHER: usize = 500;
+/// Limits of a day count by these days.
+const MILLISECONDS_OF_A_DAY: i64 = 24 * 60 * 60 * 1_000;
 /// The most runs that are copied.
 const MOST_RUNS: u32 = 1_000_000;
 
@@ -93,12 +98,32 @@ impl Fleet {
             self.usage.append(&uses)?;
             summary.uses = uses.len() as u64;
         }
+        step("counts of limits");
+        summary.limits = self.import_limits(&from)?;
         step("audit log");
         match self.import_audit(&from)? {
             Some(lines) => summary.audit_lines = lines,
             None => summary.audit_left_out = true,
         }
         Ok(summary)
+    }
+
+    /// Copies the counts of today that the fleet does not have.
+    fn import_limits(&self, from: &Store) -> Result<u64, Box<dyn std::error::Error + Send + Sync>> {
+        let quotas = from.quotas();
+        let day = quotas.day(crate::now() / MILLISECONDS_OF_A_DAY)?;
+        let counts = quotas.counts(day)?;
+        let copied = self.node.database.with(|connection| async move {
+            let row = "INSERT INTO quota (day, \"limit\", caller, used, refused_until)
+                VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING";
+            let mut copied = 0;
+            for QuotaCount { limit, caller, used, refused_until } in &counts {
+                let (used, until) = (i64::from(*used), refused_until.cast_signed());
+                copied += connection.execute(row, &[&day, limit, caller, &used, &until]).await?;
+            }
+            Ok(copied)
+        })?;
+        Ok(copied)
     }
 
     /// Copies choices that the fleet does not have.

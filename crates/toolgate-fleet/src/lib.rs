@@ -19,6 +19,7 @@ mod migrate;
 mod node;
 mod peer;
 mod quotas;
+mod restored;
 mod servers;
 mod spool;
 mod status;
@@ -45,6 +46,7 @@ use toolgate_store::{
 pub use database::FleetError;
 pub use import::{ImportSummary, ImportedChoices};
 pub use peer::{PeerTls, peer_tls};
+pub use restored::RestoreSummary;
 pub use status::{FleetStatus, NodeStatus, ServerLeaseStatus};
 
 use audit::SharedAudit;

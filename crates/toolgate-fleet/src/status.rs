@@ -26,8 +26,8 @@ pub struct FleetStatus {
     pub abandoned: i64,
     /// Questions that wait for a person.
     pub open_approvals: i64,
-    /// Lines of the audit log.
-    pub audit_lines: i64,
+    /// Lines of the audit log. `None` if it is damaged.
+    pub audit_lines: Option<i64>,
     /// Sessions of legacy clients.
     pub sessions: i64,
 }

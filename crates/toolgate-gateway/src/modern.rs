@@ -249,8 +249,8 @@ impl ParkedRequests {
             && (has("requestState") || has("inputResponses"))
         {
             let message = "this `requestState` is unknown, has expired or belongs to another client; \
-                           nothing was called; send the call again without `requestState` and \
-                           `inputResponses`";
+                           nothing is called now, and what the call did before it asked is not known; look \
+                           before you send it again without `requestState` and `inputResponses`";
             return Err(ErrorObject::invalid_params(message, None));
         }
         Ok(ModernRequest::start(service, request, peer))

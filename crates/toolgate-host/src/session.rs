@@ -431,7 +431,8 @@ impl ToolSession {
         };
         let mut tool = tool.or_else(known);
         if self.host.servers().has_callers() {
-            self.log_in_for(name, tool.as_ref(), &options).await?;
+            // Boxed, as all that is rare or large: a future is moved with each function around it.
+            Box::pin(self.log_in_for(name, tool.as_ref(), &options)).await?;
             tool = tool.or_else(known);
         }
         if tool.is_none() {
@@ -446,7 +447,7 @@ impl ToolSession {
         let broker = &self.host.inner.broker;
         let Some(tool) = tool else {
             let (arguments, meta) = (Value::Object(arguments), options.meta.as_ref());
-            let unknown = broker.refuse_unknown(name, &arguments, context, meta).await;
+            let unknown = Box::pin(broker.refuse_unknown(name, &arguments, context, meta)).await;
             return Err(match self.host.still_connecting(name) {
                 Some(error) => BrokerError::Call(Box::new(error)),
                 None => unknown,
@@ -458,7 +459,7 @@ impl ToolSession {
             watched.watch_progress(&mut options);
         }
         resources::to_server_uris(&tool.id.server, &mut arguments);
-        let outcome = broker.call(&tool, arguments, context, options).await;
+        let outcome = Box::pin(broker.call(&tool, arguments, context, options)).await;
         if let Some(watched) = watched {
             watched.ended(&outcome);
         }

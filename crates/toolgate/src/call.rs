@@ -264,7 +264,7 @@ impl ToolCallError {
                 Self::WaitsForApproval { tool, question: reference.to_string(), message }
             }
             BrokerError::Limited { tool, .. } => Self::LimitReached { tool, message },
-            BrokerError::Unrecorded { tool } | BrokerError::Unwritten { tool, .. } => {
+            BrokerError::Unrecorded { tool, .. } | BrokerError::Unwritten { tool, .. } => {
                 Self::NotRecorded { tool, message }
             }
             BrokerError::Call(error) => Self::of_call(*error, message),

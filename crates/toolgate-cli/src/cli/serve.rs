@@ -173,9 +173,19 @@ pub(crate) enum FleetCommand {
     },
     /// Copy what is in the state folder of this machine
     ///
-    /// It copies runs, grants, open approvals, the audit log, tokens and past queries. What is in the database already
-    /// stays as it is. Logins are not copied.
+    /// It copies runs, grants, open approvals, the audit log, tokens, past queries, the counts of limits of today, and
+    /// the logins of callers. What is in the database already stays as it is. The shared login of a server is not
+    /// copied.
     Import {
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Say that the database was restored from a back-up
+    ///
+    /// What was open at the time of the back-up may have gone on since then, and must not happen twice: runs can no longer
+    /// be resumed, and questions, answers, sessions, waiting requests and tasks are removed. The audit log notes it. Stop
+    /// all nodes first.
+    Restored {
         #[command(flatten)]
         output: Output,
     },

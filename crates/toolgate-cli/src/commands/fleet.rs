@@ -4,7 +4,8 @@ use std::{process::ExitCode, time::Duration};
 
 use indicatif::ProgressBar;
 use serde_json::json;
-use toolgate_fleet::{Fleet, FleetStatus, ImportSummary, ImportedChoices};
+use toolgate_fleet::{Fleet, FleetStatus, ImportSummary, ImportedChoices, RestoreSummary};
+use toolgate_store::{LoginStoreError, Store};
 
 use crate::{
     cli::{FleetCommand, Globals},
@@ -51,10 +52,55 @@ pub(crate) fn run(globals: &Globals, command: &FleetCommand) -> CommandResult {
                 Failure::new(format!("not everything was copied: {error}"))
                     .hint("run the command again; it copies what is missing")
             })?;
-            print::show(output.json, &json!(copied), || told(copied))?;
+            // Without the key there may still be all the rest.
+            let logins = import_logins(&store);
+            let mut row = json!(copied);
+            row["logins"] = json!(logins.as_ref().ok());
+            print::show(output.json, &row, || told(copied, logins.as_ref().copied().unwrap_or(0)))?;
+            logins?;
+        }
+        FleetCommand::Restored { output } => {
+            let fleet = Fleet::open(&fleet::options(&config, FleetRole::Command)?)?;
+            let ended = fleet.restored()?;
+            print::show(output.json, &json!(ended), || after_restore(ended))?;
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What was ended, and what only a person can know.
+fn after_restore(ended: RestoreSummary) -> String {
+    let RestoreSummary { runs, approvals, requests } = ended;
+    format!(
+        "Ended {} runs, {} questions and answers, and {} sessions, requests and tasks.\n\
+         These are of the time of the back-up too, so look through them before you start the nodes:\n\
+         - `toolgate token list`: a token that was revoked since then is valid again.\n\
+         - `toolgate grants`: the same holds for grants.\n\
+         - `toolgate logins`: a login that was renewed since then has an old token, and its caller has to log in again.\n\
+         - The limits of a day count from the back-up on.",
+        grouped(runs),
+        grouped(approvals),
+        grouped(requests),
+    )
+}
+
+/// Copies the logins of callers that the shared database does not have.
+fn import_logins(from: &Store) -> Result<u64, Failure> {
+    let key = load::vault_key();
+    let failed = |error: LoginStoreError| Failure::new(format!("no login was copied: {error}"));
+    let own = from.logins(&key).list().map_err(failed)?;
+    if own.is_empty() {
+        return Ok(0);
+    }
+    let shared = load::required_store()?.logins(&key);
+    let mut copied = 0;
+    for (login, secret) in own {
+        if shared.load(&login).map_err(failed)?.is_none() {
+            shared.save(&login, &secret).map_err(failed)?;
+            copied += 1;
+        }
+    }
+    Ok(copied)
 }
 
 fn progress() -> ProgressBar {
@@ -85,21 +131,24 @@ fn shown(status: &FleetStatus) -> String {
         _ => format!("\n\n{}", table(&["runs once", "at node", "epoch"], rows)),
     };
     let count = |number: i64| grouped(number.unsigned_abs());
+    let audit = match status.audit_lines {
+        Some(lines) => format!("{} lines of the audit log", count(lines)),
+        None => "the audit log is damaged (`toolgate audit --verify`)".to_owned(),
+    };
     format!(
         "{nodes}{servers}\n\nPostgreSQL {}, tables of version {}, {} MB\n{} runs, of which {} belong to nodes that are gone; \
-         {} open approvals; {} lines of the audit log; {} sessions",
+         {} open approvals; {audit}; {} sessions",
         status.server,
         status.schema,
         count(status.bytes / 1_000_000),
         count(status.running),
         count(status.abandoned),
         count(status.open_approvals),
-        count(status.audit_lines),
         count(status.sessions),
     )
 }
 
-fn told(copied: ImportSummary) -> String {
+fn told(copied: ImportSummary, logins: u64) -> String {
     let ImportSummary {
         runs,
         grants,
@@ -108,6 +157,7 @@ fn told(copied: ImportSummary) -> String {
         tokens,
         uses,
         choices,
+        limits,
         audit_left_out,
     } = copied;
     let left_out = if audit_left_out {
@@ -118,8 +168,8 @@ fn told(copied: ImportSummary) -> String {
         ""
     };
     format!(
-        "Copied {} runs, {} grants, {} open approvals, {} lines of the audit log, {} tokens, {} past queries, and {} \
-         disabled servers and consents.{left_out}",
+        "Copied {} runs, {} grants, {} open approvals, {} lines of the audit log, {} tokens, {} past queries, {} disabled \
+         servers and consents, {} counts of limits, and {} logins of callers.{left_out}",
         grouped(runs),
         grouped(grants),
         grouped(approvals),
@@ -127,5 +177,7 @@ fn told(copied: ImportSummary) -> String {
         grouped(tokens),
         grouped(uses),
         grouped(choices),
+        grouped(limits),
+        grouped(logins),
     )
 }

@@ -106,8 +106,13 @@ async fn revoke(
     server: Option<&str>,
 ) -> Result<(), Failure> {
     let fits = |key: &LoginKey| {
-        caller.is_none_or(|caller| key.caller.as_deref() == Some(caller))
-            && server.is_none_or(|server| *key.server == *server)
+        let is_caller = |name: &str| {
+            let caller = key.caller.as_deref().unwrap_or_default();
+            // `token bob 0a1b2c` is the caller with the token `bob`.
+            let token = caller.strip_prefix("token ").and_then(|rest| rest.rsplit_once(' '));
+            caller == name || token.is_some_and(|(token, _)| token == name)
+        };
+        caller.is_none_or(is_caller) && server.is_none_or(|server| *key.server == *server)
     };
     let ended = revoke_those(logins, fits).await?;
     if ended.is_empty() {

@@ -416,6 +416,21 @@ async fn tokens_and_switches_reach_all_nodes() {
     until("the switch", refused).await;
 }
 
+/// A balancer sends requests of a session to any node, also while the database is away. They reach the node that has it.
+#[tokio::test]
+async fn a_session_is_reached_through_another_node_while_the_database_is_away() {
+    let Some(mut place) = FleetPlace::start(json!("off")).await else { return };
+    let (first, second) = (place.node().await, place.node().await);
+    let client = LegacyClient::begin(first.gateway.url()).await.unwrap();
+    let (other, echo) = (second.gateway.url(), json!({ "message": "hello" }));
+    client.call(other, "kit_echo", echo.clone()).await.unwrap();
+    place.postgres.kill();
+    let answer = client.call(other, "kit_echo", echo.clone()).await.unwrap();
+    assert_eq!(answer["structuredContent"]["message"], "hello", "{answer}");
+    let stranger = LegacyClient { session: "x".repeat(43), ..client };
+    assert!(stranger.call(other, "kit_echo", echo).await.is_err());
+}
+
 #[tokio::test]
 async fn without_the_database_calls_that_need_a_record_are_refused_and_come_back() {
     let Some(mut place) = FleetPlace::start(json!("off")).await else { return };

@@ -34,6 +34,7 @@ const COMMANDS: &[&[&str]] = &[
     &["fleet", "status"],
     &["fleet", "migrate"],
     &["fleet", "import"],
+    &["fleet", "restored"],
     &["search"],
     &["inspect"],
     &["call"],

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use toolgate_fleet::{Fleet, FleetError, FleetOptions, ImportedChoices};
+use toolgate_fleet::{Fleet, FleetError, FleetOptions, ImportedChoices, RestoreSummary};
 use toolgate_store::{
     ApprovalState, AuditLimits, AuditProblem, AuditRecord, CallDecision, CallEnd, Choices,
     GrantRow, Journal, NewCall, NewRun, NodeMessage, QuotaOutcome, QuotaRequest, Retention,
@@ -477,6 +477,10 @@ fn a_state_folder_is_copied() {
         .unwrap();
     store.audit().append(&AuditRecord { kind: "call".into(), ..AuditRecord::default() }).unwrap();
     store.access_tokens().create(&TokenOrder::default(), 1).unwrap();
+    let since = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
+    let day = i64::try_from(since.as_secs() / 86_400).unwrap();
+    let quota = QuotaRequest { limit: "writes", caller: "ada", most: 100 };
+    store.quotas().count(day, &[quota]).unwrap();
     let fleet = shared.node(LONG);
     let disabled = |name: &'static str| {
         move |it: &mut Choices| {
@@ -492,6 +496,9 @@ fn a_state_folder_is_copied() {
     let copied = fleet.import(&store, &choices, &mut |_| {}).unwrap();
     assert_eq!((copied.runs, copied.grants, copied.audit_lines, copied.tokens), (1, 1, 1, 1));
     assert_eq!((copied.choices, copied.audit_left_out), (1, false));
+    assert_eq!(copied.limits, 1);
+    let counted = fleet.quotas().count(day, &[quota]).unwrap();
+    assert_eq!(counted, QuotaOutcome::Counted(vec![2]), "the limit goes on");
     let there: Vec<String> = fleet.choices("fleet").read().unwrap().disabled.into_keys().collect();
     assert_eq!(there, ["crm", "wiki"]);
     let there = fleet.journal().unwrap();
@@ -513,4 +520,60 @@ fn a_state_folder_is_copied() {
     other.audit().append(&AuditRecord { kind: "call".into(), ..AuditRecord::default() }).unwrap();
     let left_out = fleet.import(&other, &[], &mut |_| {}).unwrap();
     assert_eq!((left_out.audit_lines, left_out.audit_left_out), (0, true));
+}
+
+/// After a restore, nothing goes on that was open at the time of the back-up.
+#[test]
+fn a_restored_database_lets_no_run_go_on() {
+    let Some(shared) = Shared::start() else { return };
+    let node = shared.node(LONG);
+    let journal = node.journal().unwrap();
+    for (id, state) in [("run_1", RunState::Failed), ("run_2", RunState::Done)] {
+        journal.write(RunEntry::began(&run(id))).unwrap();
+        journal.write(RunEntry::ended(id, state, "out", None)).unwrap();
+    }
+    journal.write(RunEntry::began(&run("run_3"))).unwrap();
+    let refused = node.restored().unwrap_err().to_string();
+    assert!(refused.contains("nodes live"), "{refused}");
+    node.leave();
+    let options = FleetOptions { database: shared.url.clone(), ..FleetOptions::default() };
+    let command = Fleet::open(&options).unwrap();
+    assert_eq!(command.restored().unwrap().runs, 2);
+    let journal = command.journal().unwrap();
+    for id in ["run_1", "run_2", "run_3"] {
+        assert_eq!(journal.history(id).unwrap().unwrap().state, RunState::Done, "{id}");
+    }
+    let why = journal.run("run_3").unwrap().unwrap().error.unwrap();
+    assert!(why.contains("restored from a back-up"), "{why}");
+    let mut kinds = Vec::new();
+    command.audit().read(&mut |line| kinds.push(line.unwrap().1.kind)).unwrap();
+    assert_eq!(kinds, ["restored"]);
+    assert_eq!(command.restored().unwrap(), RestoreSummary::default(), "nothing is left to end");
+}
+
+#[test]
+fn an_audit_log_that_was_emptied_does_not_verify() {
+    let Some(shared) = Shared::start() else { return };
+    let node = shared.node(LONG);
+    let record = AuditRecord { kind: "call".into(), ..AuditRecord::default() };
+    node.audit().append(&record).unwrap();
+    let mut nodes = Vec::new();
+    node.audit().read(&mut |line| nodes.push(line.unwrap().1.node)).unwrap();
+    assert!(nodes.len() == 1 && nodes[0].starts_with("n_"), "{nodes:?}");
+    assert_eq!(node.audit().damage(), None);
+    shared.postgres.execute(&shared.name(), "TRUNCATE audit; DELETE FROM audit_head").unwrap();
+    assert_eq!(node.audit().damage(), Some(AuditProblem::HeadMissing));
+    let mut problems = Vec::new();
+    node.audit().read(&mut |line| problems.extend(line.err())).unwrap();
+    assert_eq!(problems, [AuditProblem::HeadMissing]);
+    assert_eq!(node.status().unwrap().audit_lines, None);
+}
+
+#[test]
+fn a_database_that_refuses_is_not_said_to_be_silent() {
+    let Some(shared) = Shared::start() else { return };
+    let database = shared.url.replace(&shared.name(), "nope");
+    let options = FleetOptions { database, ..FleetOptions::default() };
+    let error = Fleet::open(&options).unwrap_err();
+    assert!(matches!(error, FleetError::Refused(_)), "{error}");
 }

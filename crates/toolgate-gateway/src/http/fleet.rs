@@ -8,7 +8,7 @@ use std::{
     collections::HashMap,
     fmt, io,
     sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use axum::{
@@ -69,6 +69,8 @@ pub struct FleetPeers {
 pub(crate) struct FleetState {
     store: Arc<dyn SharedStore>,
     connector: Option<Connector>,
+    /// At which nodes sessions were found: while the database is away, their requests still go there.
+    places: Mutex<HashMap<String, (String, Instant)>>,
     /// Held while a session is opened again, so that two requests do not open it twice.
     reopening: tokio::sync::Mutex<()>,
     hosts: Option<Arc<dyn NodeHosts>>,
@@ -100,6 +102,9 @@ const MAY_DECIDE: &str = "toolgate-may-decide";
 pub const SERVERS_PATH: &str = "/node/servers/";
 /// How long a connection to another node may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// The most sessions of other nodes whose places are remembered, and for how long: as tokens and choices.
+const MAX_PLACES: usize = 10_000;
+const PLACE_TIME: Duration = Duration::from_mins(5);
 /// A session is stored again after this part of the time that it is kept.
 const STORED_EVERY: u32 = 4;
 
@@ -114,7 +119,27 @@ impl FleetState {
             None => (None, None),
         };
         let (reopening, servers) = (tokio::sync::Mutex::default(), Mutex::default());
-        (Self { store, connector, reopening, hosts, servers }, listening)
+        let places = Mutex::default();
+        (Self { store, connector, places, reopening, hosts, servers }, listening)
+    }
+
+    /// Remembers where a session is.
+    fn remember(&self, id: &str, owner: &Owner, url: &str) {
+        let mut places = self.places.lock();
+        if places.len() >= MAX_PLACES {
+            places.retain(|_, (_, found)| found.elapsed() < PLACE_TIME);
+            if places.len() >= MAX_PLACES {
+                places.clear();
+            }
+        }
+        places.insert(place_key(id, owner), (url.to_owned(), Instant::now()));
+    }
+
+    /// Where a session was a while ago.
+    fn remembered(&self, id: &str, owner: &Owner) -> Option<String> {
+        let places = self.places.lock();
+        let (url, found) = places.get(&place_key(id, owner))?;
+        (found.elapsed() < PLACE_TIME).then(|| url.clone())
     }
 
     /// The server that another node asks for: the path has its scope.
@@ -249,11 +274,19 @@ impl RequestContext {
             let url = found.url.clone().filter(|url| !url.is_empty());
             url.filter(|_| can_pass_on && !found.is_own)
         };
-        let Some(found) = fleet.find(TimedKind::Session, id, &self.owner).await? else {
+        let found = match fleet.find(TimedKind::Session, id, &self.owner).await {
+            Ok(found) => found,
+            Err(away) => {
+                let known = fleet.remembered(id, &self.owner).filter(|_| can_pass_on);
+                return known.map(SessionPlace::Elsewhere).ok_or(away);
+            }
+        };
+        let Some(found) = found else {
             // The answer says that there is none.
             return Ok(SessionPlace::Here);
         };
         if let Some(url) = elsewhere(&found) {
+            fleet.remember(id, &self.owner, &url);
             return Ok(SessionPlace::Elsewhere(url));
         }
         let _reopening = fleet.reopening.lock().await;
@@ -344,10 +377,7 @@ impl RequestContext {
         let connecting = connector.connect(url);
         let stream = match tokio::time::timeout(CONNECT_TIMEOUT, connecting).await {
             Ok(Ok(stream)) => stream,
-            // Its process has ended, whatever its lease says.
-            Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                return Ok(PassedOn::NotBegun);
-            }
+            Ok(Err(error)) if is_gone(&error) => return Ok(PassedOn::NotBegun),
             Ok(Err(error)) => return Err(unreachable(&error)),
             Err(late) => return Err(unreachable(&late)),
         };
@@ -398,6 +428,16 @@ impl RequestContext {
             self.connection.is_for_client(may_decide);
         }
     }
+}
+
+/// Whether a connection failed because the process at the other end has ended, or ends, whatever its lease says: nobody
+/// listens, or nobody takes what the system has accepted.
+fn is_gone(error: &io::Error) -> bool {
+    use io::ErrorKind::{
+        BrokenPipe, ConnectionAborted, ConnectionRefused, ConnectionReset, UnexpectedEof,
+    };
+    let kinds = [ConnectionRefused, ConnectionReset, ConnectionAborted, BrokenPipe, UnexpectedEof];
+    kinds.contains(&error.kind())
 }
 
 /// The error for a request whose node does not answer, although it may live.
@@ -453,6 +493,11 @@ pub(crate) async fn serve_nodes(
 fn owner_key(owner: &Owner) -> String {
     let text = format!("{}\n{}\n{:?}", owner.caller.as_str(), owner.path, owner.caller.facts());
     blake3::hash(text.as_bytes()).to_hex().to_string()
+}
+
+/// A session of an owner: another one must not reach it.
+fn place_key(id: &str, owner: &Owner) -> String {
+    format!("{} {}", key(id), owner_key(owner))
 }
 
 /// Ids are secrets, so their hashes are stored.

@@ -227,15 +227,10 @@ pub async fn serve_http(
         () = stopping => {}
     }
     drop(listener);
-    let settling = async {
-        server.settled().await;
-        // Other nodes still pass requests on. One that begins now is refused, and one that began before is waited for: none
-        // is cancelled in between.
-        server.is_closing.store(true, Ordering::SeqCst);
-        server.settled().await;
-    };
-    let _ = tokio::time::timeout(drain, settling).await;
+    // Other nodes still pass requests on. One that begins now is refused, and one that began before is waited for: none
+    // is cancelled in between. Answers to questions of requests in progress are accepted.
     server.is_closing.store(true, Ordering::SeqCst);
+    let _ = tokio::time::timeout(drain, server.settled()).await;
     serving_nodes.abort();
     server.stop.cancel();
     tokio::join!(server.sessions.end(), async {
@@ -365,16 +360,9 @@ async fn check(
 struct Handled(Arc<HttpState>);
 
 impl Handled {
-    /// Counts a POST. It is refused if the server ends: nothing of it was done.
-    fn begin(server: &Arc<HttpState>) -> Result<Self, HttpError> {
+    fn begin(server: &Arc<HttpState>) -> Self {
         server.handling.fetch_add(1, Ordering::SeqCst);
-        let handled = Self(Arc::clone(server));
-        // Counted before, so that either the server sees the request or the request sees the end.
-        if server.is_closing.load(Ordering::SeqCst) {
-            let message = "this gateway is stopping, and the request was not begun; try again";
-            return Err(HttpError::new(StatusCode::SERVICE_UNAVAILABLE, message).not_begun());
-        }
-        Ok(handled)
+        Self(Arc::clone(server))
     }
 }
 
@@ -397,7 +385,7 @@ async fn handle(
             return Ok(response);
         }
         let is_post = parts.method == Method::POST;
-        let _handled = if is_post { Some(Handled::begin(&server)?) } else { None };
+        let _handled = is_post.then(|| Handled::begin(&server));
         if connection.is_node()
             && let Some(fleet) = &server.fleet
             && let Some(endpoint) = fleet.server_at(parts.uri.path())
@@ -531,6 +519,7 @@ impl RequestContext {
             HttpError::bad_request(malformed.error).for_request(malformed.id.as_ref())
         };
         let input = JsonRpcInput::read(&bytes).map_err(refuse)?;
+        self.check_open(&input)?;
         if let Some(fleet) = &self.server.fleet
             && let Some(state) = state_of(&input)
             && !self.server.parked.has(state)
@@ -572,6 +561,20 @@ impl RequestContext {
                 Era::Modern => Err(legacy::no_batches()),
             },
         }
+    }
+
+    /// Refuses what begins while the gateway stops: nothing of it is done. The POST was counted before, so that either
+    /// the gateway waits for it or it is refused.
+    fn check_open(&self, input: &JsonRpcInput) -> Result<(), HttpError> {
+        let begins = match input {
+            JsonRpcInput::One(message) => matches!(message, JsonRpcMessage::Request(_)),
+            JsonRpcInput::Batch(_) => true,
+        };
+        if begins && self.server.is_closing.load(Ordering::SeqCst) {
+            let message = "this gateway is stopping, and the request was not begun; try again";
+            return Err(HttpError::new(StatusCode::SERVICE_UNAVAILABLE, message).not_begun());
+        }
+        Ok(())
     }
 
     /// The body of a request, within the limits.

@@ -134,7 +134,7 @@ async fn a_lost_state_is_an_error_and_no_new_call() {
     let responses = json!({ "1": accepted("x") });
     let unknown = body(again(&endpoint, "echo", &json!("gone"), &responses)).await;
     assert_eq!(unknown["error"]["code"], -32602);
-    insta::assert_snapshot!(unknown["error"]["message"].as_str().unwrap(), @"this `requestState` is unknown, has expired or belongs to another client; nothing was called; send the call again without `requestState` and `inputResponses`");
+    insta::assert_snapshot!(unknown["error"]["message"].as_str().unwrap(), @"this `requestState` is unknown, has expired or belongs to another client; nothing is called now, and what the call did before it asked is not known; look before you send it again without `requestState` and `inputResponses`");
     for lost in [
         json!({ "name": "echo", "inputResponses": responses }),
         json!({ "name": "echo", "requestState": 7 }),

@@ -40,6 +40,9 @@ pub struct AuditRecord {
     /// The caller.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub caller: String,
+    /// The node of a fleet that wrote it; empty without a fleet. Set when it is read.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub node: String,
     /// The session.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub session: String,
@@ -302,7 +305,7 @@ pub enum AuditProblem {
     #[error("the log is gone: there was one, but neither its lines nor its head file exist")]
     Gone,
     /// There are lines, but not what says how many there were.
-    #[error("how far the log went is not known: the file that says so is missing or damaged")]
+    #[error("how far the log went is not known: what says so is missing or damaged")]
     HeadMissing,
 }
 

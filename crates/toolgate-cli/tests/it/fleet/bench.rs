@@ -1,6 +1,8 @@
 //! What a fleet costs and gains: `scripts/bench-fleet`.
 
 use std::{
+    fs,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -17,8 +19,11 @@ use crate::{
     support::{Workplace, entry},
 };
 
-/// Clients that call at the same time.
+/// Clients of each node that call at the same time.
 const CLIENTS: usize = 24;
+/// The part of a processor that a node may use where nodes are the bottleneck, in percent: one machine has processors
+/// left for the servers, the clients and PostgreSQL then, as if each node had a machine of its own.
+const SHARE: u64 = 15;
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
@@ -55,6 +60,46 @@ fn median(times: &mut [f64]) -> f64 {
     times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
+/// Lets a process use a part of a processor, as long as this exists.
+struct ProcessorShare(PathBuf);
+
+impl ProcessorShare {
+    /// `None` where this user may not make control groups.
+    fn limit(process: u32) -> Option<Self> {
+        let period = 10_000;
+        let quota = period * SHARE / 100;
+        let (folder, limits) = match Path::new("/sys/fs/cgroup/cpu") {
+            first if first.is_dir() => (
+                first,
+                [
+                    ("cpu.cfs_period_us", period.to_string()),
+                    ("cpu.cfs_quota_us", quota.to_string()),
+                ]
+                .to_vec(),
+            ),
+            _ => (Path::new("/sys/fs/cgroup"), vec![("cpu.max", format!("{quota} {period}"))]),
+        };
+        let share = Self(folder.join(format!("toolgate-bench-{process}")));
+        fs::create_dir(&share.0).ok()?;
+        for (name, value) in limits.into_iter().chain([("cgroup.procs", process.to_string())]) {
+            fs::write(share.0.join(name), value).ok()?;
+        }
+        Some(share)
+    }
+}
+
+impl Drop for ProcessorShare {
+    fn drop(&mut self) {
+        // A group that still has a process cannot be removed.
+        let all = self.0.parent().map(|folder| folder.join("cgroup.procs")).unwrap_or_default();
+        let processes = fs::read_to_string(self.0.join("cgroup.procs")).unwrap_or_default();
+        for process in processes.lines() {
+            let _ = fs::write(&all, process);
+        }
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
 /// Calls of many clients, each of which uses one node. Returns calls a second, and the milliseconds of a processor that
 /// the nodes used for a call.
 async fn throughput(nodes: &[&FleetNode], time: Duration) -> (f64, f64) {
@@ -62,7 +107,7 @@ async fn throughput(nodes: &[&FleetNode], time: Duration) -> (f64, f64) {
     let before: f64 = processes.iter().map(|process| used(*process)).sum();
     let (is_over, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
     let began = Instant::now();
-    let clients: Vec<_> = (0..CLIENTS)
+    let clients: Vec<_> = (0..CLIENTS * nodes.len())
         .map(|number| {
             let client = nodes[number % nodes.len()].client();
             let (is_over, count) = (Arc::clone(&is_over), Arc::clone(&count));
@@ -119,15 +164,30 @@ async fn bench_fleet_calls() {
         call(&node.client()).await;
     }
     let time = Duration::from_secs(number("TOOLGATE_FLEET_THROUGHPUT_SECONDS", 15));
+    let all = [&first, &second, &third];
     let load_before = load();
-    let (of_one, cost_of_one) = throughput(&[&first], time).await;
-    let (of_three, cost_of_three) = throughput(&[&first, &second, &third], time).await;
+    let (of_one, cost_of_one) = throughput(&all[..1], time).await;
+    let (of_three, cost_of_three) = throughput(&all, time).await;
     print(&format!(
-        "| calls a second of {CLIENTS} clients, one node and three on this machine | {of_one:.0} | {of_three:.0} ({:.2} times) | load {load_before} |",
+        "| calls a second, {CLIENTS} clients a node, one node and three that share the processors | {of_one:.0} | {of_three:.0} ({:.2} times) | load {load_before} |",
         of_three / of_one
     ));
     print(&format!(
         "| processor time of the nodes for a call, one node and three | {cost_of_one:.2} ms | {cost_of_three:.2} ms ({:.2} times) | |",
         cost_of_three / cost_of_one
+    ));
+    let shares = all.map(|node| ProcessorShare::limit(node.gateway.id()));
+    if shares.iter().any(Option::is_none) {
+        print(
+            "| three nodes with a part of a processor each | not measured: this user may not make control groups | | |",
+        );
+        return;
+    }
+    let load_before = load();
+    let (of_one, _) = throughput(&all[..1], time).await;
+    let (of_three, _) = throughput(&all, time).await;
+    print(&format!(
+        "| the same with {SHARE} % of a processor for each node | {of_one:.0} | {of_three:.0} ({:.2} times) | load {load_before} |",
+        of_three / of_one
     ));
 }

@@ -118,6 +118,31 @@ async fn a_rolling_restart_loses_no_call() {
     assert_eq!(happened, *told.done.lock());
 }
 
+/// Other nodes pass calls on to the node that stops, without a pause. It begins none of them after a while, and the clients
+/// go on at the other node.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_stops_begins_nothing_that_it_would_cut_off() {
+    let Some(place) = FleetPlace::start(json!("off")).await else { return };
+    let (first, second) = (place.node().await, place.node().await);
+    let (url, is_over) = (second.gateway.url().to_owned(), Arc::new(AtomicBool::new(false)));
+    let mut clients = Vec::new();
+    for _ in 0..6 {
+        let client = LegacyClient::begin(first.gateway.url()).await.unwrap();
+        let (url, is_over) = (url.clone(), Arc::clone(&is_over));
+        clients.push(tokio::spawn(async move {
+            while !is_over.load(Ordering::Relaxed) {
+                let answer = client.call(&url, "kit_sleep", json!({ "ms": 300 })).await.unwrap();
+                assert_ne!(answer["isError"], true, "{answer}");
+            }
+        }));
+    }
+    first.gateway.stop().await;
+    is_over.store(true, Ordering::Relaxed);
+    for client in clients {
+        client.await.unwrap();
+    }
+}
+
 /// A node that stops has passed a long call on to the node with the session. Its client gets the result.
 #[tokio::test]
 async fn a_node_that_stops_waits_for_what_it_has_passed_on() {
