@@ -137,7 +137,7 @@ fn ranking(page: &PageState, explained: &ExplainedSearch) -> Markup {
         @else {
             @if weak { p.notice { "None of these fits well, and a model is told so." } }
             div.scroll tabindex="0" role="region" aria-label="Ranking" {
-                table.stack {
+                table.stack.dense {
                     thead { tr {
                         th.number scope="col" { "Place" } th scope="col" { "Tool" } th scope="col" { "What it does" }
                         th.number scope="col" { "Score" } th scope="col" { "Its parts" } th.number scope="col" { "Fit" }
@@ -179,7 +179,11 @@ fn parts(why: &ExplainedTool, is_loaded: bool) -> Markup {
                 rect.bar x="0" y="0" width=(words) height="8" {}
                 rect.bar.soft x=(words) y="0" width=(meaning.min(WIDTH - words)) height="8" {}
             }
-            span.small.parts { "words " (number(Some(parts.words))) ", meaning " (number(Some(parts.meaning))) @if parts.named > 0.0 { ", named " (number(Some(parts.named))) } }
+            span.small.parts {
+                span { "words " (number(Some(parts.words))) }
+                " " span { "meaning " (number(Some(parts.meaning))) }
+                @if parts.named > 0.0 { " " span { "named " (number(Some(parts.named))) } }
+            }
         }
         @if why.is_remembered {
             br; span.small { "raised by past use" @if let Some(before) = why.without_past_use { " from " (before) } }

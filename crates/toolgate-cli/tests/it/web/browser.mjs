@@ -65,7 +65,7 @@ async function go(address) {
 
 async function check(address) {
   const found = [];
-  for (const width of [390, 1280]) {
+  for (const width of [360, 1280]) {
     for (const scheme of ["light", "dark"]) {
       await page.setViewport({ width, height: 900 });
       await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);

@@ -411,6 +411,7 @@ async fn tables_fit_their_screens() {
         (1_280, "/ui/servers/records"),
         (1_280, "/ui/tools"),
         (1_280, "/ui/servers"),
+        (1_180, "/ui/tools?query=list+records"),
         (360, "/ui"),
         (360, "/ui/servers"),
         (360, "/ui/servers/records"),
