@@ -234,11 +234,12 @@ fn held(mut configuration: Configuration, own: &Configuration) -> Configuration 
     configuration
 }
 
-/// The policy that would hold if the file of a configuration had another `policy`. Nothing is written.
+/// The policy that would hold if the file of a configuration had another `policy`, and the warnings about it. Nothing is
+/// written.
 pub(crate) fn policy_if(
     loaded: &Loaded,
     policy: &serde_json::Value,
-) -> Result<PolicySettings, Failure> {
+) -> Result<(PolicySettings, Vec<String>), Failure> {
     let format = Format::of_file(&loaded.path);
     let before = read(&loaded.path)?;
     let shown = folders::shown(&loaded.path);
@@ -263,10 +264,16 @@ pub(crate) fn policy_if(
     let known = parse(&loaded.path, place, &before, &environment, &source)
         .map(|known| known.problems.iter().map(|it| it.message.clone()).collect::<Vec<_>>())
         .unwrap_or_default();
-    if let Some(problem) = read.problems.iter().find(|it| !known.contains(&it.message)) {
+    let mut warnings = Vec::new();
+    for problem in read.problems.iter().filter(|it| !known.contains(&it.message)) {
         let hint = problem.hint.as_deref().map_or_else(String::new, |hint| format!("; {hint}"));
-        let message = format!("the policy is not understood: {}{hint}", problem.message);
-        return Err(Failure::usage(message));
+        let words = format!("{}{hint}", problem.message);
+        match problem.severity {
+            ProblemSeverity::Warning => warnings.push(words),
+            ProblemSeverity::Error => {
+                return Err(Failure::usage(format!("the policy is not understood: {words}")));
+            }
+        }
     }
     let read = if loaded.is_folders {
         held(read, &own(&environment)?.map(|(_, own)| own).unwrap_or_default())
@@ -274,7 +281,7 @@ pub(crate) fn policy_if(
         read
     };
     let config = HostConfig::new(read, Some(loaded.path.clone()), environment)?;
-    Ok(config.policy(loaded.namespace.as_deref()).clone())
+    Ok((config.policy(loaded.namespace.as_deref()).clone(), warnings))
 }
 
 /// Writes another policy to the file of a configuration, whose policy is `before`. What else the file says stays.

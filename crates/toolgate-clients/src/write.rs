@@ -163,6 +163,27 @@ impl Writer {
         errors
     }
 
+    /// Makes all changes or none: every file is backed up and written beside its place before the first one takes it.
+    /// After that only moving one can fail. If that is not the first, it is as it was, and is in the record no more.
+    pub fn apply_together(&mut self) -> Vec<WriteError> {
+        let planned = std::mem::take(&mut self.planned);
+        let prepared = planned.iter().try_for_each(Planned::prepare);
+        let begun = prepared.and_then(|()| planned.first().map_or(Ok(()), Planned::finish));
+        if let Err(error) = begun {
+            planned.iter().for_each(Planned::clear);
+            self.record.files.clear();
+            return vec![error];
+        }
+        let mut errors = Vec::new();
+        for next in planned.iter().skip(1) {
+            if let Err(error) = next.finish() {
+                self.record.files.retain(|file| file.path != next.path);
+                errors.push(error);
+            }
+        }
+        errors
+    }
+
     /// Changes one file.
     pub fn write(
         &mut self,
@@ -192,33 +213,46 @@ impl Planned {
         [Self::back_up, Self::put_beside, Self::put_in_place];
 
     fn apply(&self) -> Result<(), WriteError> {
-        let path = || self.path.clone();
-        let done = content(&self.path).and_then(|now| {
-            if now != self.before {
-                return Ok(false);
-            }
-            Self::STEPS.iter().try_for_each(|step| step(self)).map(|()| true)
-        });
-        match done {
-            Ok(true) if content(&self.path).is_ok_and(|now| now.as_ref() == Some(&self.after)) => {
-                Ok(())
-            }
-            Ok(true) => {
-                let _ = match &self.before {
-                    Some(bytes) => {
-                        replace(&self.path, &self.beside, bytes, self.permissions.as_ref())
-                    }
-                    None => fs::remove_file(&self.path),
-                };
-                self.clear();
-                Err(WriteError::NotKept { path: path() })
-            }
-            Ok(false) => Err(WriteError::Changed { path: path() }),
-            Err(source) => {
-                self.clear();
-                Err(WriteError::System { path: path(), source })
-            }
+        self.prepare()?;
+        self.finish()
+    }
+
+    /// All but the last step.
+    fn prepare(&self) -> Result<(), WriteError> {
+        self.is_as_before()?;
+        let mut steps = Self::STEPS[..Self::STEPS.len() - 1].iter();
+        self.or_cleared(steps.try_for_each(|step| step(self)))
+    }
+
+    /// The last step.
+    fn finish(&self) -> Result<(), WriteError> {
+        self.is_as_before().inspect_err(|_| self.clear())?;
+        self.or_cleared(self.put_in_place())?;
+        if content(&self.path).is_ok_and(|now| now.as_ref() == Some(&self.after)) {
+            return Ok(());
         }
+        let _ = match &self.before {
+            Some(bytes) => replace(&self.path, &self.beside, bytes, self.permissions.as_ref()),
+            None => fs::remove_file(&self.path),
+        };
+        self.clear();
+        Err(WriteError::NotKept { path: self.path.clone() })
+    }
+
+    fn is_as_before(&self) -> Result<(), WriteError> {
+        let path = || self.path.clone();
+        match content(&self.path) {
+            Ok(now) if now == self.before => Ok(()),
+            Ok(_) => Err(WriteError::Changed { path: path() }),
+            Err(source) => Err(WriteError::System { path: path(), source }),
+        }
+    }
+
+    fn or_cleared(&self, done: io::Result<()>) -> Result<(), WriteError> {
+        done.map_err(|source| {
+            self.clear();
+            WriteError::System { path: self.path.clone(), source }
+        })
     }
 
     fn back_up(&self) -> io::Result<()> {
@@ -429,6 +463,34 @@ mod tests {
             "{undone:?}"
         );
         assert!(own.exists());
+    }
+
+    /// The name of the back-up of this file is longer than a name may be.
+    #[test]
+    fn together_all_files_are_written_or_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let long = path(&"x".repeat(250));
+        fs::write(path("a.json"), "{ }").unwrap();
+        fs::write(&long, "{ }").unwrap();
+        let before = all(folder.path());
+        let planned = || {
+            let mut writer = Writer::new("20260102-030405");
+            writer.plan(&path("new.json"), None, "{}", &[]).unwrap();
+            writer.plan(&path("a.json"), Some("{ }"), "{}", &[]).unwrap();
+            writer
+        };
+        let mut writer = planned();
+        writer.plan(&long, Some("{ }"), "{}", &[]).unwrap();
+        let errors = writer.apply_together();
+        assert!(matches!(&errors[..], [WriteError::System { path, .. }] if *path == long));
+        assert!(writer.record.files.is_empty());
+        assert_eq!(all(folder.path()), before);
+        let mut writer = planned();
+        assert!(writer.apply_together().is_empty());
+        assert_eq!(fs::read_to_string(path("a.json")).unwrap(), "{}");
+        undo(&writer.record, &mut Vec::new());
+        assert_eq!(all(folder.path()), before);
     }
 
     #[test]

@@ -17,6 +17,9 @@ pub struct ServerOverview {
     pub state: &'static str,
     /// Whether the server connects only when it is needed.
     pub lazy: bool,
+    /// Whether each caller logs in there. Then it is idle until one does.
+    #[serde(skip_serializing_if = "is_false")]
+    pub per_caller: bool,
     /// Why it is not ready.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -56,7 +59,7 @@ impl ToolHost {
             .servers()
             .map(|entry| {
                 let name = entry.name.as_str();
-                let state = self.servers().state(name).unwrap_or_default();
+                let state = self.servers().overall_state(name).unwrap_or_default();
                 let tools = catalog.tools_of(name);
                 // The tools of a disabled server are not available.
                 let seen = tools.iter().filter(|_| state.kind != StateKind::Disabled);
@@ -70,6 +73,7 @@ impl ToolHost {
                     server: entry.name.clone(),
                     state: state_name(state.kind, failure.is_some()),
                     lazy: self.is_lazy(&entry.name),
+                    per_caller: self.servers().is_per_caller(name),
                     reason: failure.as_ref().map(|failure| failure.reason.clone()),
                     action: failure.map(|failure| failure.action),
                     problems: state.problems.iter().map(ToString::to_string).collect(),
@@ -88,6 +92,11 @@ impl ToolHost {
             })
             .collect()
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]

@@ -100,8 +100,8 @@ pub use shared::{
 };
 pub use timed::LocalValues;
 pub use tokens::{
-    AccessToken, AccessTokens, MAX_TOKENS, TokenError, TokenFile, TokenHash, TokenOrder,
-    TokenRecord,
+    AccessToken, AccessTokens, MAX_LIFETIME_DAYS, MAX_TOKENS, TokenError, TokenFile, TokenHash,
+    TokenOrder, TokenRecord,
 };
 pub use usage::{PastUse, UsageChange, UsageFile, UsageLog, UsagePosition, merged_uses};
 pub use vault::{KeychainError, SecretSeal, Vault, VaultError, VaultKey, VaultLock};

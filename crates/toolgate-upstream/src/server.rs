@@ -283,6 +283,14 @@ impl Server {
         }
     }
 
+    /// The state for people who look at all callers.
+    pub(crate) fn overall_state(&self) -> ServerState {
+        match &self.callers {
+            Some(callers) => self.state_of_all_callers(callers),
+            None => self.state(),
+        }
+    }
+
     /// Whether a caller is offered a tool with this definition, in a session of this client.
     pub(crate) fn offers(
         &self,

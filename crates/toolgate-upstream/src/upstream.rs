@@ -281,6 +281,11 @@ impl ServerPool {
         self.server(server).map(|server| server.state())
     }
 
+    /// The state of a server for people who look at all callers.
+    pub fn overall_state(&self, server: &str) -> Option<ServerState> {
+        self.server(server).map(|server| server.overall_state())
+    }
+
     /// The state of a server for a caller, who may have their own login there.
     pub fn state_for(&self, server: &str, caller: &str) -> Option<ServerState> {
         self.server(server).map(|server| server.state_for(caller))

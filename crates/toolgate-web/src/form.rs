@@ -1,5 +1,6 @@
 //! What a form or a query sends.
 
+use toolgate_store::MAX_LIFETIME_DAYS;
 use url::form_urlencoded;
 
 use crate::text::grouped;
@@ -10,9 +11,6 @@ pub(crate) struct Fields(Vec<(String, String)>);
 
 /// Longer values of a query are cut: they are words that somebody looks for.
 const MAX_QUERY_VALUE: usize = 2_000;
-
-/// What is allowed ends after so many days at most, if it ends.
-pub(crate) const MOST_DAYS: u32 = 3_650;
 
 impl Fields {
     /// The fields of a form.
@@ -42,6 +40,11 @@ impl Fields {
         self.0.iter().any(|(key, _)| key == name)
     }
 
+    /// Whether no field says anything.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.iter().all(|(_, value)| value.is_empty())
+    }
+
     /// A field that says something.
     pub(crate) fn some(&self, name: &str) -> Option<&str> {
         Some(self.get(name)).filter(|value| !value.is_empty())
@@ -51,8 +54,11 @@ impl Fields {
     pub(crate) fn days(&self) -> Result<Option<u32>, String> {
         let days = self.some("days").map(|days| days.trim().parse::<u32>()).transpose();
         match days {
-            Ok(days) if days.is_none_or(|days| (1..=MOST_DAYS).contains(&days)) => Ok(days),
-            _ => Err(format!("the number of days is not from 1 to {}", grouped(MOST_DAYS.into()))),
+            Ok(days) if days.is_none_or(|days| (1..=MAX_LIFETIME_DAYS).contains(&days)) => Ok(days),
+            _ => Err(format!(
+                "the number of days is not from 1 to {}",
+                grouped(MAX_LIFETIME_DAYS.into())
+            )),
         }
     }
 

@@ -22,6 +22,7 @@ mod layout;
 mod live;
 mod plot;
 mod policy_words;
+mod run_flows;
 mod running;
 mod screens;
 mod text;
@@ -42,7 +43,7 @@ use url::Url;
 
 use self::{
     access::PageAccess, definitions::Definitions, guard::PageRequest, lately::Lately,
-    live::Streams, running::PageRuns,
+    live::Streams, run_flows::RunFlows, running::PageRuns,
 };
 pub use self::{
     policy_words::{policy_labels, policy_words, trusted_servers},
@@ -74,7 +75,7 @@ pub trait PageSource: fmt::Debug + Send + Sync {
 
     /// The policy that would hold if `policy` of the configuration were this JSON, or why it cannot be. Nothing is
     /// written.
-    fn changed_policy(&self, text: &str) -> Result<PolicySettings, String>;
+    fn changed_policy(&self, text: &str) -> Result<TriedPolicy, String>;
 
     /// Whether a person can log in at a server.
     fn has_login(&self, server: &str) -> bool;
@@ -138,8 +139,17 @@ pub trait PageSource: fmt::Debug + Send + Sync {
     /// Restores the files that the last setup has changed. Returns what became of each.
     fn undo_setup(&self) -> Result<String, String>;
 
-    /// The logins of callers at servers.
-    fn logins(&self) -> Vec<ShownLogin>;
+    /// The logins at servers: of callers, and those that all callers share.
+    fn logins(&self) -> BoxFuture<'_, Vec<ShownLogin>>;
+}
+
+/// A policy that a person tries.
+#[derive(Debug, Clone)]
+pub struct TriedPolicy {
+    /// What it says.
+    pub settings: PolicySettings,
+    /// What is wrong with it, although it can be used.
+    pub warnings: Vec<String>,
 }
 
 /// A server that a person adds.
@@ -284,6 +294,7 @@ pub(crate) struct PageState {
     runs: PageRuns,
     cleaner: Mutex<Cleaner>,
     definitions: Arc<Definitions>,
+    flows: Arc<RunFlows>,
 }
 
 /// Where the page is, and so who may open it.
@@ -355,12 +366,13 @@ impl Page {
             runs: PageRuns::default(),
             cleaner: Mutex::default(),
             definitions: Arc::default(),
+            flows: Arc::default(),
         }))
     }
 
     /// Ends the streams of the page, so that the gateway can stop.
     pub fn end(&self) {
-        self.0.streams.0.cancel();
+        self.0.streams.stop.cancel();
     }
 
     /// A link that opens the page, once. Only a person may see it. Administrators need none.
@@ -394,6 +406,15 @@ impl PageState {
 
     /// Removes the secrets of the servers from a text.
     fn clean(&self, text: &str) -> String {
+        self.with_redactors(|all| cleaned(all, text))
+    }
+
+    /// About so many bytes of the beginning of a text, without secrets. The work does not grow with the text.
+    fn clean_start(&self, text: &str, bytes: usize) -> String {
+        self.with_redactors(|all| clean_start(all, text, bytes))
+    }
+
+    fn with_redactors<R>(&self, work: impl FnOnce(&[Redactor]) -> R) -> R {
         let settings = self.source.host().settings();
         let mut cleaner = self.cleaner.lock();
         // A reload makes other settings. Most texts of a page are cleaned with the same ones.
@@ -402,8 +423,7 @@ impl PageState {
             let redactors = settings.servers.iter().map(|setup| setup.spec.redactor()).collect();
             cleaner.0 = Some((Arc::clone(&settings), redactors));
         }
-        let redactors = cleaner.0.iter().flat_map(|(_, redactors)| redactors);
-        redactors.fold(text.to_owned(), |text, redactor| redactor.clean(&text))
+        work(cleaner.0.as_ref().map(|(_, redactors)| &**redactors).unwrap_or_default())
     }
 
     /// Who decides, for the audit log and for grants.
@@ -416,5 +436,37 @@ impl PageState {
     fn waiting(&self) -> Vec<QueuedCall> {
         let found = self.journal().map(|journal| QueuedCall::all(&*journal));
         found.and_then(Result::ok).unwrap_or_default()
+    }
+}
+
+fn cleaned(redactors: &[Redactor], text: &str) -> String {
+    redactors.iter().fold(text.to_owned(), |text, redactor| redactor.clean(&text))
+}
+
+fn clean_start(redactors: &[Redactor], text: &str, bytes: usize) -> String {
+    let longest = redactors.iter().map(Redactor::longest).max().unwrap_or_default();
+    let end = text.floor_char_boundary(bytes.saturating_add(longest));
+    let mut clean = cleaned(redactors, &text[..end]);
+    if end < text.len() {
+        // It may end with a part of a secret.
+        clean.truncate(clean.floor_char_boundary(clean.len().saturating_sub(longest)));
+    }
+    clean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_beginning_of_a_text_has_no_part_of_a_secret() {
+        let all = [Redactor::new(["hunter2-of-cursor".to_owned()]), Redactor::default()];
+        for before in 0..40 {
+            let text = format!("{}hunter2-of-cursor{}", "é".repeat(before), "y".repeat(100));
+            let start = clean_start(&all, &text, 40);
+            assert!(!start.contains("hun") && start.len() <= 40, "{before}: {start}");
+        }
+        assert_eq!(clean_start(&all, "a hunter2-of-cursor", 100), "a [hidden]");
+        assert_eq!(clean_start(&[], "éé", 3), "é");
     }
 }

@@ -2,11 +2,13 @@
 
 use maud::{Markup, html};
 
-use crate::text::grouped;
+use crate::text::{grouped, percent};
 
-const WIDTH: usize = 720;
-const HEIGHT: usize = 120;
-const LEFT: usize = 64;
+/// The whole width. Places are parts of it, so that text has its size on a phone too.
+const WHOLE: u64 = 10_000;
+const HEIGHT: usize = 132;
+/// Where the bars begin, below what the highest is.
+const TOP: usize = 20;
 const BOTTOM: usize = 20;
 
 /// What the two parts of each bar are.
@@ -23,16 +25,17 @@ pub(crate) struct Parts<'p> {
 /// Bars of two parts, the oldest first.
 pub(crate) fn bars(values: &[(u64, u64)], parts: &Parts<'_>) -> Markup {
     let Parts { title, first, second, unit } = parts;
-    let most = values.iter().map(|(below, above)| below + above).max().unwrap_or_default().max(1);
+    let most = values.iter().map(|(below, above)| below + above).max().unwrap_or_default();
     let below: u64 = values.iter().map(|(below, _)| below).sum();
     let above: u64 = values.iter().map(|(_, above)| above).sum();
-    let space = HEIGHT - BOTTOM - 8;
+    let space = HEIGHT - BOTTOM - TOP;
     let height = |value: u64| {
-        let height = u128::from(value) * space as u128 / u128::from(most);
+        let height = u128::from(value) * space as u128 / u128::from(most.max(1));
         usize::try_from(height).unwrap_or(space).max(usize::from(value > 0))
     };
-    let count = values.len().max(1);
-    let at = |index: usize| LEFT + (WIDTH - LEFT) * index / count;
+    let each = WHOLE / (values.len() as u64).max(1);
+    // A fifth of its place is between a bar and the next.
+    let width = percent((each * 4 / 5).max(1));
     let base = HEIGHT - BOTTOM;
     let words = format!(
         "{title}: {} {first}, {} {second}, at most {} at once",
@@ -41,18 +44,16 @@ pub(crate) fn bars(values: &[(u64, u64)], parts: &Parts<'_>) -> Markup {
         grouped(most)
     );
     html! {
-        svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) width=(WIDTH) height=(HEIGHT) role="img" aria-label=(words) {
-            text.faint x=(LEFT - 6) y="16" text-anchor="end" { (grouped(most)) }
-            text.faint x=(LEFT - 6) y=(base) text-anchor="end" { "0" }
-            line.axis x1=(LEFT) y1=(base) x2=(WIDTH) y2=(base) {}
+        svg.plot width="100%" height=(HEIGHT) role="img" aria-label=(words) {
+            text.faint x="0" y="12" { "at most " (grouped(most)) }
+            line.axis x1="0" y1=(base) x2="100%" y2=(base) {}
             @for (index, (lower, upper)) in values.iter().enumerate() {
-                @let (x, below, above) = (at(index), height(*lower), height(*upper));
-                @let width = (at(index + 1) - x).saturating_sub(2).max(1);
+                @let (x, below, above) = (percent(each * index as u64), height(*lower), height(*upper));
                 @if *lower > 0 { rect.bar x=(x) y=(base - below) width=(width) height=(below) {} }
                 @if *upper > 0 { rect.bar.second x=(x) y=(base.saturating_sub(below + above)) width=(width) height=(above) {} }
             }
-            text.faint x=(LEFT) y=(HEIGHT - 4) { (values.len()) " " (unit) }
-            text.faint x=(WIDTH) y=(HEIGHT - 4) text-anchor="end" { "now" }
+            text.faint x="0" y=(HEIGHT - 4) { (values.len()) " " (unit) }
+            text.faint x="100%" y=(HEIGHT - 4) text-anchor="end" { "now" }
         }
         p.quiet.small { (words) "." }
     }

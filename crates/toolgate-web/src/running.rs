@@ -54,7 +54,7 @@ pub(crate) async fn begin(page: &Arc<PageState>, what: PageRun) -> Result<String
     let session = session(page);
     let own = Arc::clone(session.context().id());
     let mut events = page.source.host().events().subscribe();
-    let stop = page.streams.0.child_token();
+    let stop = page.streams.stop.child_token();
     let options = CallOptions { cancel: stop.clone(), ..CallOptions::default() };
     let running = Arc::clone(page);
     let mut work = tokio::spawn(async move {

@@ -40,6 +40,14 @@ pub(crate) fn block(text: &str) -> Markup {
     }
 }
 
+/// The beginning of a text that is cut already, with the address of the whole.
+pub(crate) fn beginning(start: &str, bytes: usize, whole: &str) -> Markup {
+    html! {
+        pre tabindex="0" { (spelled_out(split(start, BLOCK).0)) "…" }
+        p.small { a href=(whole) { "All of it, " (grouped(bytes.div_ceil(1_000) as u64)) " kB" } }
+    }
+}
+
 /// JSON, in lines if it is some.
 pub(crate) fn json(text: &str) -> Markup {
     // Text that is long is not worth the time.
@@ -67,6 +75,11 @@ pub(crate) fn grouped(number: u64) -> String {
         grouped.push(digit);
     }
     grouped
+}
+
+/// A place in a picture, in hundredths of a percent.
+pub(crate) fn percent(place: u64) -> String {
+    format!("{}.{:02}%", place / 100, place % 100)
 }
 
 /// How long something took.

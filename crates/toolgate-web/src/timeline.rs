@@ -7,7 +7,7 @@ use toolgate_store::{PersonWait, RunCall, RunDetail, RunState};
 
 use crate::{
     lately,
-    text::{counted, took},
+    text::{counted, percent, took},
 };
 
 /// A name, and its bar below it: so the text has its size on a phone too.
@@ -228,10 +228,6 @@ fn without(spans: Vec<(u64, u64)>, others: &[(u64, u64)]) -> Vec<(u64, u64)> {
         }
     }
     left
-}
-
-fn percent(place: u64) -> String {
-    format!("{}.{:02}%", place / 100, place % 100)
 }
 
 /// A label stays on the picture.

@@ -6,6 +6,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 use toolgate::setup::ExposureMode;
+use toolgate_store::MAX_LIFETIME_DAYS;
 
 use super::{ConfigFile, Output};
 use crate::access;
@@ -139,8 +140,8 @@ pub(crate) enum TokenCommand {
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
         /// Let the token expire after this number of days; the default is never
-        #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u64).range(1..=36_500))]
-        expires: Option<u64>,
+        #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_LIFETIME_DAYS)))]
+        expires: Option<u32>,
         /// Limit the token to this namespace, or to /mcp with `default`; may be repeated
         #[arg(long = "opens", value_name = "NAMESPACE")]
         namespaces: Vec<String>,

@@ -106,7 +106,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Setup) -> CommandResult {
     let mut failed = Vec::new();
     if arguments.output.json {
         if !arguments.dry_run && plan.has_changes() {
-            failed = write(plan, connection)?;
+            failed = write(plan, connection, Together::Each)?;
         }
         print::json(&report(plan, probe, arguments, &failed))?;
     } else {
@@ -123,7 +123,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Setup) -> CommandResult {
                     return Err(Failure::new("nothing was written"));
                 }
             }
-            failed = write(plan, connection)?;
+            failed = write(plan, connection, Together::Each)?;
             conclude(plan, probe, arguments, &failed);
         }
     }
@@ -205,13 +205,15 @@ impl PlannedSetup {
         self.shown(&of_page())
     }
 
-    /// Writes the files. Returns how many, or why one was not written.
-    pub(super) fn write(&self) -> Result<usize, Failure> {
-        let count = self.plan.changes().count();
-        match write(&self.plan, &self.connection)?.first() {
-            None => Ok(count),
-            Some(failed) => Err(Failure::new(failed.why.clone())),
-        }
+    /// Writes all files or none. Returns what is said of it; an error says that nothing was written.
+    pub(super) fn write(&self) -> Result<String, Failure> {
+        let failed = write(&self.plan, &self.connection, Together::AllOrNone)?;
+        let is_written = |path: &&Path| !failed.iter().any(|failure| failure.is_of(path));
+        let all = self.plan.changes().map(|(path, ..)| path);
+        let written: Vec<String> = all.filter(is_written).map(folders::shown).collect();
+        let said = format!("Written: {}. Undo restores what was written.", written.join(", "));
+        let why: Vec<&str> = failed.iter().map(|failure| failure.why.as_str()).collect();
+        Ok(if why.is_empty() { said } else { format!("{said} Not written: {}.", why.join("; ")) })
     }
 }
 
@@ -459,9 +461,29 @@ struct NotWritten {
     why: String,
 }
 
+impl NotWritten {
+    /// Whether it is this file, perhaps behind a link.
+    fn is_of(&self, path: &Path) -> bool {
+        self.path == path || fs::canonicalize(path).is_ok_and(|real| self.path == real)
+    }
+}
+
+/// Which files are written if one of them cannot be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Together {
+    /// All that can be, but for those of clients if the configuration cannot.
+    Each,
+    /// None.
+    AllOrNone,
+}
+
 /// Writes the record, the secrets, the configuration and the files of clients. Returns the files that were not
 /// written.
-fn write(plan: &Plan, connection: &Connection) -> Result<Vec<NotWritten>, Failure> {
+fn write(
+    plan: &Plan,
+    connection: &Connection,
+    together: Together,
+) -> Result<Vec<NotWritten>, Failure> {
     let store = load::required_store()?;
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let digits: String = utc(seconds).chars().filter(char::is_ascii_digit).collect();
@@ -496,6 +518,15 @@ fn write(plan: &Plan, connection: &Connection) -> Result<Vec<NotWritten>, Failur
             failed.push(NotWritten { path: source.path.clone(), why: error.to_string() });
         }
     }
+    let forget_tokens = || {
+        for name in &tokens {
+            let _ = store.access_tokens().revoke(name);
+        }
+    };
+    if let (Together::AllOrNone, Some(first)) = (together, failed.first()) {
+        forget_tokens();
+        return Err(stopped(first.why.clone()));
+    }
     // With the record first, everything can be undone even if this process ends anywhere below.
     writer.record.tokens.clone_from(&tokens);
     writer.record.secrets = plan.secrets.iter().map(|(name, _)| name.clone()).collect();
@@ -506,9 +537,7 @@ fn write(plan: &Plan, connection: &Connection) -> Result<Vec<NotWritten>, Failur
         for (name, _) in &plan.secrets {
             let _ = vault.as_ref().map(|vault| vault.forget(&vault_name(name)));
         }
-        for name in &tokens {
-            let _ = store.access_tokens().revoke(name);
-        }
+        forget_tokens();
         let _ = fs::remove_file(&record);
     };
     for (name, value) in &plan.secrets {
@@ -518,7 +547,10 @@ fn write(plan: &Plan, connection: &Connection) -> Result<Vec<NotWritten>, Failur
             stopped(format!("the secrets cannot be stored: {error}"))
         })?;
     }
-    let errors = writer.apply(plan.target_after.is_some());
+    let errors = match together {
+        Together::Each => writer.apply(plan.target_after.is_some()),
+        Together::AllOrNone => writer.apply_together(),
+    };
     if let Some(error) = errors.first()
         && writer.record.files.is_empty()
     {
@@ -526,9 +558,8 @@ fn write(plan: &Plan, connection: &Connection) -> Result<Vec<NotWritten>, Failur
         return Err(stopped(error.to_string()));
     }
     if !errors.is_empty() {
-        writer.record.update(&record).map_err(|error| {
-            Failure::new(format!("cannot write {}: {error}", folders::shown(&record)))
-        })?;
+        // Without it the record has files that were not changed, and undo leaves them as they are.
+        let _ = writer.record.update(&record);
     }
     failed.extend(
         errors
@@ -563,9 +594,7 @@ fn conclude(plan: &Plan, probe: &Probe, arguments: &Setup, failed: &[NotWritten]
     ));
     let mut told: BTreeMap<&str, &str> = BTreeMap::new();
     let is_written = |source: &&Source| {
-        let real = fs::canonicalize(&source.path).unwrap_or_else(|_| source.path.clone());
-        source.after.is_some()
-            && !failed.iter().any(|failure| failure.path == real || failure.path == source.path)
+        source.after.is_some() && !failed.iter().any(|failure| failure.is_of(&source.path))
     };
     for source in plan.sources.iter().filter(is_written) {
         told.insert(source.client.name, source.client.reload);

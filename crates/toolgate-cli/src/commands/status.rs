@@ -179,7 +179,7 @@ async fn show(loaded: &Loaded, host: &ToolHost, arguments: &Status) -> Result<bo
     }
     let as_it_should = |server: &ServerOverview| match server.state {
         "ready" | "disabled" => true,
-        "idle" => server.lazy,
+        "idle" => server.lazy || server.per_caller,
         _ => false,
     };
     let well = servers.iter().all(|server| as_it_should(server) && server.problems.is_empty())
@@ -235,6 +235,9 @@ fn render(
             match server.state {
                 "disabled" => {
                     remarks.push(format!("`toolgate enable {}` enables it", server.server));
+                }
+                "idle" if server.per_caller => {
+                    remarks.push("each caller logs in with their first call".to_owned());
                 }
                 "idle" if server.lazy => remarks.push("lazy: connected when needed".to_owned()),
                 _ => {}

@@ -33,7 +33,7 @@ pub(crate) async fn run(globals: &Globals, command: &TokenCommand) -> CommandRes
             check(globals, namespaces)?;
             let order = TokenOrder {
                 name: name.clone(),
-                expires: expires.map(|days| now + days * DAY),
+                expires: expires.map(|days| now + u64::from(days) * DAY),
                 namespaces: namespaces.clone(),
             };
             let made = create(tokens, &order, now)?;

@@ -12,15 +12,16 @@ use std::{
 use futures::{FutureExt as _, future::BoxFuture};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
+use toolgate_broker::Caller;
 use toolgate_catalog::ToolId;
 use toolgate_config::{LoginGrant, Presence, ServerConfig, Transport};
 use toolgate_gateway::HttpSettings;
 use toolgate_host::{JudgedEntry, ToolHost};
-use toolgate_policy::{PolicySettings, definitions::shown};
+use toolgate_policy::definitions::shown;
 use toolgate_store::{AuditRecord, ChoiceStore, Store};
 use toolgate_web::{
     FlaggedDefinition, HeldDefinition, ListedServer, ListedServers, NewServer, Page, PageSource,
-    ShownClients, ShownDefinitions, ShownLogin, ShownPlan, ShownSetup,
+    ShownClients, ShownDefinitions, ShownLogin, ShownPlan, ShownSetup, TriedPolicy,
 };
 
 use super::{
@@ -305,12 +306,13 @@ impl PageSource for Shown {
         serde_json::to_string_pretty(&policy).unwrap_or_default()
     }
 
-    fn changed_policy(&self, text: &str) -> Result<PolicySettings, String> {
+    fn changed_policy(&self, text: &str) -> Result<TriedPolicy, String> {
         let policy = serde_json::from_str(text)
             .map_err(|error| format!("the policy is not JSON: {error}"))?;
         let changed =
             load::load_quietly(&self.globals).and_then(|loaded| load::policy_if(&loaded, &policy));
-        changed.map_err(in_words)
+        let (settings, warnings) = changed.map_err(in_words)?;
+        Ok(TriedPolicy { settings, warnings })
     }
 
     fn has_login(&self, server: &str) -> bool {
@@ -330,6 +332,9 @@ impl PageSource for Shown {
             let (host, server) = (self.host(), server.to_owned());
             tokio::spawn(async move {
                 match begun.wait(LOGIN_TIME).await {
+                    Ok(_) if host.servers().is_per_caller(&server) => {
+                        host.servers().recall_caller(&Caller::person().login_owner()).await;
+                    }
                     Ok(_) => host.servers().retry(&server),
                     Err(failure) => tracing::info!(%server, "{failure}"),
                 }
@@ -499,12 +504,7 @@ impl PageSource for Shown {
         let planned = if last.0 == number { last.1.take() } else { None };
         drop(last);
         let planned = planned.ok_or("another setup was shown since; look at the changes again")?;
-        let count = planned.write().map_err(in_words)?;
-        let written = match count {
-            1 => "1 file was written. Undo restores it.".to_owned(),
-            count => format!("{count} files were written. Undo restores them."),
-        };
-        Ok(written)
+        planned.write().map_err(|failure| failure.first_line().to_owned())
     }
 
     fn undo_setup(&self) -> Result<String, String> {
@@ -514,15 +514,21 @@ impl PageSource for Shown {
         setup::undo_last().map(|lines| lines.join(" ")).map_err(in_words)
     }
 
-    fn logins(&self) -> Vec<ShownLogin> {
-        let stored = logins::of_callers(&self.store.vault(load::vault_key()));
-        let shown = stored.unwrap_or_default().into_iter();
-        shown
-            .map(|login| ShownLogin {
+    fn logins(&self) -> BoxFuture<'_, Vec<ShownLogin>> {
+        async move {
+            let stored = logins::of_callers(&self.store.vault(load::vault_key()));
+            let mut all = stored.unwrap_or_default();
+            if let Ok(loaded) = load::load_quietly(&self.globals) {
+                let known = logins::of_all(&loaded).await.into_iter();
+                all.extend(known.filter(|login| login.caller.is_none()));
+            }
+            let shown = all.into_iter().map(|login| ShownLogin {
                 state: login.to_string(),
                 server: login.server,
                 caller: login.caller,
-            })
-            .collect()
+            });
+            shown.collect()
+        }
+        .boxed()
     }
 }

@@ -164,7 +164,7 @@ async fn tokens_are_made_listed_and_revoked() {
     exit code 2
     --- stdout
     --- stderr
-    error: invalid value '0' for '--expires <DAYS>': 0 is not in 1..=36500
+    error: invalid value '0' for '--expires <DAYS>': 0 is not in 1..=3650
 
     For more information, try '--help'.
 

@@ -10,7 +10,8 @@ use toolgate_testkit::{
 
 use crate::{
     http::HttpGateway,
-    support::{Workplace, text},
+    support::{Workplace, text, until},
+    web::OpenPage,
 };
 
 /// A gateway with two callers, in front of a server that says whose login it was called with.
@@ -456,6 +457,36 @@ async fn callers_see_and_end_their_own_logins_with_their_token() {
     assert_eq!(team.account(&team.bob).await, "account Bob");
     let none = send(&[("token", &team.ada), ("server", "crm")]).await;
     assert!(none.body.contains("there is no such login"), "{none:?}");
+}
+
+/// A person at the page logs in as a caller. Without a login the server is idle, and needs nobody.
+#[tokio::test]
+async fn a_server_with_logins_of_callers_is_no_failure_on_the_page() {
+    let authorization = AuthorizationServer::start(AuthorizationOptions::default()).await.unwrap();
+    let address = ([127, 0, 0, 1], 0).into();
+    let server = fixture().serve_http_for(address, &authorization).await.unwrap();
+    let place = Workplace::new(&json!({
+        "mcpServers": { "crm": { "url": server.url(), "auth": "perCaller" } },
+    }));
+    let status = place.run(&["status", "--json"]).await.json();
+    assert_eq!(status["servers"][0]["state"], "idle", "{status}");
+    let page = OpenPage::start(&place).await;
+    until("the first attempt", async || {
+        let shown = page.get("/ui/servers").await;
+        shown.contains("each caller logs in with their first call").then_some(())
+    })
+    .await;
+    assert!(!page.get("/ui").await.contains("Servers that need attention"));
+    let login = page.post("/ui/servers/crm", &[("action", "login")]).await.text().await.unwrap();
+    let (_, rest) = login.split_once("class=\"button\" href=\"").unwrap();
+    let link = rest.split('"').next().unwrap().replace("&amp;", "&");
+    let back = visit(&format!("{link}&person=Ada")).await.unwrap().location.unwrap();
+    assert_eq!(visit(&back).await.unwrap().status, 200);
+    until("the login", async || page.get("/ui").await.contains("<dd>1 of 1</dd>").then_some(()))
+        .await;
+    assert!(page.get("/ui/servers").await.contains("<span class=\"state good\">ready</span>"));
+    let called = page.post("/ui/tools/crm_who", &[]).await.text().await.unwrap();
+    assert!(called.contains("account Ada"), "{called}");
 }
 
 #[tokio::test]

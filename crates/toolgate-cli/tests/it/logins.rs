@@ -12,7 +12,10 @@ use toolgate_testkit::{
     AuthorizationOptions, AuthorizationServer, Builtin, Fixture, RunningHttp, visit, within,
 };
 
-use crate::support::{Outcome, Workplace, until};
+use crate::{
+    support::{Outcome, Workplace, until},
+    web::OpenPage,
+};
 
 /// A configuration with a server that is guarded.
 struct Guarded {
@@ -117,6 +120,10 @@ async fn a_login_is_stored_used_shown_and_removed() {
     guarded.assert_nothing_secret(&status);
     let login = &status.json()["logins"][0];
     assert_eq!((&login["server"], &login["renewable"]), (&json!("notes"), &json!(true)));
+
+    let page = OpenPage::start(workplace).await;
+    let access = page.get("/ui/access").await;
+    assert!(access.contains("<bdi>all</bdi>") && access.contains("logged in at"), "{access}");
 
     assert_snapshot!(workplace.run(&["logout", "notes"]).await.shown(), @"
     exit code 0

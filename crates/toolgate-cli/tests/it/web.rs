@@ -7,6 +7,8 @@ mod everyday;
 mod playground;
 mod safety;
 mod screens;
+mod setup;
+mod windows;
 
 use reqwest::{RequestBuilder, Response, StatusCode, header, redirect};
 use serde_json::{Value, json};

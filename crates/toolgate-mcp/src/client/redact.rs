@@ -78,6 +78,13 @@ impl Redactor {
         later.fold(clean, |text, later| later.read().iter().fold(text, hide))
     }
 
+    /// The length of the longest secret, in bytes. A text that was cut may end with a part of one, which nobody finds.
+    pub fn longest(&self) -> usize {
+        let later = std::iter::once(&self.later).chain(&self.others);
+        let later = later.filter_map(|later| later.read().iter().map(String::len).max()).max();
+        self.secrets.iter().map(String::len).max().max(later).unwrap_or_default()
+    }
+
     /// Removes what became known later, such as the tokens of logins, from the result of a request. Everything else
     /// passes as it was sent: what a configuration has may be no secret, but a word that results contain.
     pub fn clean_result(&self, result: &mut Value) {
@@ -174,6 +181,15 @@ mod tests {
         let all = both.with(&third);
         third.hide(["value-of-a-command".into()]);
         assert_eq!(all.clean("token-0099 value-of-a-command"), "[hidden] [hidden]");
+    }
+
+    #[test]
+    fn the_longest_secret_is_known() {
+        let (tokens, settings) = (Redactor::default(), Redactor::new(["production".into()]));
+        let both = settings.with(&tokens);
+        assert_eq!((both.longest(), Redactor::default().longest()), (10, 0));
+        tokens.hide(["token-of-a-login".into()]);
+        assert_eq!(both.longest(), 16);
     }
 
     #[test]

@@ -17,6 +17,8 @@ use crate::{StoreError, StoreStamp, files, files::FileStamp, lock::Lock};
 
 /// How many tokens there may be.
 pub const MAX_TOKENS: usize = 1_000;
+/// What a person allows for later, such as a token, ends after so many days at most, if it ends.
+pub const MAX_LIFETIME_DAYS: u32 = 3_650;
 /// A larger file was not written by toolgate.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 /// Which meaning the file has.

@@ -103,6 +103,11 @@ impl CallerLogins {
         Arc::new(NobodysTokens { url: Arc::clone(&self.key.url), redactor: Redactor::default() })
     }
 
+    /// Why the connection that no caller has is refused.
+    pub(crate) fn nobody_is_logged_in(&self) -> ConnectFailure {
+        login_needed(&self.key.url)
+    }
+
     pub(crate) async fn is_logged_in(&self, caller: &Arc<str>) -> Result<bool, LoginError> {
         self.record(caller)?.authorizer.is_logged_in().await
     }
@@ -273,13 +278,18 @@ impl TokenProvider for NobodysTokens {
     fn accepted(&self, _token: &str) {}
 
     fn login_needed(&self) -> AuthorizationError {
-        let reason = format!("each caller logs in at {}", place(&self.url));
-        let mut failure = ConnectFailure::new(reason, "the first call of a caller says where");
-        failure.is_final = true;
-        AuthorizationError { failure, only_this_request: false }
+        AuthorizationError { failure: login_needed(&self.url), only_this_request: false }
     }
 
     fn redactor(&self) -> &Redactor {
         &self.redactor
+    }
+}
+
+fn login_needed(url: &str) -> ConnectFailure {
+    let reason = format!("each caller logs in at {}", place(url));
+    ConnectFailure {
+        is_final: true,
+        ..ConnectFailure::new(reason, "the first call of a caller says where")
     }
 }

@@ -173,6 +173,30 @@ impl Server {
         own.map_or_else(|| self.state(), |own| own.state())
     }
 
+    /// The state for people who look at all callers. That the server refuses the connection that no caller has is no
+    /// failure: callers log in when they call.
+    pub(super) fn state_of_all_callers(&self, callers: &CallerServers) -> ServerState {
+        let state = self.state();
+        if !matches!(state.kind, StateKind::Failed | StateKind::Connecting) {
+            return state;
+        }
+        let own: Vec<ServerState> = callers.all().iter().map(|own| own.state()).collect();
+        let is_ready = |own: &&ServerState| own.kind == StateKind::Ready;
+        // A refused login is the affair of its caller.
+        let is_down = |own: &&ServerState| {
+            let failure = own.failure.as_ref().filter(|_| own.kind == StateKind::Failed);
+            failure.is_some_and(|failure| !failure.is_final)
+        };
+        let found = own.iter().find(is_ready).or_else(|| own.iter().find(is_down));
+        if let Some(found) = found {
+            return found.clone();
+        }
+        if state.failure.as_ref() == Some(&callers.logins.nobody_is_logged_in()) {
+            return ServerState { kind: StateKind::Idle, failure: None, ..state };
+        }
+        state
+    }
+
     /// Connects the server of a caller who has logged in, and waits until it has listed its tools or failed.
     pub(super) async fn recall_caller(
         self: &Arc<Self>,

@@ -13,12 +13,12 @@ use toolgate_policy::{
     Grant, GrantScope, Presence,
     definitions::{shown, spelled_out},
 };
-use toolgate_store::{AuditRecord, TokenOrder, TokenRecord};
+use toolgate_store::{AuditRecord, MAX_LIFETIME_DAYS, TokenOrder, TokenRecord};
 
 use super::{Asked, Shared, done, in_background};
 use crate::{
-    PageState, ShownSetup,
-    form::{Fields, MOST_DAYS},
+    PageState, ShownLogin, ShownSetup,
+    form::Fields,
     guard::PageRequest,
     lately,
     layout::{self, Screen, form_token},
@@ -33,9 +33,9 @@ pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Resp
 }
 
 async fn screen(page: Arc<PageState>, request: PageRequest, said: Markup) -> Response {
-    let asked = request.clone();
+    let (asked, found) = (request.clone(), page.source.logins().await);
     let content = in_background(&page, move |page| {
-        html! { (said) (grants(page, &asked)) (clients(page, &asked)) (tokens(page, &asked)) (logins(page, &asked)) }
+        html! { (said) (grants(page, &asked)) (clients(page, &asked)) (tokens(page, &asked)) (logins(page, &asked, &found)) }
     });
     let content = content.await.unwrap_or_default();
     layout::page(&page, &request, Screen::Access, "Access", &content).into_response()
@@ -183,16 +183,16 @@ fn grants(page: &PageState, request: &PageRequest) -> Markup {
         p.quiet { "What people have allowed for later calls. " code { "toolgate grants revoke ID" } " takes one back." }
         @if grants.is_empty() { p { "There are none." } }
         @else {
-            div.scroll tabindex="0" role="region" aria-label="Grants" { table {
+            div.scroll tabindex="0" role="region" aria-label="Grants" { table.stack {
                 thead { tr { th scope="col" { "Tool" } th scope="col" { "For" } th scope="col" { "Holds" } th scope="col" { "Arguments" } th scope="col" { "By" } th scope="col" { "Id" } th scope="col" { "Action" } } }
                 tbody { @for grant in &grants { tr {
                     th scope="row" { (line(&format!("{}/{}", grant.tool.server, grant.tool.tool), 100)) }
-                    td { (line(&grant.caller, 80)) }
-                    td { (line(&holds(grant), 100)) @if let Some(end) = grant.expires_at { ", until " (moment(end.0)) } }
-                    td { (line(&page.clean(&grant.arguments.to_string()), 160)) }
-                    td { (line(&grant.by, 60)) }
-                    td.mono { (line(&grant.id.0, 60)) }
-                    td { (button(request, "revoke-grant", &grant.id.0, &html! { "Revoke" span.skip { " " (shown(&grant.id.0, 60)) } })) }
+                    td data-label="For" { (line(&grant.caller, 80)) }
+                    td data-label="Holds" { (line(&holds(grant), 100)) @if let Some(end) = grant.expires_at { ", until " (moment(end.0)) } }
+                    td data-label="Arguments" { (line(&page.clean(&grant.arguments.to_string()), 160)) }
+                    td data-label="By" { (line(&grant.by, 60)) }
+                    td.mono data-label="Id" { (line(&grant.id.0, 60)) }
+                    td data-label="Action" { (button(request, "revoke-grant", &grant.id.0, &html! { "Revoke" span.skip { " " (shown(&grant.id.0, 60)) } })) }
                 } } }
             } }
         }
@@ -226,48 +226,47 @@ fn tokens(page: &PageState, request: &PageRequest) -> Markup {
                 (form_token(request))
                 input type="hidden" name="action" value="create-token";
                 p { label { "Name (empty: a random one)" input type="text" name="name" autocomplete="off" spellcheck="false"; } }
-                p { label { "Ends after days (empty: it does not)" input type="number" name="days" min="1" max=(MOST_DAYS); } }
+                p { label { "Ends after days (empty: it does not)" input type="number" name="days" min="1" max=(MAX_LIFETIME_DAYS); } }
                 p { label { "Only these namespaces (empty: everything)" input type="text" name="namespaces" autocomplete="off" spellcheck="false"; } }
                 button.main { "Make it" }
             }
         }
         @if records.is_empty() { p { "There are none." } }
         @else {
-            div.scroll tabindex="0" role="region" aria-label="Tokens" { table {
+            div.scroll tabindex="0" role="region" aria-label="Tokens" { table.stack {
                 thead { tr { th scope="col" { "Name" } th scope="col" { "Opens" } th scope="col" { "Created (UTC)" } th scope="col" { "Expires" } th scope="col" { "Last used" } th scope="col" { "Action" } } }
                 tbody { @for record in &records { tr {
                     th scope="row" { (name(&record.name)) }
-                    td { (line(&opens(record), 120)) }
-                    td.time { (moment(record.created * 1_000)) }
-                    td.time {
+                    td data-label="Opens" { (line(&opens(record), 120)) }
+                    td.time data-label="Created (UTC)" { (moment(record.created * 1_000)) }
+                    td.time data-label="Expires" {
                         @match record.expires {
                             None => "never",
                             Some(_) if !record.is_live(now) => "has expired",
                             Some(end) => { (moment(end * 1_000)) }
                         }
                     }
-                    td.time { @if let Some(used) = tokens.last_use(record.hash) { (moment(used * 1_000)) } @else { "never" } }
-                    td { (button(request, "revoke-token", &record.name, &html! { "Revoke" span.skip { " " (shown(&record.name, 60)) } })) }
+                    td.time data-label="Last used" { @if let Some(used) = tokens.last_use(record.hash) { (moment(used * 1_000)) } @else { "never" } }
+                    td data-label="Action" { (button(request, "revoke-token", &record.name, &html! { "Revoke" span.skip { " " (shown(&record.name, 60)) } })) }
                 } } }
             } }
         }
     }
 }
 
-fn logins(page: &PageState, request: &PageRequest) -> Markup {
-    let logins = page.source.logins();
+fn logins(page: &PageState, request: &PageRequest, logins: &[ShownLogin]) -> Markup {
     html! {
         h2 { "Logins at servers" }
-        p.quiet { code { "toolgate login SERVER" } " logs in, " code { "toolgate logins revoke" } " revokes logins of callers." }
-        @if logins.is_empty() { p { "No caller has a login of their own." } }
+        p.quiet { code { "toolgate login SERVER" } " logs in, " code { "toolgate logout SERVER" } " ends the login that all callers share, " code { "toolgate logins revoke" } " revokes logins of callers." }
+        @if logins.is_empty() { p { "There are none." } }
         @else {
-            div.scroll tabindex="0" role="region" aria-label="Logins" { table {
+            div.scroll tabindex="0" role="region" aria-label="Logins" { table.stack {
                 thead { tr { th scope="col" { "Server" } th scope="col" { "Caller" } th scope="col" { "Login" } th scope="col" { "Action" } } }
-                tbody { @for login in &logins { tr {
+                tbody { @for login in logins { tr {
                     th scope="row" { (name(&login.server)) }
-                    td { (line(login.caller.as_deref().unwrap_or("all"), 100)) }
-                    td { (line(&page.clean(&login.state), 300)) }
-                    td {
+                    td data-label="Caller" { (line(login.caller.as_deref().unwrap_or("all"), 100)) }
+                    td data-label="Login" { (line(&page.clean(&login.state), 300)) }
+                    td data-label="Action" {
                         @if let Some(caller) = &login.caller {
                             form method="post" action="/ui/access" {
                                 (form_token(request))
@@ -304,10 +303,10 @@ fn clients(page: &PageState, request: &PageRequest) -> Markup {
         p.quiet { code { "toolgate setup" } " does the same in a terminal." }
         @if found.clients.is_empty() { p { "No client with a configuration file was found." } }
         @else {
-            div.scroll tabindex="0" role="region" aria-label="Clients" { table {
+            div.scroll tabindex="0" role="region" aria-label="Clients" { table.stack {
                 thead { tr { th scope="col" { "Client" } th scope="col" { "File" } th scope="col" { "State" } } }
                 tbody { @for (client, file, state) in &found.clients { tr {
-                    th scope="row" { (name(client)) } td.mono { (line(file, 200)) } td { (line(&page.clean(state), 200)) }
+                    th scope="row" { (name(client)) } td.mono data-label="File" { (line(file, 200)) } td data-label="State" { (line(&page.clean(state), 200)) }
                 } } }
             } }
         }

@@ -104,14 +104,14 @@ fn servers_of_registry(page: &PageState, listed: &ListedServers) -> Markup {
         } @else {
             p.quiet { (listed.servers.len()) " of " (listed.total) }
             div.scroll tabindex="0" role="region" aria-label="Servers of the registry" {
-                table {
+                table.stack {
                     thead { tr { th scope="col" { "Server" } th scope="col" { "Version" } th scope="col" { "What it says of itself" } } }
                     tbody {
                         @for server in &listed.servers {
                             tr {
                                 th scope="row" { a href=(format!("{PATH}?registry={}", path_part(&server.name))) { (line(&server.name, 200)) } }
-                                td { (line(&server.version, 50)) }
-                                td { (line(&server.description, 300)) }
+                                td data-label="Version" { (line(&server.version, 50)) }
+                                td data-label="What it says of itself" { (line(&server.description, 300)) }
                             }
                         }
                     }

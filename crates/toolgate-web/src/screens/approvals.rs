@@ -13,11 +13,12 @@ use toolgate_policy::{
     ArgumentConditions, OPERATORS, Presence,
     definitions::{shown, spelled_out},
 };
+use toolgate_store::MAX_LIFETIME_DAYS;
 
 use super::{Asked, Shared, done, in_background};
 use crate::{
     PageState,
-    form::{Fields, MOST_DAYS},
+    form::Fields,
     guard::PageRequest,
     layout::{self, Screen, form_token},
     live,
@@ -232,7 +233,7 @@ fn more(call: &QueuedCall) -> Markup {
                     (words(lasts))
                 }
             }
-            label { "Ends after days (empty: it does not)" input type="number" name="days" min="1" max=(MOST_DAYS); }
+            label { "Ends after days (empty: it does not)" input type="number" name="days" min="1" max=(MAX_LIFETIME_DAYS); }
         }
         fieldset {
             legend { "With which arguments" }

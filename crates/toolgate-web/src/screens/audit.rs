@@ -18,6 +18,7 @@ use crate::{
     PageState,
     form::{Fields, path_part, query},
     layout::{self, Screen},
+    live,
     text::{grouped, line, moment, name, took},
 };
 
@@ -45,12 +46,29 @@ pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Resp
         Err(why) => Some(html! { p.notice.bad role="alert" { (line(&why, 300)) } }),
     };
     let list = list.unwrap_or_default();
+    let is_newest = request.query.is_empty();
     let content = html! {
         p.lead { "Every decision and call. " code { "toolgate audit" } " shows the same in a terminal." }
         (filter_form(&request.query))
-        (list)
+        @if is_newest { (layout::live(&page, &request, "records", "/ui/audit/live", &list)) } @else { (list) }
     };
     layout::page(&page, &request, Screen::Audit, "Audit log", &content).into_response()
+}
+
+pub(crate) async fn live(State(page): Shared, Extension(request): Asked) -> Response {
+    live::stream_of(&page, &request, newest, None, |page| {
+        list(page, &Fields::default(), &AuditFilter::default())
+    })
+}
+
+/// The number of the newest record.
+fn newest(page: &PageState) -> (u64, u64) {
+    let mut number = 0;
+    let _ = page.source.store().audit().read_back(None, &mut |seen| {
+        number = seen.number;
+        ControlFlow::Break(())
+    });
+    (number, 0)
 }
 
 /// The lines that fit the filter, as `toolgate audit --json` writes them; of many the newest.

@@ -74,18 +74,18 @@ fn part(page: &PageState, request: &PageRequest) -> Markup {
         @if !troubled.is_empty() {
             h2 { "Servers that need attention" }
             div.scroll tabindex="0" role="region" aria-label="Servers that need attention" {
-                table {
+                table.stack {
                     thead { tr { th scope="col" { "Server" } th scope="col" { "State" } th scope="col" { "Why, and what to do" } th scope="col" { "Action" } } }
                     tbody {
                         @for server in troubled {
                             tr {
                                 th scope="row" { a href=(format!("/ui/servers/{}", path_part(server.server.as_str()))) { (name(server.server.as_str())) } }
-                                td { (state(server.state)) }
-                                td {
+                                td data-label="State" { (state(server.state)) }
+                                td data-label="Why, and what to do" {
                                     (line(&page.clean(server.reason.as_deref().unwrap_or_default()), 300))
                                     @if let Some(action) = &server.action { br; span.quiet { (line(&page.clean(action), 300)) } }
                                 }
-                                td { (buttons(page, request, server)) }
+                                td data-label="Action" { (buttons(page, request, server)) }
                             }
                         }
                     }
@@ -113,21 +113,21 @@ fn attention(page: &PageState) -> Markup {
         @if !known.held.is_empty() || !known.flagged.is_empty() {
             h2 { "Definitions that need attention" }
             div.scroll tabindex="0" role="region" aria-label="Definitions that need attention" {
-                table {
+                table.stack {
                     thead { tr { th scope="col" { "Server" } th scope="col" { "What" } th scope="col" { "Why" } } }
                     tbody {
                         @for held in known.held.iter().take(MOST_DEFINITIONS) {
                             tr {
                                 th scope="row" { a href=(link(&held.server, "held")) { (name(&held.server)) } }
-                                td { (name(&held.name)) }
-                                td { span.warn { "held back" } ": " (line(&held.summary, 100)) }
+                                td data-label="What" { (name(&held.name)) }
+                                td data-label="Why" { span.warn { "held back" } ": " (line(&held.summary, 100)) }
                             }
                         }
                         @for flagged in known.flagged.iter().take(MOST_DEFINITIONS) {
                             tr {
                                 th scope="row" { a href=(link(&flagged.server, "flagged")) { (name(&flagged.server)) } }
-                                td { @if let Some(tool) = &flagged.tool { a href=(format!("/ui/tools/{}", path_part(tool))) { (name(tool)) } } }
-                                td { span.bad { "suspicious" } ": " (line(&page.clean(&flagged.text), 300)) }
+                                td data-label="What" { @if let Some(tool) = &flagged.tool { a href=(format!("/ui/tools/{}", path_part(tool))) { (name(tool)) } } }
+                                td data-label="Why" { span.bad { "suspicious" } ": " (line(&page.clean(&flagged.text), 300)) }
                             }
                         }
                     }
@@ -187,7 +187,7 @@ fn session_table(sessions: &[Session]) -> Markup {
     }
     html! {
         div.scroll tabindex="0" role="region" aria-label="Open sessions" {
-            table {
+            table.stack {
                 thead { tr {
                     th scope="col" { "Client" } th scope="col" { "Mode" } th.number scope="col" { "Searches" }
                     th.number scope="col" { "Calls" } th.number scope="col" { "Tokens of its list" } th.number scope="col" { "Tokens saved" }
@@ -196,11 +196,11 @@ fn session_table(sessions: &[Session]) -> Markup {
                     @for session in sessions {
                         tr {
                             th scope="row" { (line(&session.caller, 80)) }
-                            td { (line(&session.mode, 40)) }
-                            td.number { (grouped(session.searches)) }
-                            td.number { (grouped(session.calls)) }
-                            td.number { (grouped(session.listed)) }
-                            td.number { (grouped(session.saved())) }
+                            td data-label="Mode" { (line(&session.mode, 40)) }
+                            td.number data-label="Searches" { (grouped(session.searches)) }
+                            td.number data-label="Calls" { (grouped(session.calls)) }
+                            td.number data-label="Tokens of its list" { (grouped(session.listed)) }
+                            td.number data-label="Tokens saved" { (grouped(session.saved())) }
                         }
                     }
                 }

@@ -104,7 +104,7 @@ fn script(form: &Fields) -> (String, Language) {
 }
 
 async fn check(page: &PageState, code: &str, language: Language) -> CheckedScript {
-    let stop = page.streams.0.child_token();
+    let stop = page.streams.stop.child_token();
     let checked = running::session(page).check_code(code, language, stop).await;
     checked.unwrap_or_else(|| CheckedScript {
         findings: Vec::new(),

@@ -47,13 +47,18 @@ pub(crate) async fn try_out(State(page): Shared, Extension(request): Asked) -> R
     }
     let policy = text.clone();
     let found = in_background(&page, move |page| {
-        let changed = page.source.changed_policy(&policy)?;
+        let tried = page.source.changed_policy(&policy)?;
         let log = page.source.store().audit();
-        page.source.host().what_if(&changed, &*log).map_err(|error| error.to_string())
+        let found = page.source.host().what_if(&tried.settings, &*log);
+        found.map(|found| (found, tried.warnings)).map_err(|error| error.to_string())
     });
     let found = found.await.unwrap_or_else(|| Err("toolgate stops".to_owned()));
     let outcome = match found {
-        Ok(found) => html! { (differences(&page, &found)) (save_form(&page, &request, &text)) },
+        Ok((found, warnings)) => html! {
+            @for warning in &warnings { p.notice role="status" { "Warning: " (line(&page.clean(warning), 1_000)) } }
+            (differences(&page, &found))
+            (save_form(&page, &request, &text))
+        },
         Err(why) => html! { p.notice.bad role="alert" { (line(&page.clean(&why), 1_000)) } },
     };
     trial(&page, &request, &text, &outcome)
@@ -133,7 +138,7 @@ fn differences(page: &PageState, found: &PolicyWhatIf) -> Markup {
             }
             @if !found.changes.is_empty() {
                 div.scroll tabindex="0" role="region" aria-label="Table of decisions that differ" {
-                    table {
+                    table.stack {
                         thead { tr {
                             th scope="col" { "Tool" } th scope="col" { "Now" } th scope="col" { "Then" } th.number scope="col" { "Calls" }
                             th scope="col" { "Because" } th scope="col" { "Last calls" }
@@ -151,11 +156,11 @@ fn difference(page: &PageState, change: &ChangedDecision) -> Markup {
     html! {
         tr {
             th scope="row" { (name(&change.tool)) }
-            td { (state(&change.before.to_string())) br; span.quiet.small { (line(&page.clean(&change.rule_before), 120)) } }
-            td { (state(&change.after.to_string())) }
-            td.number { (grouped(change.count as u64)) }
-            td.small { (line(&page.clean(&change.rule_after), 200)) }
-            td {
+            td data-label="Now" { (state(&change.before.to_string())) br; span.quiet.small { (line(&page.clean(&change.rule_before), 120)) } }
+            td data-label="Then" { (state(&change.after.to_string())) }
+            td.number data-label="Calls" { (grouped(change.count as u64)) }
+            td.small data-label="Because" { (line(&page.clean(&change.rule_after), 200)) }
+            td data-label="Last calls" {
                 details {
                     summary { (moment(last)) }
                     @for call in &change.examples {
@@ -223,15 +228,15 @@ fn rules(page: &PageState) -> Markup {
             dt { "data" } dd { @if watches { "followed from labelled results to arguments" } @else { "not watched, since no tool has labels" } }
         }
         div.scroll tabindex="0" role="region" aria-label="Rules" {
-            table {
+            table.stack {
                 thead { tr { th scope="col" { "Decision" } th scope="col" { "Calls" } th scope="col" { "Where it is" } th scope="col" { "Reason" } } }
                 tbody {
                     @for rule in policy.all_rules().iter().filter(|rule| watches || is_own(&rule.origin)) {
                         tr {
-                            td { (state(&rule.verdict.to_string())) }
+                            td data-label="Decision" { (state(&rule.verdict.to_string())) }
                             th scope="row" { (line(&rule.to_string(), 300)) }
-                            td { (line(&rule.origin.to_string(), 120)) }
-                            td { (line(rule.reason.as_deref().unwrap_or_default(), 200)) }
+                            td data-label="Where it is" { (line(&rule.origin.to_string(), 120)) }
+                            td data-label="Reason" { (line(rule.reason.as_deref().unwrap_or_default(), 200)) }
                         }
                     }
                 }
@@ -243,10 +248,10 @@ fn rules(page: &PageState) -> Markup {
         @if labels.is_empty() { p { "No server and no tool has labels." } }
         @else {
             div.scroll tabindex="0" role="region" aria-label="Labels" {
-                table {
+                table.stack {
                     thead { tr { th scope="col" { "Of" } th scope="col" { "Labels" } } }
                     tbody { @for (target, labels) in &labels {
-                        tr { th scope="row" { (line(&target.to_string(), 300)) } td { (labels.to_string()) } }
+                        tr { th scope="row" { (line(&target.to_string(), 300)) } td data-label="Labels" { (labels.to_string()) } }
                     } }
                 }
             }

@@ -8,11 +8,15 @@ use std::sync::{
 use axum::{
     Extension,
     extract::{Path, State},
+    http::header,
     response::{IntoResponse, Response},
 };
 use maud::{Markup, html};
 use toolgate_host::{RunFlow, RunStanding, error_message};
-use toolgate_policy::{Contact, definitions::shown};
+use toolgate_policy::{
+    Contact,
+    definitions::{shown, spelled_out},
+};
 use toolgate_store::{PersonWait, RunCall, RunDetail, RunFilter, RunState, RunSummary};
 
 use super::{Asked, Shared, done, in_background, servers::state};
@@ -22,9 +26,9 @@ use crate::{
     guard::PageRequest,
     lately,
     layout::{self, Screen, form_token},
-    live,
+    live, run_flows,
     running::{self, PageRun},
-    text::{block, grouped, json, line, moment, name, took},
+    text::{beginning, block, grouped, json, line, moment, name, took},
     timeline,
 };
 
@@ -32,6 +36,12 @@ use crate::{
 const LISTED: u32 = 50;
 /// More calls of a run are not shown.
 const MOST_CALLS: usize = 500;
+/// The contents of so many calls are on the screen. Those of others are one press away.
+const MOST_CONTENTS: usize = 100;
+/// Longer arguments and results are cut.
+const SHOWN_BYTES: usize = 4_000;
+/// The beginning of what is shown in one line.
+const BRIEF: usize = 400;
 
 pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Response {
     let fields = request.query.clone();
@@ -260,7 +270,8 @@ pub(crate) fn part(page: &PageState, request: &PageRequest, detail: &RunDetail) 
         || matches!(run.state, RunState::Waiting | RunState::Failed);
     let stops = page.runs.has(&run.id) && standing == RunStanding::Is(RunState::Running);
     let action = format!("/ui/runs/{}", path_part(&run.id));
-    let flows = RunFlow::observed(detail);
+    let found = run_flows::latest(page, detail);
+    let flows: &[RunFlow] = found.as_deref().map(Vec::as_slice).unwrap_or_default();
     html! {
         dl.facts {
             dt { "Run" } dd { (line(&run.id, 80)) }
@@ -286,12 +297,15 @@ pub(crate) fn part(page: &PageState, request: &PageRequest, detail: &RunDetail) 
         @if !detail.output.trim().is_empty() { h2 { "Output" } (block(&page.clean(detail.output.trim_end()))) }
         @if let Some(error) = &detail.error { h2 { "Error" } (block(&page.clean(error))) }
         h2 { "Calls over time" }
-        (timeline::draw(detail, &flows, standing, &waited))
+        (timeline::draw(detail, flows, standing, &waited))
         (calls(page, detail, standing, &waited))
+        @if found.is_none() {
+            p.quiet { "Which result went into which argument is being looked for. It appears here, or when you load the page again." }
+        }
         @if !flows.is_empty() {
             h2 { "Data" }
-            (flow_graph::draw(&flows))
-            (flow_table(&flows))
+            (flow_graph::draw(flows))
+            (flow_table(flows))
         }
     }
 }
@@ -316,21 +330,21 @@ fn calls(
     }
     html! {
         div.scroll tabindex="0" role="region" aria-label="Calls" {
-            table {
+            table.stack {
                 thead { tr {
                     th.number scope="col" { "Call" } th.number scope="col" { "At" } th.number scope="col" { "Took" } th scope="col" { "Tool" }
                     th scope="col" { "Decision" } th scope="col" { "State" } th scope="col" { "Arguments and result" }
                 } }
                 tbody {
-                    @for call in detail.calls.iter().take(MOST_CALLS) {
+                    @for (index, call) in detail.calls.iter().take(MOST_CALLS).enumerate() {
                         tr {
-                            td.number { (call.number) }
-                            td.number { (took(call.made.saturating_sub(detail.summary.created))) }
-                            td.number { @if let Some(ended) = call.ended { (took(ended.saturating_sub(call.made))) } }
+                            td.number data-label="Call" { (call.number) }
+                            td.number data-label="At" { (took(call.made.saturating_sub(detail.summary.created))) }
+                            td.number data-label="Took" { @if let Some(ended) = call.ended { (took(ended.saturating_sub(call.made))) } }
                             th scope="row" { (name(&call.name)) }
-                            td { @if let Some((verdict, rule)) = &call.verdict { (state(verdict)) br; span.quiet.small { (line(rule, 120)) } } }
-                            td { (state(timeline::state(standing, call, waited))) }
-                            td { (contents(page, call)) }
+                            td data-label="Decision" { @if let Some((verdict, rule)) = &call.verdict { (state(verdict)) br; span.quiet.small { (line(rule, 120)) } } }
+                            td data-label="State" { (state(timeline::state(standing, call, waited))) }
+                            td data-label="Arguments and result" { @if index < MOST_CONTENTS { (contents(page, &detail.summary.id, call)) } @else { (links(&detail.summary.id, call)) } }
                         }
                     }
                 }
@@ -339,22 +353,71 @@ fn calls(
     }
 }
 
-fn contents(page: &PageState, call: &RunCall) -> Markup {
-    let brief = match &call.outcome {
-        Some(Err(error)) => error_message(error),
-        _ => &call.arguments,
-    };
+/// The arguments and the outcome of a call, cut if they are long.
+fn contents(page: &PageState, run: &str, call: &RunCall) -> Markup {
+    let outcome = outcome(call);
+    let brief = if matches!(call.outcome, Some(Err(_))) { outcome } else { &call.arguments };
     html! {
         details {
-            summary { (line(&page.clean(brief), 60)) }
+            summary { (line(&page.clean_start(brief, BRIEF), 60)) }
             p.quiet.small { "Arguments" }
-            (json(&page.clean(&call.arguments)))
-            @match &call.outcome {
-                Some(Ok(result)) => { p.quiet.small { "Result" } (json(&page.clean(result))) }
-                Some(Err(error)) => { p.quiet.small { "Error" } (block(&page.clean(error_message(error)))) }
-                None => {}
+            (value(page, run, call, "arguments", &call.arguments))
+            @if let Some(result) = &call.outcome {
+                p.quiet.small { @if result.is_ok() { "Result" } @else { "Error" } }
+                (value(page, run, call, "result", outcome))
             }
         }
+    }
+}
+
+/// The addresses of what [`contents`] would show.
+fn links(run: &str, call: &RunCall) -> Markup {
+    html! {
+        a href=(whole(run, call, "arguments")) { "Arguments" }
+        @if call.outcome.is_some() { " " a href=(whole(run, call, "result")) { "Result" } }
+    }
+}
+
+fn whole(run: &str, call: &RunCall, part: &str) -> String {
+    format!("/ui/runs/{}/calls/{}/{part}", path_part(run), call.number)
+}
+
+fn value(page: &PageState, run: &str, call: &RunCall, part: &str, text: &str) -> Markup {
+    if text.len() <= SHOWN_BYTES {
+        return json(&page.clean(text));
+    }
+    let start = page.clean_start(text, SHOWN_BYTES);
+    beginning(&start, text.len(), &whole(run, call, part))
+}
+
+/// The result of a call or its error; empty if it has none yet.
+fn outcome(call: &RunCall) -> &str {
+    match &call.outcome {
+        Some(Ok(result)) => result,
+        Some(Err(error)) => error_message(error),
+        None => "",
+    }
+}
+
+/// All of the arguments or of the result of a call, as plain text.
+pub(crate) async fn show_whole(
+    State(page): Shared,
+    Extension(request): Asked,
+    Path((id, number, part)): Path<(String, u64, String)>,
+) -> Response {
+    let found = in_background(&page, move |page| {
+        let detail = page.journal()?.run(&id).ok()??;
+        let call = detail.calls.iter().find(|call| call.number == number)?;
+        let text = match part.as_str() {
+            "arguments" => &call.arguments,
+            "result" => outcome(call),
+            _ => return None,
+        };
+        Some(spelled_out(&page.clean(text)).into_owned())
+    });
+    match found.await.flatten() {
+        Some(text) => ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response(),
+        None => super::nothing_here(State(page), Extension(request)).await,
     }
 }
 
@@ -362,15 +425,15 @@ fn contents(page: &PageState, call: &RunCall) -> Markup {
 fn flow_table(flows: &[RunFlow]) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label="Data" {
-            table {
+            table.stack {
                 thead { tr { th scope="col" { "Result of" } th scope="col" { "Labels" } th scope="col" { "Went into" } th scope="col" { "Argument" } } }
                 tbody {
                     @for flow in flows.iter().take(MOST_CALLS) {
                         tr {
                             th scope="row" { (end(flow.from.call, &flow.from.tool)) }
-                            td { (flow.labels.to_string()) }
-                            td { (end(flow.to.call, &flow.to.tool)) }
-                            td {
+                            td data-label="Labels" { (flow.labels.to_string()) }
+                            td data-label="Went into" { (end(flow.to.call, &flow.to.tool)) }
+                            td data-label="Argument" {
                                 @match flow.contact {
                                     Contact::Carried => { (line(flow.argument.as_deref().unwrap_or("any"), 80)) }
                                     Contact::Steered => { "steered by it" }

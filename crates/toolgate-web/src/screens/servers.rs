@@ -248,7 +248,7 @@ fn list(page: &PageState, request: &PageRequest) -> Markup {
                         @let calls = activity.servers.get(server.server.as_str());
                         tr {
                             th scope="row" { a href=(format!("/ui/servers/{}", path_part(server.server.as_str()))) { (name(server.server.as_str())) } }
-                            td data-label="State" { (state(server.state)) @if server.lazy && server.state == "idle" { br; span.quiet.small { "connects when it is needed" } } }
+                            td data-label="State" { (state(server.state)) @if let Some(why) = why_idle(server) { br; span.quiet.small { (why) } } }
                             td.number data-label="Tools" { (grouped(server.tools as u64)) br; span.quiet.small { (grouped(server.loaded.len() as u64)) " listed" } }
                             td.number data-label="Tokens" { (grouped(server.tokens)) }
                             td.number data-label="Calls" { @if let Some(calls) = calls { (grouped(calls.calls)) @if calls.failed > 0 { br; span.bad.small { (grouped(calls.failed)) " failed" } } } }
@@ -262,6 +262,15 @@ fn list(page: &PageState, request: &PageRequest) -> Markup {
             }
         }
         p.quiet.small { "Calls and latency of the last hour, from the audit log." }
+    }
+}
+
+/// Why a server that is not connected needs nobody.
+fn why_idle(server: &ServerOverview) -> Option<&'static str> {
+    match server.state {
+        "idle" if server.per_caller => Some("each caller logs in with their first call"),
+        "idle" if server.lazy => Some("connects when it is needed"),
+        _ => None,
     }
 }
 
@@ -296,7 +305,7 @@ fn detail(page: &PageState, request: &PageRequest, server: &str) -> Option<Marku
     let log = page.source.store().log(server).tail(LOG_LINES).unwrap_or_default();
     Some(html! {
         dl.facts {
-            dt { "State" } dd { (state(overview.state)) }
+            dt { "State" } dd { (state(overview.state)) @if let Some(why) = why_idle(&overview) { " " span.quiet { (why) } } }
             @if let Some(reason) = &overview.reason {
                 dt { "Why" } dd { (line(&page.clean(reason), 1_000)) }
             }

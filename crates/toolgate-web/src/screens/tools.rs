@@ -104,14 +104,14 @@ fn browse(page: &PageState, fields: &Fields) -> Markup {
             @let server = of_server[0].id.server.as_str();
             h2 { a href=(format!("/ui/servers/{}", path_part(server))) { (name(server)) } }
             div.scroll tabindex="0" role="region" aria-label=(format!("Tools of {}", toolgate_policy::definitions::shown(server, 80))) {
-                table {
+                table.stack {
                     thead { tr { th scope="col" { "Tool" } th scope="col" { "What it does" } th.number scope="col" { "Tokens" } } }
                     tbody {
                         @for tool in of_server {
                             tr {
                                 th scope="row" { a href=(format!("/ui/tools/{}", path_part(tool.name.as_str()))) { (name(tool.name.as_str())) } }
-                                td { (line(&page.clean(tool.definition.description()), 160)) }
-                                td.number { (grouped(u64::from(tool.definition.tokens()))) }
+                                td data-label="What it does" { (line(&page.clean(tool.definition.description()), 160)) }
+                                td.number data-label="Tokens" { (grouped(u64::from(tool.definition.tokens()))) }
                             }
                         }
                     }
@@ -137,7 +137,7 @@ fn ranking(page: &PageState, explained: &ExplainedSearch) -> Markup {
         @else {
             @if weak { p.notice { "None of these fits well, and a model is told so." } }
             div.scroll tabindex="0" role="region" aria-label="Ranking" {
-                table {
+                table.stack.dense {
                     thead { tr {
                         th.number scope="col" { "Place" } th scope="col" { "Tool" } th scope="col" { "What it does" }
                         th.number scope="col" { "Score" } th scope="col" { "Its parts" } th.number scope="col" { "Fit" }
@@ -147,16 +147,16 @@ fn ranking(page: &PageState, explained: &ExplainedSearch) -> Markup {
                     tbody {
                         @for (index, (hit, why)) in found.tools.iter().zip(&explained.tools).enumerate() {
                             tr {
-                                td.number { (index + 1) }
+                                td.number data-label="Place" { (index + 1) }
                                 th scope="row" { a href=(format!("/ui/tools/{}", path_part(hit.tool.name.as_str()))) { (name(hit.tool.name.as_str())) } }
-                                td { (line(&page.clean(hit.tool.definition.description()), 100)) }
-                                td.number { (number(why.score)) }
-                                td { (parts(why, hit.is_loaded)) }
-                                td.number { (number(why.fit)) }
-                                @for place in &why.places {
-                                    td.number { @if let Some(place) = place { (place.rank) span.quiet.small { " (" (number(Some(place.score))) ")" } } }
+                                td data-label="What it does" { (line(&page.clean(hit.tool.definition.description()), 100)) }
+                                td.number data-label="Score" { (number(why.score)) }
+                                td data-label="Its parts" { (parts(why, hit.is_loaded)) }
+                                td.number data-label="Fit" { (number(why.fit)) }
+                                @for (strategy, place) in explained.strategies.iter().zip(&why.places) {
+                                    td.number data-label=(strategy.as_str()) { @if let Some(place) = place { (place.rank) span.quiet.small { " (" (number(Some(place.score))) ")" } } }
                                 }
-                                td.number { (grouped(u64::from(hit.tool.definition.tokens()))) }
+                                td.number data-label="Tokens" { (grouped(u64::from(hit.tool.definition.tokens()))) }
                             }
                         }
                     }
@@ -179,7 +179,11 @@ fn parts(why: &ExplainedTool, is_loaded: bool) -> Markup {
                 rect.bar x="0" y="0" width=(words) height="8" {}
                 rect.bar.soft x=(words) y="0" width=(meaning.min(WIDTH - words)) height="8" {}
             }
-            span.small.parts { "words " (number(Some(parts.words))) ", meaning " (number(Some(parts.meaning))) @if parts.named > 0.0 { ", named " (number(Some(parts.named))) } }
+            span.small.parts {
+                span { "words " (number(Some(parts.words))) }
+                " " span { "meaning " (number(Some(parts.meaning))) }
+                @if parts.named > 0.0 { " " span { "named " (number(Some(parts.named))) } }
+            }
         }
         @if why.is_remembered {
             br; span.small { "raised by past use" @if let Some(before) = why.without_past_use { " from " (before) } }

@@ -24,7 +24,10 @@ pub(super) async fn run(globals: &Globals, file: &Path, as_json: bool) -> Comman
     let policy = policy_of(&text, Format::of_file(file))?;
     let loaded = load::load(globals)?;
     load::report(&loaded);
-    let changed = load::policy_if(&loaded, &policy)?;
+    let (changed, warnings) = load::policy_if(&loaded, &policy)?;
+    for warning in warnings {
+        print::note(format!("warning: {warning}"));
+    }
     let store = load::required_store()?;
     let host = super::cached_host(&loaded).await;
     let found = host.what_if(&changed, &*store.audit());

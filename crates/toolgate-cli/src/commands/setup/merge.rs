@@ -64,8 +64,16 @@ impl<'a> Merge<'a> {
     pub(super) fn take(&mut self, server: &ImportedServer, from: &str) -> Result<String, Failure> {
         let wanted = identity(&server.entry, &|text| self.resolved(text));
         let values = self.values(&server.entry);
-        let same = self.known.iter().find(|known| wanted.is_some() && known.identity == wanted);
-        if let Some(same) = same {
+        let all: Vec<&Known> = self
+            .known
+            .iter()
+            .filter(|known| wanted.is_some() && known.identity == wanted)
+            .collect();
+        // Where people have kept two that differ, a third is often the twin of the later one.
+        if let Some(twin) = all.iter().find(|known| known.values == values) {
+            return Ok(twin.name.clone());
+        }
+        if let Some(same) = all.first() {
             let names: BTreeSet<&String> = same.values.keys().chain(values.keys()).collect();
             let differs: Vec<&str> = names
                 .into_iter()
@@ -73,9 +81,6 @@ impl<'a> Merge<'a> {
                 .map(String::as_str)
                 .collect();
             let name = same.name.clone();
-            if differs.is_empty() {
-                return Ok(name);
-            }
             let what = format!(
                 "`{}` of {from} is the same server as `{name}` of {}, but has another {}",
                 server.name,

@@ -28,18 +28,26 @@ const browser = await puppeteer.launch({
   timeout: 120_000,
   protocolTimeout: 120_000,
 });
-const page = await browser.newPage();
-page.setDefaultTimeout(110_000);
 const complaints = [];
-page.on("console", (message) => {
-  // Who leaves a page ends its stream, perhaps before it has begun.
-  const isLeft = message.text().startsWith("htmx: htmx:error: Failed to fetch");
-  if (["error", "warn"].includes(message.type()) && !isLeft) complaints.push(message.text());
-});
-page.on("pageerror", (error) => complaints.push(String(error)));
-page.on("request", (request) => {
-  if (new URL(request.url()).origin !== origin) complaints.push(`asked ${request.url()}`);
-});
+
+async function newWindow() {
+  const page = await browser.newPage();
+  page.setDefaultTimeout(110_000);
+  page.on("console", (message) => {
+    // Who leaves a page ends its stream, perhaps before it has begun.
+    const isLeft = message.text().startsWith("htmx: htmx:error: Failed to fetch");
+    if (["error", "warn"].includes(message.type()) && !isLeft) complaints.push(message.text());
+  });
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("request", (request) => {
+    if (new URL(request.url()).origin !== origin) complaints.push(`asked ${request.url()}`);
+  });
+  return page;
+}
+
+// The window in which things are done.
+let page = await newWindow();
+const windows = [page];
 
 // A stream keeps the network busy, so what counts is that the page is there.
 async function go(address) {
@@ -57,7 +65,7 @@ async function go(address) {
 
 async function check(address) {
   const found = [];
-  for (const width of [390, 1280]) {
+  for (const width of [360, 1280]) {
     for (const scheme of ["light", "dark"]) {
       await page.setViewport({ width, height: 900 });
       await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
@@ -88,6 +96,15 @@ async function appears(selector) {
 const actions = {
   go: async (address) => (await go(address)).status(),
   check,
+  // Opens so many windows at an address. Says whether each is hidden, as htmx ends the streams of hidden ones.
+  windows: async ([count, address]) => {
+    while (windows.length < count) windows.push(await newWindow());
+    for (page of windows) await go(address);
+    return Promise.all(windows.map((one) => one.evaluate(() => document.hidden)));
+  },
+  window: (index) => {
+    page = windows[index];
+  },
   see: async (selector) => {
     const seen = await appears(selector);
     return seen.evaluate((element) => element.innerText);

@@ -10,6 +10,7 @@ use super::{
     client, ended, knowing_tasks, records, references,
     safety::SCREENS,
     screens::{hostile, long_run},
+    setup::put,
     started, waiting_call, workplace,
 };
 use crate::{
@@ -226,6 +227,39 @@ async fn a_tried_rule_has_no_place_in_the_file() {
     assert!(!tried.contains("`policy.rules[0]` ("), "{tried}");
 }
 
+/// `toolgate config check` lets it pass too.
+#[tokio::test]
+async fn a_policy_with_a_warning_is_tried_and_saved() {
+    let place = workplace();
+    let page = OpenPage::start(&place).await;
+    page.post("/ui/tools/records_list", &[]).await;
+    let rule = json!({
+        "tool": "records_list", "verdict": "deny", "reason": "tried",
+        "when": { "arguments": { "command": { "prefix": "git status" } } },
+    });
+    let policy = json!({ "default": "allow", "rules": [rule] }).to_string();
+    let tried = page.post("/ui/policy/what-if", &[("policy", &policy)]).await;
+    let tried = tried.text().await.unwrap();
+    assert!(tried.contains("Warning: ") && tried.contains("a second command in it"), "{tried}");
+    assert!(tried.contains("Decisions that differ"), "{tried}");
+    let file = place.path().join("tried.json");
+    std::fs::write(&file, &policy).unwrap();
+    let command = place.run(&["policy", "what-if", file.to_str().unwrap()]).await;
+    assert_eq!(command.code, Some(0), "{}", command.shown());
+    assert!(command.stderr.contains("warning: `policy.rules[0].when"), "{}", command.shown());
+    let (_, rest) = tried.split_once("name=\"before\" value=\"").unwrap();
+    let before = rest.split('"').next().unwrap();
+    let fields = [("policy", policy.as_str()), ("before", before), ("action", "save")];
+    page.post("/ui/policy/what-if", &fields).await;
+    assert!(page.get("/ui/policy").await.contains("tried"));
+    let checked = place.run(&["config", "check"]).await;
+    assert_eq!(checked.code, Some(0), "{}", checked.shown());
+    // What is wrong is refused, as before.
+    let wrong = [("policy", "{ \"rules\": [{ \"verdict\": \"perhaps\" }] }")];
+    let wrong = page.post("/ui/policy/what-if", &wrong).await.text().await.unwrap();
+    assert!(wrong.contains("is not understood") && !wrong.contains("Decisions that"), "{wrong}");
+}
+
 #[tokio::test]
 async fn tools_of_a_new_server_appear_without_a_reload() {
     let place = Workplace::new(&json!({
@@ -313,6 +347,18 @@ async fn times_of_the_audit_log_that_are_none_are_refused() {
 }
 
 #[tokio::test]
+async fn new_records_of_the_audit_log_appear() {
+    let place = workplace();
+    let Some(mut browser) = Browser::open(&place).await else { return };
+    browser.does("go", json!("/ui/audit")).await;
+    // Another process makes a call.
+    place.run(&["call", "records_list"]).await;
+    let row = browser.does("see", json!("#records tbody tr")).await;
+    assert!(row.as_str().unwrap().contains("records_list"), "{row}");
+    assert_eq!(browser.complaints().await, json!([]));
+}
+
+#[tokio::test]
 async fn what_is_not_there_and_what_is_no_call_is_refused() {
     let place = workplace();
     let page = OpenPage::start(&place).await;
@@ -348,22 +394,34 @@ async fn the_policy_is_that_of_the_command() {
     let label = command.lines().find_map(|line| line.strip_prefix("label ")).unwrap();
     let (target, labels) = label.split_once(": ").unwrap();
     let target = target.replace('"', "&quot;");
-    assert!(shown.contains(&format!("<bdi>{target}</bdi></th><td>{labels}</td>")), "{shown}");
+    let row = format!("<bdi>{target}</bdi></th><td data-label=\"Labels\">{labels}</td>");
+    assert!(shown.contains(&row), "{shown}");
 }
 
 /// Long words do not push columns off the screen, and rows stand below each other on a phone.
 #[tokio::test]
 async fn tables_fit_their_screens() {
     let place = hostile();
-    long_run(&mut place.connect(&[]).await).await;
+    let mut agent = place.connect(&[]).await;
+    long_run(&mut agent).await;
+    put(&place, ".cursor/mcp.json", "other", &json!({ "command": "never" }));
+    place.run(&["token", "create", "--name", &"x".repeat(60)]).await;
     let Some(mut browser) = Browser::open(&place).await else { return };
     for (width, screen) in [
         (1_280, "/ui/servers/records"),
         (1_280, "/ui/tools"),
         (1_280, "/ui/servers"),
-        (375, "/ui/servers"),
-        (375, "/ui/audit"),
-        (375, "/ui/runs"),
+        (1_180, "/ui/tools?query=list+records"),
+        (360, "/ui"),
+        (360, "/ui/servers"),
+        (360, "/ui/servers/records"),
+        (360, "/ui/audit"),
+        (360, "/ui/runs"),
+        (360, "/ui/runs/first"),
+        (360, "/ui/tools"),
+        (360, "/ui/tools?query=list+records"),
+        (360, "/ui/access"),
+        (360, "/ui/policy"),
     ] {
         let wide = browser.does("sideways", json!([width, screen])).await;
         assert_eq!(wide, json!([]), "{width}: {screen}");

@@ -6,7 +6,7 @@ use toolgate_testkit::{Builtin, Fixture};
 use super::{OpenPage, references, safety::SCREENS, waiting_call, workplace};
 use crate::{
     fixtures::tool,
-    support::{Gateway, Workplace, call, entry},
+    support::{Gateway, Workplace, call, entry, until},
 };
 
 const EVIL: &str =
@@ -72,6 +72,46 @@ async fn a_run_is_shown_with_its_calls() {
     assert_eq!(export.lines().count(), 2, "{export}");
 }
 
+/// The screen has the beginning of a long result, and the whole is one press away.
+#[tokio::test]
+async fn long_results_of_a_run_are_cut() {
+    let items: Vec<String> = (0..5_000).map(|number| format!("item {number}")).collect();
+    let long = json!({ "content": [{ "type": "text", "text": items.join(", ") + "<b>the end" }] });
+    let server = Fixture::new("records")
+        .with_builtins([Builtin::Echo])
+        .with_tools([tool("list", "List.", &json!({}), &[])])
+        .with_answer("list", long);
+    let place = Workplace::new(&json!({ "mcpServers": { "records": entry(&server) } }));
+    let mut agent = place.connect(&[]).await;
+    let code = "const all = await records_list({});\nawait records_echo({ message: String(all).repeat(6) });";
+    let ended = call(&mut agent, "run_code", json!({ "code": code })).await;
+    assert_ne!(ended["isError"], true, "{ended}");
+    let page = OpenPage::start(&place).await;
+    let list = page.get("/ui/runs").await;
+    let (_, rest) = list.split_once("href=\"/ui/runs/").unwrap();
+    let id = rest.split('"').next().unwrap();
+    let run = page.get(&format!("/ui/runs/{id}")).await;
+    assert!(run.len() < 50_000 && !run.contains("the end"), "{run}");
+    for part in ["arguments", "result"] {
+        let path = format!("/ui/runs/{id}/calls/1/{part}");
+        assert!(run.contains(&format!("href=\"{path}\"")), "{part}: {run}");
+        let response = page.ask(page.http.get(format!("{}{path}", page.origin))).await;
+        assert_eq!(response.headers()["content-type"], "text/plain; charset=utf-8");
+        let whole = response.text().await.unwrap();
+        assert!(whole.len() > 300_000 && whole.contains("<b>the end"), "{}", whole.len());
+    }
+    // Long results are compared in the background, and a later page has what was found.
+    until("the graph", async || {
+        let run = page.get(&format!("/ui/runs/{id}")).await;
+        run.contains("aria-label=\"Data\"").then_some(())
+    })
+    .await;
+    for path in ["calls/9/result", "calls/1/code"] {
+        let missing = page.http.get(format!("{}/ui/runs/{id}/{path}", page.origin));
+        assert_eq!(page.ask(missing).await.status(), 404, "{path}");
+    }
+}
+
 #[tokio::test]
 async fn a_server_is_disabled_and_enabled_on_the_page() {
     let place = workplace();
@@ -127,9 +167,10 @@ pub(super) fn hostile() -> Workplace {
 pub(super) async fn long_run(agent: &mut Gateway) {
     let long = format!("{}.repeat(8000)", json!(format!("{EVIL}{}", "A".repeat(40))));
     let code = format!(
-        "const all = {{ text: {long} }};\nconst said = await records_echo(all);\nconsole.log(said);"
+        "const all = {{ message: {long} }};\nconst said = await records_echo(all);\nconsole.log(said);"
     );
-    call(agent, "run_code", json!({ "code": code })).await;
+    let ended = call(agent, "run_code", json!({ "code": code })).await;
+    assert_ne!(ended["isError"], true, "{ended:.3000}");
 }
 
 #[tokio::test]
