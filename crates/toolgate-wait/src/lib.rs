@@ -3,7 +3,7 @@
 //! To put a thread to sleep and to wake it again takes longer than everything that toolgate does with a call, above all
 //! on virtual machines. So a reader whose last messages came quickly looks for the next one for a short time before its
 //! thread sleeps. Kernels and hypervisors do the same (halt polling). A reader whose messages come seldom costs nothing:
-//! it looks only after two quick messages in a row.
+//! it looks only after two quick messages in a row, and not much longer than the last messages took.
 
 use std::{
     pin::pin,
@@ -16,8 +16,10 @@ use tokio::{
     task::yield_now,
 };
 
-/// How long a reader looks for a message before it sleeps. A message that comes sooner is quick.
+/// How long a reader looks for a message at most before it sleeps. A message that comes sooner is quick.
 const QUICK: Duration = Duration::from_millis(1);
+/// How much longer than twice the usual time a reader looks.
+const GRACE: Duration = Duration::from_micros(50);
 /// To look once takes less.
 const TAKEN: Duration = Duration::from_micros(50);
 /// The number of quick messages in a row after which a reader looks for the next one.
@@ -32,6 +34,9 @@ pub struct QuickWait {
     taken: Duration,
     /// How many of the last waits were quick.
     in_a_row: u8,
+    /// How long the last waits took, the latest counting most. What takes much longer is late, and its sender may need
+    /// the processor that looking keeps busy.
+    usual: Duration,
 }
 
 impl QuickWait {
@@ -44,7 +49,7 @@ impl QuickWait {
             .is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::CurrentThread);
         let has_processors = || thread::available_parallelism().is_ok_and(|count| count.get() > 1);
         let limit = (has_one_thread && has_processors()).then_some(QUICK);
-        Self { limit, taken: TAKEN, in_a_row: 0 }
+        Self { limit, taken: TAKEN, in_a_row: 0, usual: QUICK }
     }
 
     /// Waits for the next message.
@@ -52,15 +57,26 @@ impl QuickWait {
         let Some(limit) = self.limit else { return message.await };
         let began = Instant::now();
         let mut message = pin!(message);
-        if self.in_a_row >= IN_A_ROW {
+        let found = if self.in_a_row >= IN_A_ROW {
+            let limit = limit.min(self.usual * 2 + GRACE);
             tokio::select! {
                 biased;
-                message = &mut message => return message,
-                () = look(began, limit, self.taken) => self.in_a_row = 0,
+                message = &mut message => Some(message),
+                () = look(began, limit, self.taken) => {
+                    self.in_a_row = 0;
+                    None
+                }
             }
-        }
-        let message = message.await;
-        self.in_a_row = if began.elapsed() < limit { self.in_a_row.saturating_add(1) } else { 0 };
+        } else {
+            None
+        };
+        let message = match found {
+            Some(message) => message,
+            None => message.await,
+        };
+        let waited = began.elapsed();
+        self.usual = (self.usual * 3 + waited.min(limit)) / 4;
+        self.in_a_row = if waited < limit { self.in_a_row.saturating_add(1) } else { 0 };
         message
     }
 }
@@ -105,7 +121,7 @@ mod tests {
     async fn a_reader_looks_after_quick_messages() {
         let hour = Duration::from_hours(1);
         // However busy the machine is.
-        let mut waits = QuickWait { limit: Some(hour), taken: hour, in_a_row: 0 };
+        let mut waits = QuickWait { limit: Some(hour), taken: hour, in_a_row: 0, usual: hour };
         for _ in 0..IN_A_ROW {
             waits.wait(std::future::ready(())).await;
         }
@@ -114,7 +130,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_reader_of_slow_messages_sleeps() {
-        let mut waits = QuickWait { limit: Some(Duration::ZERO), taken: TAKEN, in_a_row: IN_A_ROW };
+        let mut waits = QuickWait {
+            limit: Some(Duration::ZERO),
+            taken: TAKEN,
+            in_a_row: IN_A_ROW,
+            usual: QUICK,
+        };
         waits.wait(yield_now()).await;
         assert_eq!(waits.in_a_row, 0);
     }

@@ -308,10 +308,22 @@ impl ResourceHub {
     /// The servers that may have a prompt of this name and were never asked for their prompts.
     fn may_name(&self, host: &ToolHost, prompt: &str) -> Vec<ServerName> {
         let catalog = host.catalog().read();
-        let named = catalog.servers().filter(|entry| lists::could_name(entry, prompt));
-        let unknown = named.map(|entry| entry.name.clone()).filter(|server| {
-            let kind = ListKind::Prompts;
-            host.declares(server, kind) != Some(false) && !self.lists.is_known(server, kind)
+        let mut servers = self.unlisted(host, ListKind::Prompts);
+        servers.retain(|server| {
+            let entry = catalog.server(server.as_str());
+            entry.is_some_and(|entry| lists::could_name(entry, prompt))
+        });
+        servers
+    }
+
+    /// The enabled servers that may have entries of a kind and were never asked for them.
+    fn unlisted(&self, host: &ToolHost, kind: ListKind) -> Vec<ServerName> {
+        let catalog = host.catalog().read();
+        let names = catalog.servers().map(|entry| entry.name.clone());
+        let unknown = names.filter(|server| {
+            !host.is_off(server)
+                && host.declares(server, kind) != Some(false)
+                && !self.lists.is_known(server, kind)
         });
         unknown.collect()
     }

@@ -168,13 +168,14 @@ pub(super) async fn locate(
     }
     host.inner.resources.at_start(host).await;
     host.await_entries(ListKind::Resources, options).await;
-    let lists = lists(host, ListKind::Resources, options).await?;
-    let owners = lists.into_iter().filter(|(server, known)| {
-        known.list.keys.contains(given) && !is_hidden(host, server, ListKind::Resources)
-    });
-    let mut owners: Vec<ServerName> = owners.map(|(server, _)| server).collect();
+    let mut owners = owners_of(host, given, options).await?;
     if owners.is_empty() {
-        owners = named_by_templates(host, given, options).await?;
+        // It may be of a server that nothing has connected yet.
+        let asleep = host.inner.resources.unlisted(host, ListKind::Resources);
+        if !asleep.is_empty() {
+            host.await_owners(&asleep, Instant::now(), || false).await;
+            owners = owners_of(host, given, options).await?;
+        }
     }
     let (off, on): (Vec<ServerName>, Vec<ServerName>) =
         owners.into_iter().partition(|server| host.is_off(server));
@@ -188,6 +189,20 @@ pub(super) async fn locate(
             Err(invalid(format!("several servers have it: read {one} or {two}")))
         }
     }
+}
+
+/// The servers that list a resource, else those with a template that names it.
+async fn owners_of(
+    host: &ToolHost,
+    given: &str,
+    options: &CallOptions,
+) -> Result<Vec<ServerName>, CallFailure> {
+    let lists = lists(host, ListKind::Resources, options).await?;
+    let owners = lists.into_iter().filter(|(server, known)| {
+        known.list.keys.contains(given) && !is_hidden(host, server, ListKind::Resources)
+    });
+    let owners: Vec<ServerName> = owners.map(|(server, _)| server).collect();
+    if owners.is_empty() { named_by_templates(host, given, options).await } else { Ok(owners) }
 }
 
 /// The servers with a template that names a URI, or that is this very text.

@@ -266,6 +266,22 @@ async fn reading_connects_a_lazy_server_and_listing_does_not() {
 }
 
 #[tokio::test]
+async fn a_uri_without_a_server_connects_those_that_may_have_it() {
+    let mut lazy = setup("lazy", &notes("lazy"));
+    lazy.spec.start = StartMode::OnDemand;
+    let settings = HostSettings {
+        usage_memory: false,
+        connect: crate::Connect::WhenNeeded,
+        ..HostSettings::new(vec![lazy])
+    };
+    let host = ToolHost::start(settings);
+    let session = host.session();
+    let read = ask(&session, "resources/read", json!({ "uri": "file:///notes" })).await;
+    assert_eq!(read["contents"][0]["text"], "lazy has file:///notes");
+    host.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_cached_prompt_connects_its_server() {
     let mut lazy = setup("lazy", &notes("lazy"));
     lazy.spec.start = StartMode::OnDemand;
