@@ -159,6 +159,29 @@ fn no_valid_python_is_refused() {
     assert!(refused.is_empty(), "{}", refused.join("\n\n"));
 }
 
+#[test]
+fn a_method_of_a_dict_is_no_data() {
+    let call = "await tracker_list_issues(owner='a', repo='b')";
+    for (script, says) in [
+        (format!("r = {call}\nr.items[0]"), ("items", "call it: `.items()`")),
+        (
+            format!("r = {call}\nfor x in r.values:\n    print(x)"),
+            ("values", "call it: `.values()`"),
+        ),
+    ] {
+        let errors = errors_in(Language::Python, &script);
+        let [error] = errors.as_slice() else { panic!("{script}: {errors:?}") };
+        let message = format!(
+            "the result of `tracker_list_issues` is a dict, and `{}` is a method of it",
+            says.0
+        );
+        assert_eq!(
+            (error.message.as_str(), error.hint.as_deref()),
+            (message.as_str(), Some(says.1))
+        );
+    }
+}
+
 /// The compiler refuses these, but a result may well have more than an open schema declares.
 #[test]
 fn a_part_that_is_only_looked_for_refuses_no_script() {

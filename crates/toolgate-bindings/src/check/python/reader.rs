@@ -382,7 +382,7 @@ impl<'a, 'g> ScriptReader<'a, 'g> {
     }
 
     /// An ancestor of the visited expression, which itself is at 0.
-    fn around(&self, steps: usize) -> Option<Parent<'a>> {
+    pub(super) fn around(&self, steps: usize) -> Option<Parent<'a>> {
         self.parents.len().checked_sub(steps + 1).and_then(|index| self.parents.get(index)).copied()
     }
 

@@ -63,12 +63,17 @@ pub(super) fn check<'a>(
         let is_dict = matches!(lacking.kind, LiteralKind::Object { .. });
         let has_key = matches!(&lacking.kind, LiteralKind::Object { entries, .. }
             if entries.iter().any(|entry| entry.key == read.key));
+        let is_method = read.is_attribute && is_dict && DICT_PARTS.contains(&read.key);
         let message = match (read.is_attribute, is_dict) {
+            (true, true) if is_method => {
+                format!("{subject} is a dict, and `{key}` is a method of it")
+            }
             (true, true) => format!("{subject} is a dict, which has no attribute `{key}`"),
             _ => format!("{subject} has no `{key}`"),
         };
         let hint = match (&lacking.kind, read.is_attribute) {
             (LiteralKind::Object { .. }, true) if has_key => format!("write `[\"{key}\"]`"),
+            _ if is_method => format!("call it: `.{key}()`"),
             (LiteralKind::Object { complete: false, .. }, false)
                 if origin.path.is_empty() || !origin.path.ends_with('}') =>
             {
@@ -133,7 +138,7 @@ fn lacking(value: &Literal, read: &KeyRead<'_>) -> Option<Literal> {
     let is_known = match &value.kind {
         LiteralKind::Object { entries, .. } => {
             if read.is_attribute {
-                DICT_PARTS.contains(&read.key)
+                DICT_PARTS.contains(&read.key) && !read.is_data
             } else {
                 entries.iter().any(|entry| entry.key == read.key)
             }

@@ -5,7 +5,10 @@ use std::{
     ops::Range,
 };
 
-use ruff_python_ast::{CmpOp, Expr, ExprCall, Identifier, Operator, Stmt, StmtFunctionDef};
+use ruff_python_ast::{
+    CmpOp, Expr, ExprCall, ExprDictComp, ExprGenerator, ExprListComp, ExprSetComp, Identifier,
+    Operator, Stmt, StmtFunctionDef,
+};
 use ruff_text_size::Ranged as _;
 
 use super::{
@@ -36,6 +39,8 @@ pub(super) struct KeyRead<'a> {
     pub(super) key: &'a str,
     pub(super) offset: usize,
     pub(super) is_attribute: bool,
+    /// Whether the script uses it as data, and not as a method.
+    pub(super) is_data: bool,
     /// Whether a `try` around it handles the error.
     pub(super) is_tried: bool,
 }
@@ -281,21 +286,70 @@ impl<'a> ScriptReader<'a, '_> {
             }
             Expr::Subscript(part) if part.ctx.is_load() => {
                 if let Some(key) = part.slice.as_string_literal_expr() {
-                    self.note_read(&part.value, key.value.to_str(), offset(key), false);
+                    self.note_read(&part.value, key.value.to_str(), offset(key), None);
                 }
             }
             Expr::Attribute(part) if part.ctx.is_load() => {
-                self.note_read(&part.value, part.attr.as_str(), offset(&part.attr), true);
+                let attribute = Some(expression);
+                self.note_read(&part.value, part.attr.as_str(), offset(&part.attr), attribute);
             }
             Expr::Call(call) => self.note_call(call),
             _ => {}
         }
     }
 
-    fn note_read(&mut self, value: &'a Expr, key: &'a str, offset: usize, is_attribute: bool) {
+    /// Notes a read: of an attribute, which is given whole, or of a key.
+    fn note_read(
+        &mut self,
+        value: &'a Expr,
+        key: &'a str,
+        offset: usize,
+        attribute: Option<&'a Expr>,
+    ) {
+        let is_attribute = attribute.is_some();
+        let is_data = attribute.is_none_or(|attribute| self.is_data(attribute));
         let is_tried = self.handles_missing_keys();
         self.uses.read_in.push((self.uses.reads.len(), self.functions_around()));
-        self.uses.reads.push(KeyRead { value, key, offset, is_attribute, is_tried });
+        self.uses.reads.push(KeyRead { value, key, offset, is_attribute, is_data, is_tried });
+    }
+
+    /// Whether the visited expression is subscripted, gone through or counted, which a method cannot be.
+    fn is_data(&self, expression: &Expr) -> bool {
+        const TAKE_DATA: [&str; 10] = [
+            "enumerate",
+            "iter",
+            "len",
+            "list",
+            "max",
+            "min",
+            "reversed",
+            "set",
+            "sorted",
+            "tuple",
+        ];
+        let is_it = |other: &Expr| std::ptr::eq(other, expression);
+        match self.around(1) {
+            Some(Parent::Statement(Stmt::For(each))) => is_it(&each.iter),
+            Some(Parent::Expression(around)) => match around {
+                Expr::Subscript(part) => is_it(&part.value),
+                Expr::ListComp(ExprListComp { generators, .. })
+                | Expr::SetComp(ExprSetComp { generators, .. })
+                | Expr::DictComp(ExprDictComp { generators, .. })
+                | Expr::Generator(ExprGenerator { generators, .. }) => {
+                    generators.iter().any(|each| is_it(&each.iter))
+                }
+                Expr::Call(call) => match call.func.as_ref() {
+                    Expr::Name(name) => {
+                        TAKE_DATA.contains(&name.id.as_str())
+                            && self.is_builtin(&name.id)
+                            && call.arguments.args.first().is_some_and(is_it)
+                    }
+                    _ => false,
+                },
+                _ => false,
+            },
+            _ => false,
+        }
     }
 
     fn note_call(&mut self, call: &'a ExprCall) {
