@@ -193,6 +193,10 @@ def shape_hint(error, frames):
         tree = ast.parse(text.strip(), mode="eval").body
     except SyntaxError:
         return None
+    if "'builtin_function_or_method'" in str(error):
+        hint = method_hint(tree, frame)
+        if hint is not None:
+            return hint
     # `r["content"][0]["text"]` fails at one of its parts: the innermost that does.
     if isinstance(tree, ast.Call):
         tree = tree.func
@@ -212,6 +216,17 @@ def shape_hint(error, frames):
     if type(value) not in (dict, list, str, int, float, bool, types.NoneType):
         return None
     return f"{envelope}`{shown}` is {shape_of(value)}"
+
+
+def method_hint(tree, frame):
+    """Says that `r.items` is not `r["items"]`."""
+    for part in ast.walk(tree):
+        if isinstance(part, ast.Attribute):
+            value, shown = value_of(part.value, frame)
+            if type(value) is dict:
+                instead = f'write `{shown}["{part.attr}"]`' if part.attr in value else shape_of(value)
+                return f"`{shown}.{part.attr}` is a method of the dict `{shown}`: {instead}"
+    return None
 
 
 def tool_name(tree, frame):

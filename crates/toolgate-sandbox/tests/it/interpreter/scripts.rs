@@ -185,6 +185,14 @@ async fn results_that_are_data_need_no_parsing_and_say_what_they_are() {
             "n = 1\nx = (await tools.echo(items=[n])).rows",
             "the last result of `echo` is a dict with the keys 'items'",
         ),
+        (
+            "r = await echo(items=[1])\nr.items[0]",
+            "`r.items` is a method of the dict `r`: write `r[\"items\"]`",
+        ),
+        (
+            "r = await echo(a={'b': 1})\nprint(len(r['a'].values))",
+            "`r['a'].values` is a method of the dict `r['a']`: a dict with the keys 'b'",
+        ),
         ("c = echo(a=1)\nx = [c]\nx[0]['a']", "the call was not awaited: write `await` before it"),
     ];
     for (code, hint) in cases {
