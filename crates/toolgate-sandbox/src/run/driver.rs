@@ -109,6 +109,8 @@ pub(super) struct RunDriver<'a> {
     deferred: Vec<Ended>,
     /// Calls that may not be made yet.
     suspended: usize,
+    /// How many deliveries the script had got when it last said that it waits.
+    waiting_since: Option<u64>,
     /// The number of deliveries to the script.
     delivered: u64,
     tools: Arc<dyn Tools>,
@@ -179,6 +181,7 @@ impl<'a> RunDriver<'a> {
             replay,
             deferred: Vec::new(),
             suspended: 0,
+            waiting_since: None,
             delivered: 0,
             tools,
             cancel,
@@ -221,6 +224,9 @@ impl<'a> RunDriver<'a> {
                 return ending;
             }
             self.deliver_past();
+            if self.is_suspended() {
+                return RunEnding::Suspended;
+            }
             self.wire.try_send();
             let alarmed = self.replay.alarm_at().filter(|_| !self.replay.is_replaying());
             let alarm = self.replay.clock().reach(alarmed.unwrap_or(NEVER));
@@ -379,7 +385,7 @@ impl<'a> RunDriver<'a> {
                 return Some(broke(&"the number of an earlier call"));
             }
             FromWorker::Call(call) => return self.call(call),
-            FromWorker::Waits(wait) => return self.waits(wait),
+            FromWorker::Waits(wait) => self.waits(wait),
             FromWorker::Output(_, text) => {
                 self.capture.push(&text);
                 let limit = self.limits.flood_bytes();
@@ -472,19 +478,25 @@ impl<'a> RunDriver<'a> {
     }
 
     /// Handles a script that cannot continue before it receives something.
-    fn waits(&mut self, wait: Wait) -> Option<RunEnding> {
+    fn waits(&mut self, wait: Wait) {
         self.replay.alarm = wait.until.map(Duration::from_micros);
         self.deliver_past();
         if wait.delivered < self.delivered {
             // A delivery is on its way.
-            return None;
+            return;
         }
         self.replay.skip_absent();
         self.deliver_past();
+        self.waiting_since = Some(wait.delivered);
+    }
+
+    /// Whether the script waits for calls that may not be made yet, and for nothing else. Such a call can end after the
+    /// script has said that it waits.
+    fn is_suspended(&self) -> bool {
         // Timers do not go off while a call waits for a person, so that they cannot change the
         // course of the script.
-        let nothing_comes = self.delivered == wait.delivered && self.calls.is_empty();
-        (self.suspended > 0 && nothing_comes).then_some(RunEnding::Suspended)
+        let nothing_comes = self.waiting_since == Some(self.delivered) && self.calls.is_empty();
+        self.suspended > 0 && nothing_comes
     }
 }
 

@@ -137,3 +137,38 @@ async fn the_cpu_limit_applies_while_a_person_decides() {
         ending(&report)
     );
 }
+
+/// A tool whose calls all wait for an approval, each a little longer than the one before.
+#[derive(Debug)]
+struct Unapproved(RunClock);
+
+impl Tools for Unapproved {
+    fn describe(&self, names: Vec<String>) -> BoxFuture<'static, Vec<LookupResult>> {
+        let schema = || raw(&json!({ "type": "object" }).to_string());
+        let found = |name| LookupResult::Tool { name, input_schema: schema(), output_schema: None };
+        Box::pin(std::future::ready(names.into_iter().map(found).collect()))
+    }
+
+    fn call(&self, call: EngineCall, _: CancellationToken) -> BoxFuture<'static, CallResponse> {
+        let arguments: serde_json::Value = serde_json::from_str(call.arguments.get()).unwrap();
+        let late = Duration::from_millis(arguments["after"].as_u64().unwrap());
+        Box::pin(async move {
+            tokio::time::sleep(late).await;
+            CallResponse::Suspended
+        })
+    }
+
+    fn clock(&self) -> RunClock {
+        self.0.clone()
+    }
+}
+
+#[tokio::test]
+async fn calls_that_wait_one_after_the_other_suspend_the_run() {
+    let code =
+        "await Promise.allSettled([ask({ after: 0 }), ask({ after: 50 }), ask({ after: 100 })]);";
+    let tools = Arc::new(Unapproved(RunClock::new()));
+    let report = pool().run(typescript(code), &limits(), tools, CancellationToken::new()).await;
+    assert!(matches!(report.outcome, RunOutcome::Suspended), "{}", ending(&report));
+    assert_eq!(report.calls.len(), 3);
+}

@@ -158,9 +158,16 @@ fn is_nothing(expression: &Expr, body: &[Stmt]) -> bool {
         Expr::List(list) => has_effects(&list.elts, body),
         Expr::Tuple(tuple) => has_effects(&tuple.elts, body),
         Expr::Starred(starred) => is_nothing(&starred.value, body),
-        Expr::Call(call) => is_nothing_of_call(call, body),
+        Expr::Call(call) => is_output(&call.func) || is_nothing_of_call(call, body),
         _ => false,
     }
+}
+
+/// `sys.stdout.write`, whose number of characters nobody wants.
+fn is_output(function: &Expr) -> bool {
+    let Expr::Attribute(method) = function else { return false };
+    let is_of_console = matches!(&*method.value, Expr::Attribute(console) if matches!(console.attr.as_str(), "stdout" | "stderr"));
+    is_of_console && matches!(method.attr.as_str(), "write" | "flush")
 }
 
 fn is_sync(generators: &[Comprehension]) -> bool {
@@ -206,9 +213,7 @@ fn is_effect(expression: &Expr, body: &[Stmt]) -> bool {
 fn is_effect_function(function: &Expr, body: &[Stmt]) -> bool {
     match function {
         Expr::Attribute(attribute) => {
-            let is_of_console = matches!(&*attribute.value, Expr::Attribute(console) if matches!(console.attr.as_str(), "stdout" | "stderr"));
-            EFFECTS.contains(&attribute.attr.as_str())
-                || is_of_console && matches!(attribute.attr.as_str(), "write" | "flush")
+            EFFECTS.contains(&attribute.attr.as_str()) || is_output(function)
         }
         Expr::Lambda(lambda) => is_effect(&lambda.body, body),
         Expr::Name(name) => {

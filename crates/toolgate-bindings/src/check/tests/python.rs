@@ -653,6 +653,7 @@ fn a_last_line_for_its_effects_has_no_value() {
         "import asyncio\nasync def show(i):\n    print(i)\nawait asyncio.gather(*[show(i) for i in [1]])",
         "import asyncio\nasync def show(i):\n    return\nawait asyncio.gather(show(1), show(2))",
         "print(1), print(2)",
+        "x = [1]\nx.stdout.write('a')",
     ] {
         assert_eq!(source(script), format!("{script}\nNone\n"), "{script}");
     }

@@ -9,7 +9,7 @@ use oxc_span::GetSpan;
 
 use super::{
     ParsedScript,
-    values::{Values, assigned, element, path},
+    values::{Values, assigned, element, item, path},
 };
 use crate::check::{
     CheckSeverity,
@@ -82,17 +82,20 @@ pub(super) fn check<'s, 'a>(
                 }
             }
             AstKind::VariableDeclarator(it) => {
-                if let (BindingPattern::ObjectPattern(pattern), Some(init)) = (&it.id, &it.init) {
-                    reads.pattern(pattern, &values.read(init), report);
+                let takes_apart = matches!(
+                    it.id,
+                    BindingPattern::ObjectPattern(_) | BindingPattern::ArrayPattern(_)
+                );
+                if let (true, Some(init)) = (takes_apart, &it.init) {
+                    reads.taken_apart(&it.id, &values.read(init), report);
                 }
             }
             AstKind::ForOfStatement(it) if !it.r#await => {
                 reads.items(&it.right, report);
                 if let ForStatementLeft::VariableDeclaration(left) = &it.left
-                    && let [VariableDeclarator { id: BindingPattern::ObjectPattern(pattern), .. }] =
-                        left.declarations.as_slice()
+                    && let [VariableDeclarator { id: pattern, .. }] = left.declarations.as_slice()
                 {
-                    reads.pattern(pattern, &element(&values.read(&it.right)), report);
+                    reads.taken_apart(pattern, &element(&values.read(&it.right)), report);
                 }
             }
             AstKind::FormalParameter(it) if it.initializer.is_none() => {
@@ -205,6 +208,26 @@ impl<'a> Reads<'_, '_, 'a> {
         }
     }
 
+    /// What a declaration takes out of a value.
+    fn taken_apart(
+        &self,
+        pattern: &BindingPattern<'a>,
+        value: &Literal,
+        report: &mut FindingCollector<'_>,
+    ) {
+        match pattern {
+            BindingPattern::ObjectPattern(pattern) => self.pattern(pattern, value, report),
+            BindingPattern::ArrayPattern(pattern) => {
+                for (at, part) in pattern.elements.iter().enumerate() {
+                    if let Some(part) = part {
+                        self.taken_apart(part, &item(value, at), report);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
     fn pattern(
         &self,
         pattern: &ObjectPattern<'a>,
@@ -221,8 +244,8 @@ impl<'a> Reads<'_, '_, 'a> {
                 let has_default = matches!(property.value, BindingPattern::AssignmentPattern(_));
                 let is_expected = has_default || self.values.conditions.is_tried(offset);
                 report_lacking(&lacking, &name, offset, is_expected, report);
-            } else if let BindingPattern::ObjectPattern(inner) = &property.value {
-                self.pattern(inner, &super::values::part(value, &name), report);
+            } else {
+                self.taken_apart(&property.value, &super::values::part(value, &name), report);
             }
         }
     }

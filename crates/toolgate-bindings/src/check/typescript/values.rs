@@ -543,7 +543,7 @@ pub(super) fn element(value: &Literal) -> Literal {
 }
 
 /// The element at a position.
-fn item(value: &Literal, at: usize) -> Literal {
+pub(super) fn item(value: &Literal, at: usize) -> Literal {
     match &value.kind {
         LiteralKind::Array { items, complete: true } => {
             items.get(at).cloned().unwrap_or(Literal::new(NOWHERE, LiteralKind::Undefined))
