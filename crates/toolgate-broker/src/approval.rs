@@ -239,6 +239,15 @@ impl ApprovalRequest {
         }
     }
 
+    /// Whether the other request was about the same call of the same run, whoever resumed it.
+    pub(crate) fn is_same_call(&self, other: &Self) -> bool {
+        let call = |it: &Self| {
+            let hashes = (it.arguments_hash, it.meta_hash, it.definition, it.endpoint);
+            (it.tool.clone(), hashes, it.run.clone(), it.identity.clone())
+        };
+        self.run.is_some() && call(self) == call(other)
+    }
+
     /// The durations that a person can choose from.
     pub fn choices(&self) -> impl Iterator<Item = GrantDuration> {
         let all = [

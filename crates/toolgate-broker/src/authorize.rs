@@ -215,6 +215,9 @@ impl CallAuthorizer {
             presence: self.in_force().presence,
             ..ApprovalRequest::new(context, tool, endpoint, sent, decision, &policy)
         };
+        if let Some(permit) = self.decided_earlier(context, tool, &request, arguments).await? {
+            return Ok(permit);
+        }
         match self.find_grant(tool, &request, arguments.clone()).await {
             Ok(Some(id)) => return Ok(Permit::Grant(id)),
             Ok(None) => {}
@@ -242,6 +245,43 @@ impl CallAuthorizer {
                 self.decided(&id, context, tool, &request, arguments, options).await
             }
         }
+    }
+
+    /// The decision of a person about this call in an earlier part of the run. The same script makes the call with
+    /// the same data, so it does not count how much the session that resumes the run knows of that data.
+    async fn decided_earlier(
+        &self,
+        context: &CallContext,
+        tool: &Tool,
+        request: &ApprovalRequest,
+        arguments: &Value,
+    ) -> Result<Option<Permit>, BrokerError> {
+        let run = context.run.as_ref().map(|(run, _)| run);
+        let Some(run) = run.filter(|run| run.repeats_its_script()) else { return Ok(None) };
+        let Some(journal) = self.journal.clone() else { return Ok(None) };
+        let id = Arc::clone(run.id());
+        let answered = match in_background(move || journal.answered_in(&id)).await {
+            Some(Ok(answered)) => answered,
+            // They cannot be read, so a person is asked again.
+            Some(Err(error)) => {
+                tracing::warn!("{error}");
+                return Ok(None);
+            }
+            None => return Ok(None),
+        };
+        for approval in answered {
+            let asked: Option<ApprovalRequest> = serde_json::from_str(&approval.question).ok();
+            let Some(asked) = asked.filter(|asked| request.is_same_call(asked)) else { continue };
+            if approval.state == ApprovalState::Denied {
+                return Err(denied(tool, "a person denied it"));
+            }
+            let ApprovalRequest { labels, origins, .. } = asked;
+            let asked = ApprovalRequest { labels, origins, ..request.clone() };
+            if let Ok(Some(id)) = self.find_grant(tool, &asked, arguments.clone()).await {
+                return Ok(Some(Permit::Grant(id)));
+            }
+        }
+        Ok(None)
     }
 
     /// The decision about a queued approval, if the call is a task that can wait for it.

@@ -287,6 +287,11 @@ impl RunContext {
         self
     }
 
+    /// Whether this repeats and continues what an earlier part of the run did, with the same script.
+    pub(crate) fn repeats_its_script(&self) -> bool {
+        self.owner.is_some() && !self.data.is_corrected
+    }
+
     /// Sets the flows of the script, once. Without them every result may reach every argument.
     pub fn set_flow(&self, flow: ScriptFlow) {
         // A second one would come from a script that already runs.

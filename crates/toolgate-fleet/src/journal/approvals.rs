@@ -95,6 +95,15 @@ impl Approvals for SharedJournal {
         })
     }
 
+    fn answered_in(&self, run: &str) -> Result<Vec<StoredApproval>, JournalError> {
+        let run = plain(run);
+        self.with(|connection| async move {
+            let query =
+                format!("{COLUMNS} WHERE run = $1 AND state <> 'open' ORDER BY answered DESC");
+            Ok(connection.query(&query, &[&run]).await?.iter().map(approval).collect())
+        })
+    }
+
     fn open_approvals(&self) -> Result<Vec<StoredApproval>, JournalError> {
         self.with(|connection| async move {
             let query = format!("{COLUMNS} WHERE state = 'open' ORDER BY created, id");

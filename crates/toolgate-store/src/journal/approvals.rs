@@ -199,6 +199,12 @@ impl Approvals for JournalFile {
         Ok(self.query(&query, params![subject, run], approval)?.pop())
     }
 
+    fn answered_in(&self, run: &str) -> Result<Vec<StoredApproval>, JournalError> {
+        let query =
+            format!("{} AND run = ?1 AND state != 'open' ORDER BY answered DESC", columns());
+        self.query(&query, [run], approval)
+    }
+
     fn open_approvals(&self) -> Result<Vec<StoredApproval>, JournalError> {
         self.query(&format!("{} AND state = 'open' ORDER BY created, id", columns()), [], approval)
     }

@@ -133,6 +133,9 @@ pub trait Approvals: fmt::Debug + Send + Sync {
         run: Option<&str>,
     ) -> Result<Option<StoredApproval>, JournalError>;
 
+    /// The answered questions of a run, the last answer first.
+    fn answered_in(&self, run: &str) -> Result<Vec<StoredApproval>, JournalError>;
+
     /// The questions that wait, oldest first.
     fn open_approvals(&self) -> Result<Vec<StoredApproval>, JournalError>;
 

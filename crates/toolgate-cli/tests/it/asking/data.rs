@@ -176,6 +176,28 @@ async fn data_that_a_model_read_before_a_script_is_known_in_other_sessions() {
 }
 
 #[tokio::test]
+async fn a_decision_holds_for_its_call_whoever_resumes_the_run() {
+    let workplace = labelled_workplace();
+    let config = std::fs::read_to_string(workplace.config()).unwrap();
+    let mut config: Value = serde_json::from_str(&config).unwrap();
+    config["policy"]["rules"] = json!([{ "tool": "mail_send", "verdict": "ask" }]);
+    workplace.rewrite(&config.to_string());
+    for (decision, told) in [("--allow", "It is done"), ("--deny", "a person denied it")] {
+        let mut client = elsewhere(&workplace).await;
+        let read = json!({ "name": "crm_get", "arguments": {} });
+        client.call_alone("call_tool", read).await;
+        // This session knows that nothing of the private data is sent. Another one does not.
+        let code = json!({ "code": "return await mail_send({ text: 'fixed' });" });
+        let (run, approval) = ids(&client.call_alone("run_code", code).await);
+        approve(&workplace, &approval, &[decision]).await;
+        let resumed = workplace.run(&["run", "--resume", &run]).await;
+        let said = format!("{}{}", resumed.stdout, resumed.stderr);
+        assert!(said.contains(told), "{decision}: {said}");
+        assert_eq!(evidence(&workplace).await, Vec::<String>::new(), "nobody is asked again");
+    }
+}
+
+#[tokio::test]
 async fn results_are_known_after_their_tool_is_gone() {
     let workplace = labelled_workplace();
     // The check would refuse a script that names the tool.
