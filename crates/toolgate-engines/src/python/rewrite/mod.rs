@@ -12,6 +12,7 @@ mod edits;
 mod expressions;
 mod imports;
 mod lazy;
+mod private;
 mod refused;
 mod statements;
 mod trace;
@@ -52,6 +53,23 @@ pub(super) struct Rewritten {
 
 /// Rewrites a script. Fails if it does not parse or cannot be supported.
 pub(super) fn rewrite(source: &str) -> Result<Rewritten, ScriptFailure> {
+    let Some(named) = private::named_in_full(source) else { return rewrite_named(source) };
+    match rewrite_named(&named.text) {
+        Ok(mut rewritten) => {
+            rewritten.changed.before = Some(Box::new(named));
+            Ok(rewritten)
+        }
+        Err(mut failure) => {
+            for frame in &mut failure.stack {
+                frame.position = named.original(frame.position);
+            }
+            Err(failure)
+        }
+    }
+}
+
+/// Rewrites a script without private names.
+fn rewrite_named(source: &str) -> Result<Rewritten, ScriptFailure> {
     if source.len() > SOURCE_LIMIT {
         let message = format!("SyntaxError: the script is longer than {SOURCE_LIMIT} bytes");
         return Err(ScriptFailure::new(FailureKind::Syntax, message));

@@ -73,6 +73,19 @@ fn run_one(script: &str) -> String {
 }
 
 #[test]
+fn private_names_do_not_move_positions() {
+    for (script, line, column) in [
+        ("class A:\n    def f(self):\n        self.__a = 1; [][1]\nA().f()", 3, 23),
+        ("class A:\n    def f(self):\n        return self.__b + [][2]\nA().f()", 3, 16),
+        ("class A:\n    def f(self):\n        self.__a = 1; del self.__a", 3, 27),
+    ] {
+        let run = run(script);
+        let place = run.failure().stack[0].position;
+        assert_eq!((place.line, place.column), (line, column), "{script}: {run:?}");
+    }
+}
+
+#[test]
 fn syntax_errors_have_a_place() {
     for (script, line, column) in [
         ("x = (1,\ny = 2", 2, 3),
