@@ -10,6 +10,7 @@ mod bindings;
 mod classes;
 mod edits;
 mod expressions;
+mod gone;
 mod imports;
 mod lazy;
 mod private;

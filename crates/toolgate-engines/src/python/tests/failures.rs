@@ -141,6 +141,16 @@ fn missing_features_suggest_an_alternative() {
             "plain method",
         ),
         ("sorted([1, 2], key=echo)", 1, "list comprehension"),
+        ("class A: pass\nA().__dict__", 2, "name the attributes"),
+        ("def f():\n    'text'\nf.__doc__", 3, "keep the text"),
+        ("import re\nre.compile('a b', re.X)", 2, "without blanks"),
+        ("import re\nre.compile('a b', flags=re.I | re.VERBOSE)", 2, "without blanks"),
+        ("e = 1\ntry:\n    [][1]\nexcept IndexError as e:\n    pass\ne", 6, "error = e"),
+        (
+            "def f(e):\n    try:\n        [][1]\n    except IndexError as e:\n        pass\n    return e",
+            6,
+            "error = e",
+        ),
         ("import asyncio\nasyncio.timeout(5)", 2, "wait_for"),
     ] {
         let run = run(script);
