@@ -102,6 +102,7 @@ fn rewrite_named(source: &str) -> Result<Rewritten, ScriptFailure> {
         plain_generators: BTreeSet::new(),
         callee: None,
         names: 0,
+        has_durations: source.contains("timedelta"),
         compares_sets: compares_sets(source, body),
         tasks: ["create_task", "ensure_future", "TaskGroup"].iter().any(|n| source.contains(n)),
     };
@@ -163,6 +164,8 @@ struct Rewriter<'a> {
     catches: bool,
     /// Whether the script may compare sets by `<` and the like.
     compares_sets: bool,
+    /// Whether the script may divide durations, which Monty's operators lack.
+    has_durations: bool,
     /// What the walk found that cannot be rewritten.
     refusal: Option<refused::Refusal>,
     tracer: trace::Tracer,

@@ -73,6 +73,29 @@ fn run_one(script: &str) -> String {
 }
 
 #[test]
+fn what_would_look_like_a_mistake_of_the_script_is_not_caught() {
+    for (script, expected) in [
+        ("getattr([], 'append', None)", "not supported: getattr() of append"),
+        ("hasattr([], '__odd__')", "not supported: looking for __odd__"),
+        ("import re\nre.match('a', 'a').expand('x')", "not supported: expand() of a match"),
+        ("import csv\ncsv.Sniffer().sniff('a;b')", "not supported: csv.Sniffer"),
+        ("b'a'.decode('cp1252')", "not supported: the encoding cp1252"),
+        (
+            "import datetime\ndatetime.datetime(2024, 1, 2).timetuple()",
+            "not supported: timetuple()",
+        ),
+    ] {
+        let (last, before) = match script.rsplit_once('\n') {
+            Some((before, last)) => (last, format!("{before}\n")),
+            None => (script, String::new()),
+        };
+        let caught = format!("{before}try:\n    {last}\nexcept Exception:\n    pass");
+        let message = run_one(&caught);
+        assert!(message.starts_with(expected), "{script}: {message}");
+    }
+}
+
+#[test]
 fn private_names_do_not_move_positions() {
     for (script, line, column) in [
         ("class A:\n    def f(self):\n        self.__a = 1; [][1]\nA().f()", 3, 23),
