@@ -183,5 +183,5 @@
       return new Collator(requested, options).compare(this, that);
     },
   };
-  return { Collator, ListFormat, methods };
+  return { Collator: shared.callable(Collator), ListFormat, methods };
 })
