@@ -272,6 +272,15 @@ impl<'a> Machine<'a> {
                     .collect();
             // Monty lists them in no order, and continues in the order in which it receives them.
             settled.sort_unstable_by_key(|(number, _)| *number);
+            // The task that ran last, which made the last call, would continue first. The others get
+            // their turn before it.
+            if settled.len() > 1
+                && let Some((number, _)) = settled.last()
+                && pending.iter().max() == Some(number)
+                && let Some((number, result)) = settled.pop()
+            {
+                self.ready.insert(number, result);
+            }
             if !settled.is_empty() {
                 return Ok(waiting.resume(settled, self.printer()));
             }

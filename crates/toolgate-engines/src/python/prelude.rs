@@ -35,8 +35,8 @@ static BUILTINS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
         .filter(|line| line.starts_with(|first: char| first.is_ascii_alphabetic()))
         .flat_map(|line| match line.strip_prefix("def ").and_then(|rest| rest.split_once('(')) {
             Some((name, _)) => vec![name],
-            // `a = b = value`.
-            None => line.rsplit(" = ").skip(1).collect(),
+            // `a = b = value`, or `a, b = values`.
+            None => line.rsplit(" = ").skip(1).flat_map(|names| names.split(", ")).collect(),
         })
         .collect()
 });

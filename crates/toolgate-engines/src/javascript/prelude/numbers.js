@@ -72,6 +72,13 @@
   /** A hundred times a number, by its digits: 0.07 * 100 is not 7. */
   const percent = (value) => (Number.isFinite(value) && !/e/.test(value) ? Number(`${value}e2`) : value * 100);
 
+  /** A number times a power of ten, by its digits. */
+  const scale = (value, power) => {
+    const [mantissa, exponent = "0"] = String(value).split("e");
+    return Number(`${mantissa}e${Number(exponent) + power}`);
+  };
+  const wholeDigits = (parts) => parts.filter((part) => part.type === "integer").map((part) => part.value).join("").replace(/^0+/, "").length;
+
   class NumberFormat {
     #locale;
     #options;
@@ -146,7 +153,7 @@
       if (options.style === "percent") value = typeof value === "bigint" ? value * 100n : percent(value);
       const negative = value < 0 || Object.is(value, -0);
       const body = this.#digits(value);
-      const isZero = body.every((part) => !/integer|fraction/.test(part.type) || /^[0.,\s]*$/.test(part.value));
+      const isZero = body.every((part) => !/integer|fraction|infinity/.test(part.type) || /^[0.,\s]*$/.test(part.value));
       const parts = this.#dress(body, value);
       const sign = this.#sign(negative, isZero);
       if (sign === "()") return [{ type: "literal", value: "(" }, ...parts, { type: "literal", value: ")" }];
@@ -174,9 +181,17 @@
       const size = typeof value === "bigint" ? (value < 0n ? -value : value) : Math.abs(value);
       if (notation === "compact") return this.#compact(size);
       if (notation === "scientific" || notation === "engineering") {
-        let exponent = size == 0 ? 0 : Math.floor(Math.log10(Number(size)));
-        if (notation === "engineering") exponent = Math.floor(exponent / 3) * 3;
-        return [...this.#plain(Number(size) / 10 ** exponent), { type: "exponentSeparator", value: "E" }, { type: "exponentInteger", value: String(exponent) }];
+        const step = notation === "engineering" ? 3 : 1;
+        const scaled = (exponent) => this.#plain(size == 0 ? 0 : scale(Number(size), -exponent));
+        const found = size == 0 ? 0 : Number(Number(size).toExponential().split("e")[1]);
+        let exponent = Math.floor(found / step) * step;
+        let parts = scaled(exponent);
+        // 9.9999 is written as 10, which is one more in the exponent.
+        if (wholeDigits(parts) > step && size != 0) {
+          exponent += step;
+          parts = scaled(exponent);
+        }
+        return [...parts, { type: "exponentSeparator", value: "E" }, ...(exponent < 0 ? [{ type: "exponentMinusSign", value: "-" }] : []), { type: "exponentInteger", value: String(Math.abs(exponent)) }];
       }
       return this.#plain(size);
     }
@@ -185,15 +200,18 @@
       const { compactDisplay, roundCompact } = this.#options;
       const value = Number(size);
       let step = compactSteps.find(({ from }) => value >= 10 ** from);
-      const scaledBy = (chosen) => (chosen === undefined ? value : value / 10 ** chosen.from);
-      const round = (scaled) => (roundCompact ? (scaled < 100 ? Number(significant(scaled, 1, 2)) : Math.round(scaled)) : scaled);
+      const written = (chosen) => {
+        const scaled = chosen === undefined ? value : scale(value, -chosen.from);
+        if (!roundCompact) return this.#plain(scaled);
+        return this.#split(String(scaled < 100 ? Number(significant(scaled, 1, 2)) : Math.round(scaled)));
+      };
+      let parts = written(step);
       // 999,999 is a million, not a thousand thousands.
-      if (round(scaledBy(step)) >= 1000) {
+      if (wholeDigits(parts) > 3 && step !== compactSteps[0]) {
         const at = compactSteps.indexOf(step);
-        if (at !== 0) step = at < 0 ? compactSteps[compactSteps.length - 1] : compactSteps[at - 1];
+        step = at < 0 ? compactSteps[compactSteps.length - 1] : compactSteps[at - 1];
+        parts = written(step);
       }
-      const scaled = scaledBy(step);
-      const parts = roundCompact ? this.#split(String(round(scaled))) : this.#plain(scaled);
       if (step !== undefined) parts.push({ type: "compact", value: compactDisplay === "long" ? step.long : step.short });
       return parts;
     }
@@ -324,5 +342,5 @@
       return cached.get(requested).format(this);
     },
   };
-  return { NumberFormat, PluralRules, methods };
+  return { NumberFormat: shared.callable(NumberFormat), PluralRules, methods };
 })

@@ -82,6 +82,13 @@
     return shared.join(parts, "");
   };
 
+  /** A class that may be called without `new`, as some classes of Intl. */
+  shared.callable = (made) => {
+    const callable = new Proxy(made, { __proto__: null, apply: (_, __, inputs) => new made(...inputs) });
+    shared.hidden(made.prototype, "constructor", callable);
+    return callable;
+  };
+
   /** What a file of the prelude gives, compiled when it is first asked for. */
   shared.once = (chunk) => {
     let loaded;

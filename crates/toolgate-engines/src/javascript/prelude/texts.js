@@ -2,7 +2,7 @@
 // the tables of the Unicode standard. Letters first, then accents, then case.
 (function (host, shared) {
   "use strict";
-  const { String, Map } = globalThis;
+  const { String, Map, Object } = globalThis;
   const locales = shared.locales();
 
   const normalize = shared.uncurry(String.prototype.normalize);
@@ -11,8 +11,12 @@
   const marks = /\p{M}/gu;
   const ascii = /^[\x20-\x7e]*$/;
   // Letters that are no letter and an accent, and are sorted as if they were.
-  const folds = { __proto__: null, ß: "ss", æ: "ae", œ: "oe", ø: "o", ł: "l", đ: "d", ð: "d", þ: "th", ı: "i" };
-  const foldable = /[ßæœøłđðþı]/g;
+  const folds = { __proto__: null, ß: "ss", æ: "ae", œ: "oe", ø: "o", ł: "l", đ: "d", ð: "d", ſ: "s" };
+  // Letters of their own behind others, and signs that differ from others as capital letters do.
+  Object.assign(folds, { þ: "z\uffff", ı: "i\uffff", "\u00a0": " " });
+  for (const sign of "‘’‚‛") folds[sign] = "'";
+  for (const sign of "“”„‟") folds[sign] = '"';
+  const foldable = /[ßæœøłđðſþı\u00a0‘’‚‛“”„‟]/g;
   const base = (text, isSpanish) => {
     let lower = toLowerCase(text);
     if (exec(ascii, lower) !== null) return lower;
@@ -20,18 +24,22 @@
     if (isSpanish) lower = shared.replace(normalize(lower, "NFC"), /ñ/g, "n\uffff");
     return shared.replace(shared.replace(normalize(lower, "NFD"), marks, ""), foldable, (letter) => folds[letter]);
   };
-  // Spaces, then signs, then digits, then letters.
-  const rank = (code) => {
-    if (code >= 97 && code <= 122) return 3;
-    if (code >= 48 && code <= 57) return 2;
-    if (code > 127) return 4;
-    return code === 32 || (code >= 9 && code <= 13) ? 0 : 1;
+  // Spaces, then signs in the order of the Unicode standard, then digits, then letters.
+  const signs =
+    "\t\n\v\f\r _-‐‒–—―⁓,;⁏:!¡?¿‽.·⁕⁖⁘⁙⁚⁛⁜⁝⁞'‹›\"«»()[]{}⁅⁆‖§¶⁋@*⁎⁑/\\&⁊#%‰‱†‡•‣‧⁃⁌⁍′‵‸※‿⁔⁀⁐⁁⁂`^°©®←→↑↓+±÷×<=>¬|¦~⁒⁄¤¢$£¥₠₡₢₣₤₥₦₩₪₫€₭₮₯₰₱₲₳₴₵₶₷₸₹₺₻₼₽₾₿";
+  const signRanks = new Map();
+  for (let at = 0; at < signs.length; at++) signRanks.set(signs[at], at);
+  const rankOf = shared.uncurry(Map.prototype.get);
+  const rank = (character) => {
+    if (character >= "a" && character <= "z") return 3000;
+    if (character >= "0" && character <= "9") return 2000;
+    return rankOf(signRanks, character) ?? (character > "\x7f" ? 4000 : -1);
   };
   const compareUnits = (a, b) => {
     const length = a.length < b.length ? a.length : b.length;
     for (let at = 0; at < length; at++) {
       const [left, right] = [a.charCodeAt(at), b.charCodeAt(at)];
-      if (left !== right) return rank(left) - rank(right) || left - right;
+      if (left !== right) return rank(a[at]) - rank(b[at]) || left - right;
     }
     return a.length - b.length;
   };
@@ -175,5 +183,5 @@
       return new Collator(requested, options).compare(this, that);
     },
   };
-  return { Collator, ListFormat, methods };
+  return { Collator: shared.callable(Collator), ListFormat, methods };
 })

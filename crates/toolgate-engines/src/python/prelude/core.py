@@ -25,6 +25,14 @@ def _tg_ior(left, right, isinstance=isinstance, dict=dict, set=set, type=type):
     return left | right
 
 
+def _tg_iadd(own, value, isinstance=isinstance, list=list):
+    if isinstance(own, list):
+        own.extend(value)
+    else:
+        own += value
+    return own
+
+
 def _tg_del(collection, key, isinstance=isinstance, tuple=tuple, str=str, type=type):
     if isinstance(collection, (tuple, str)):
         raise TypeError(f"'{type(collection).__name__}' object doesn't support item deletion")

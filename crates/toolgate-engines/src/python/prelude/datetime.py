@@ -1,4 +1,4 @@
-def _tg_make_datetime(datetime, date, timedelta, timezone, isinstance=isinstance, int=int, str=str, len=len, abs=abs, range=range, max=max):
+def _tg_make_datetime(native_re, datetime, date, timedelta, timezone, isinstance=isinstance, int=int, str=str, len=len, abs=abs, range=range, max=max):
     def offset_of(zone):
         # A zone does not tell its offset; the difference of two moments does.
         return datetime(2000, 1, 3, tzinfo=timezone.utc) - datetime(2000, 1, 3, tzinfo=zone)
@@ -34,19 +34,83 @@ def _tg_make_datetime(datetime, date, timedelta, timezone, isinstance=isinstance
             parts.append(part.replace("%Z", name))
         return moment.strftime("%%".join(parts))
 
+    months = "january february march april may june july august september october november december".split()
+    days = "monday tuesday wednesday thursday friday saturday sunday".split()
+    forms = {
+        "Y": "[0-9]{4}", "y": "[0-9]{2}", "m": "1[0-2]|0[1-9]|[1-9]", "d": "3[01]|[12][0-9]|0[1-9]|[1-9]| [1-9]",
+        "H": "2[0-3]|[01][0-9]|[0-9]", "I": "1[0-2]|0[1-9]|[1-9]", "M": "[0-5][0-9]|[0-9]", "S": "6[01]|[0-5][0-9]|[0-9]",
+        "f": "[0-9]{1,6}", "j": "36[0-6]|3[0-5][0-9]|[12][0-9]{2}|0[1-9][0-9]|00[1-9]|[1-9][0-9]|0[1-9]|[1-9]", "p": "am|pm",
+        "B": "|".join(months), "b": "|".join([name[:3] for name in months]), "A": "|".join(days), "a": "|".join([name[:3] for name in days]),
+        "w": "[0-6]", "u": "[1-7]", "z": "[+-][0-9]{2}:?[0-5][0-9](?::?[0-5][0-9])?|(?-i:Z)", "Z": "utc|gmt",
+    }
+    compiled = {}
+
+    def compile_pattern(pattern):
+        for part, whole in (("%c", "%a %b %d %H:%M:%S %Y"), ("%x", "%m/%d/%y"), ("%X", "%H:%M:%S")):
+            pattern = pattern.replace(part, whole)
+        source, index, seen = [], 0, []
+        while index < len(pattern):
+            part = pattern[index]
+            index += 1
+            if part == "%":
+                part = pattern[index:index + 1]
+                index += 1
+                if part == "%":
+                    source.append("%")
+                    continue
+                if part in ("U", "W", "V", "G"):
+                    _tg_refuse(f"strptime() with %{part}: use date.fromisoformat('2024-W05-1')")
+                if part not in forms:
+                    raise ValueError(f"'{part}' is a bad directive in format {pattern!r}" if part else f"stray % in format {pattern!r}")
+                if part in seen:
+                    raise ValueError(f"redefinition of group name '{part}'")
+                seen.append(part)
+                source.append(f"(?P<{part}>{forms[part]})")
+            elif part.isspace():
+                if source[-1:] != ["\\s+"]:
+                    source.append("\\s+")
+            else:
+                source.append(native_re.escape(part))
+        return native_re.compile("".join(source), native_re.IGNORECASE)
+
     def strptime(kind, *rest):
-        if kind != datetime or len(rest) != 2 or not rest[1].endswith("%z"):
+        if kind != datetime or len(rest) != 2 or not isinstance(rest[0], str) or not isinstance(rest[1], str):
             return kind.strptime(*rest)
-        text, pattern = rest[0], rest[1][:-2]
-        if text.endswith("Z"):
-            return datetime.strptime(text[:-1], pattern).replace(tzinfo=timezone.utc)
-        at = text.rfind("+") if "+" in text else text.rfind("-")
-        digits = text[at + 1:].replace(":", "")
-        if at < 0 or len(digits) not in (4, 6) or not digits.isdigit():
-            raise ValueError(f"time data {text!r} does not match format {rest[1]!r}")
-        seconds = int(digits[:2]) * 3600 + int(digits[2:4]) * 60 + (int(digits[4:]) if len(digits) == 6 else 0)
-        zone = timezone(timedelta(seconds=-seconds if text[at] == "-" else seconds)) if seconds else timezone.utc
-        return datetime.strptime(text[:at], pattern).replace(tzinfo=zone)
+        text, pattern = rest
+        if pattern not in compiled:
+            compiled[pattern] = compile_pattern(pattern)
+        match = compiled[pattern].match(text)
+        if match is None:
+            raise ValueError(f"time data {text!r} does not match format {pattern!r}")
+        if match.end() != len(text):
+            raise ValueError(f"unconverted data remains: {text[match.end():]}")
+        found = match.groupdict()
+
+        def number(name, fallback):
+            return int(found[name]) if name in found else fallback
+
+        year = number("Y", 1900)
+        if "y" in found:
+            year = number("y", 0) + (2000 if number("y", 0) <= 68 else 1900)
+        month = number("m", 1)
+        if "B" in found:
+            month = months.index(found["B"].lower()) + 1
+        elif "b" in found:
+            month = [name[:3] for name in months].index(found["b"].lower()) + 1
+        day, hour = number("d", 1), number("H", 0)
+        if "I" in found:
+            hour = number("I", 0) % 12 + (12 if found.get("p", "am").lower() == "pm" else 0)
+        second = number("S", 0)
+        fraction = int((found["f"] + "00000")[:6]) if "f" in found else 0
+        zone = None
+        if "z" in found:
+            digits_of = found["z"][1:].replace(":", "")
+            seconds = 0 if found["z"] == "Z" else int(digits_of[:2]) * 3600 + int(digits_of[2:4]) * 60 + int(digits_of[4:] or "0")
+            zone = timezone(timedelta(seconds=-seconds if found["z"][0] == "-" else seconds)) if seconds else timezone.utc
+        if "j" in found and "d" not in found:
+            start = datetime(year, 1, 1) + timedelta(days=number("j", 1) - 1)
+            month, day = start.month, start.day
+        return datetime(year, month, day, hour, number("M", 0), second, fraction, tzinfo=zone)
 
     def isoformat(moment, sep="T", timespec="auto"):
         if not isinstance(moment, datetime):
@@ -151,7 +215,7 @@ def _tg_make_datetime(datetime, date, timedelta, timezone, isinstance=isinstance
     return fromisoformat, utcoffset, tzname, strftime, strptime, isoformat
 
 
-import datetime as _tg_own_datetime
+import datetime as _tg_own_datetime, re as _tg_own_re
 
-_tg_fromisoformat, _tg_utcoffset, _tg_tzname, _tg_strftime, _tg_strptime, _tg_isoformat = _tg_make_datetime(_tg_own_datetime.datetime, _tg_own_datetime.date, _tg_own_datetime.timedelta, _tg_own_datetime.timezone)
+_tg_fromisoformat, _tg_utcoffset, _tg_tzname, _tg_strftime, _tg_strptime, _tg_isoformat = _tg_make_datetime(_tg_own_re, _tg_own_datetime.datetime, _tg_own_datetime.date, _tg_own_datetime.timedelta, _tg_own_datetime.timezone)
 _tg_datetime = _tg_module("datetime", {"UTC": _tg_own_datetime.timezone.utc})

@@ -1,4 +1,4 @@
-def _tg_make_itertools(list=list, tuple=tuple, range=range, len=len, iter=iter, reversed=reversed):
+def _tg_make_itertools(list=list, tuple=tuple, range=range, len=len, iter=iter, reversed=reversed, next=next):
     def groupby(values, key=None):
         groups = []
         for value in values:
@@ -7,7 +7,37 @@ def _tg_make_itertools(list=list, tuple=tuple, range=range, len=len, iter=iter, 
                 groups[-1][1].append(value)
             else:
                 groups.append((mark, [value]))
-        return iter([(mark, iter(members)) for mark, members in groups])
+        return Groups(groups)
+
+    class Groups:
+        def __init__(self, groups):
+            self._groups = groups
+            self._at = -1
+
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            self._at += 1
+            if self._at >= len(self._groups):
+                raise StopIteration
+            mark, members = self._groups[self._at]
+            return mark, Members(self, members)
+
+    class Members:
+        # They are gone as soon as the next group is asked for.
+        def __init__(self, owner, members):
+            self._owner = owner
+            self._at = owner._at
+            self._members = iter(members)
+
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            if self._owner._at != self._at:
+                raise StopIteration
+            return next(self._members)
 
     def product(*collections, repeat=1):
         results = [()]

@@ -1,4 +1,4 @@
-def _tg_make_methods(datetime, date, time, timedelta, timezone, isinstance=isinstance, int=int, float=float, str=str, set=set, bin=bin, abs=abs, hasattr=hasattr, len=len, ord=ord, iter=iter, round=round, list=list, chr=chr, type=type, getattr=getattr):
+def _tg_make_methods(datetime, date, time, timedelta, timezone, isinstance=isinstance, int=int, float=float, str=str, set=set, bin=bin, abs=abs, hasattr=hasattr, len=len, ord=ord, iter=iter, round=round, list=list, chr=chr, type=type, getattr=getattr, bytes=bytes, enumerate=enumerate):
     epoch = datetime(1970, 1, 1)
 
     def delta(days=0, seconds=0, microseconds=0, milliseconds=0, minutes=0, hours=0, weeks=0):
@@ -117,6 +117,63 @@ def _tg_make_methods(datetime, date, time, timedelta, timezone, isinstance=isins
     def from_iterable(kind, collections):
         return iter([value for collection in collections for value in collection])
 
+    def to_ordinal(day):
+        if not isinstance(day, (date, datetime)):
+            return day.toordinal()
+        return (date(day.year, day.month, day.day) - date(1, 1, 1)).days + 1
+
+    def from_ordinal(kind, number):
+        if kind == date:
+            return date(1, 1, 1) + timedelta(days=number - 1)
+        if kind == datetime:
+            return datetime(1, 1, 1) + timedelta(days=number - 1)
+        return kind.fromordinal(number)
+
+    def time_tuple(moment):
+        if not isinstance(moment, (date, datetime)):
+            return moment.timetuple()
+        _tg_refuse("timetuple(): use the parts, such as moment.year, moment.weekday() and int(moment.strftime('%j'))")
+
+    latin = ("latin-1", "latin1", "iso-8859-1", "iso8859-1", "l1", "cp819")
+
+    def is_latin(encoding):
+        return encoding.lower().replace("_", "-") in latin
+
+    def unknown(encoding):
+        _tg_refuse(f"the encoding {encoding}: there are utf-8, utf-16, utf-32, ascii and latin-1")
+
+    def encode(text, encoding="utf-8", errors="strict"):
+        if not isinstance(text, str):
+            return text.encode(encoding, errors)
+        if not is_latin(encoding):
+            try:
+                return text.encode(encoding, errors)
+            except LookupError:
+                unknown(encoding)
+        codes = []
+        for index, character in enumerate(text):
+            code = ord(character)
+            if code < 256:
+                codes.append(f"{code:02x}")
+            elif errors == "replace":
+                codes.append("3f")
+            elif errors == "strict":
+                shown = f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
+                raise UnicodeEncodeError(f"'latin-1' codec can't encode character '{shown}' in position {index}: ordinal not in range(256)")
+            elif errors != "ignore":
+                _tg_refuse(f"encode() to latin-1 with errors={errors!r}: use 'ignore' or 'replace'")
+        return bytes.fromhex("".join(codes))
+
+    def decode(value, encoding="utf-8", errors="strict"):
+        if not isinstance(value, bytes):
+            return value.decode(encoding, errors)
+        if is_latin(encoding):
+            return "".join([chr(byte) for byte in value])
+        try:
+            return value.decode(encoding, errors)
+        except LookupError:
+            unknown(encoding)
+
     def difference_update(own, *others):
         if not isinstance(own, set):
             return own.difference_update(*others)
@@ -146,10 +203,10 @@ def _tg_make_methods(datetime, date, time, timedelta, timezone, isinstance=isins
             _tg_refuse("the resolution of dates and times: write timedelta(microseconds=1)")
         return getattr(kind, name)
 
-    return [extreme, from_timestamp, from_timestamp_utc, now_utc, combined, as_timezone, iso_calendar, bit_length, is_integer, translate, case_fold, split_lines, difference_update, intersection_update, from_iterable, delta, capitalize, title, center]
+    return [extreme, from_timestamp, from_timestamp_utc, now_utc, combined, as_timezone, iso_calendar, bit_length, is_integer, translate, case_fold, split_lines, difference_update, intersection_update, from_iterable, delta, capitalize, title, center, to_ordinal, from_ordinal, time_tuple, encode, decode]
 
 
 import collections as _tg_native_collections, datetime as _tg_native_datetime
 
 _tg_iso_date = _tg_native_collections.namedtuple("IsoCalendarDate", "year week weekday")
-_tg_extreme, _tg_fromtimestamp, _tg_utcfromtimestamp, _tg_utcnow, _tg_combine, _tg_astimezone, _tg_isocalendar, _tg_bit_length, _tg_is_integer, _tg_translate, _tg_casefold, _tg_splitlines, _tg_difference_update, _tg_intersection_update, _tg_from_iterable, _tg_timedelta, _tg_capitalize, _tg_title, _tg_center = _tg_make_methods(_tg_native_datetime.datetime, _tg_native_datetime.date, _tg_native_datetime.time, _tg_native_datetime.timedelta, _tg_native_datetime.timezone)
+_tg_extreme, _tg_fromtimestamp, _tg_utcfromtimestamp, _tg_utcnow, _tg_combine, _tg_astimezone, _tg_isocalendar, _tg_bit_length, _tg_is_integer, _tg_translate, _tg_casefold, _tg_splitlines, _tg_difference_update, _tg_intersection_update, _tg_from_iterable, _tg_timedelta, _tg_capitalize, _tg_title, _tg_center, _tg_toordinal, _tg_fromordinal, _tg_timetuple, _tg_encode, _tg_decode = _tg_make_methods(_tg_native_datetime.datetime, _tg_native_datetime.date, _tg_native_datetime.time, _tg_native_datetime.timedelta, _tg_native_datetime.timezone)

@@ -36,14 +36,49 @@ def _tg_make_numbers(native_sum, native_round, native_divmod, list=list, isinsta
     def is_finite(value):
         return isinstance(value, (int, float)) and value - value == 0
 
-    def power(base, exponent, *modulus):
-        if modulus:
-            return pow(base, exponent, *modulus)
+    def power(base, exp, mod=None):
+        exponent = exp
+        if mod is not None:
+            if isinstance(exponent, int) and exponent < 0:
+                return pow(inverse(base, mod), -exponent, mod)
+            return pow(base, exponent, mod)
         if isinstance(exponent, float) and is_finite(exponent) and is_finite(base) and base < 0 and exponent % 1 != 0:
             _tg_refuse("a negative number to the power of a fraction, which is complex: take the power of abs(x)")
-        return base ** exponent
+        result = base ** exponent
+        if isinstance(result, float) and result - result != 0 and is_finite(base) and is_finite(exponent):
+            raise OverflowError("(34, 'Numerical result out of range')")
+        return result
+
+    def inverse(number, modulus):
+        before, now, rest, left = 0, 1, abs(modulus), number % abs(modulus)
+        while left:
+            before, now, rest, left = now, before - rest // left * now, left, rest % left
+        if rest != 1:
+            raise ValueError("base is not invertible for the given modulus")
+        return before % modulus
+
+    def is_duration(value):
+        return type(value).__name__ in ("timedelta", "datetime.timedelta")
+
+    def size(duration):
+        return (duration.days * 86400 + duration.seconds) * 1000000 + duration.microseconds
+
+    def true_divided(left, right):
+        if is_duration(left):
+            if is_duration(right):
+                return size(left) / size(right)
+            if isinstance(right, float):
+                _tg_refuse("a timedelta divided by a fraction: write timedelta(seconds=value.total_seconds() / number)")
+        return left / right
+
+    def remainder(left, right):
+        if is_duration(left) and is_duration(right):
+            return left - right * (size(left) // size(right))
+        return left % right
 
     def floor_divided(left, right):
+        if is_duration(left) and is_duration(right):
+            return size(left) // size(right)
         if not isinstance(left, float) and not isinstance(right, float):
             return left // right
         if not is_finite(left) or not is_finite(right) or right == 0:
@@ -58,6 +93,8 @@ def _tg_make_numbers(native_sum, native_round, native_divmod, list=list, isinsta
     def divided(left, right):
         if isinstance(left, float) or isinstance(right, float):
             return floor_divided(left, right), left % right
+        if is_duration(left) and is_duration(right):
+            return floor_divided(left, right), remainder(left, right)
         return native_divmod(left, right)
 
     def to_float(value):
@@ -68,6 +105,12 @@ def _tg_make_numbers(native_sum, native_round, native_divmod, list=list, isinsta
                 if not left[-1:].isdigit() or not right[:1].isdigit():
                     raise ValueError(f"could not convert string to float: {value!r}")
             return float("".join(parts))
+        if isinstance(value, int) and abs(value) >= 1 << 62:
+            # By way of its text: Monty makes no float of a large integer.
+            result = float(str(value))
+            if result - result != 0:
+                raise OverflowError("int too large to convert to float")
+            return result
         return float(value)
 
     def number_part(value, name):
@@ -77,7 +120,7 @@ def _tg_make_numbers(native_sum, native_round, native_divmod, list=list, isinsta
             return value * 0 if isinstance(value, int) else 0.0
         return 1 if name == "denominator" else number(value)
 
-    return number, total, rounded, power, floor_divided, divided, to_float, number_part
+    return number, total, rounded, power, floor_divided, divided, to_float, number_part, true_divided, remainder
 
 
-_tg_number, _tg_sum, _tg_round, _tg_pow, _tg_floordiv, _tg_divmod, _tg_float, _tg_number_part = _tg_make_numbers(sum, round, divmod)
+_tg_number, _tg_sum, _tg_round, _tg_pow, _tg_floordiv, _tg_divmod, _tg_float, _tg_number_part, _tg_truediv, _tg_remainder = _tg_make_numbers(sum, round, divmod)

@@ -1,7 +1,7 @@
 import re as _tg_native_re
 
 
-def _tg_make_re(native, isinstance=isinstance, str=str, list=list, len=len, min=min, enumerate=enumerate, type=type):
+def _tg_make_re(native, isinstance=isinstance, str=str, list=list, len=len, min=min, enumerate=enumerate, type=type, tuple=tuple):
     def is_pattern(value):
         return type(value).__name__ in ("Pattern", "re.Pattern")
 
@@ -137,7 +137,18 @@ def _tg_make_re(native, isinstance=isinstance, str=str, list=list, len=len, min=
             return as_python(value, arguments[0]).fullmatch(*arguments)
         return value.fullmatch(*arguments, **named)
 
-    methods = (method_match, method_search, method_fullmatch)
+    def method_groups(value, *arguments, **named):
+        if type(value).__name__ not in ("Match", "re.Match"):
+            return value.groups(*arguments, **named)
+        default = named["default"] if "default" in named else arguments[0]
+        return tuple([default if group is None else group for group in value.groups()])
+
+    def method_expand(value, *arguments, **named):
+        if type(value).__name__ in ("Match", "re.Match"):
+            _tg_refuse("expand() of a match: write an f-string with match.group(1)")
+        return value.expand(*arguments, **named)
+
+    methods = (method_match, method_search, method_fullmatch, method_groups, method_expand)
     return method_sub, method_subn, method_findall, method_finditer, methods, _tg_module("re", {
         "match": match, "search": search, "fullmatch": fullmatch,
         "split": split, "sub": sub, "subn": subn, "findall": findall, "finditer": finditer, "UNICODE": 0, "U": 0,
@@ -145,5 +156,5 @@ def _tg_make_re(native, isinstance=isinstance, str=str, list=list, len=len, min=
 
 
 _tg_sub, _tg_subn, _tg_findall, _tg_finditer, _tg_re_methods, _tg_re = _tg_make_re(_tg_native_re)
-_tg_match, _tg_search, _tg_fullmatch = _tg_re_methods
+_tg_match, _tg_search, _tg_fullmatch, _tg_groups, _tg_expand = _tg_re_methods
 _tg_split = _tg_re.split

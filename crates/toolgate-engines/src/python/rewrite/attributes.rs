@@ -142,7 +142,7 @@ impl<'a> Rewriter<'a> {
         let function = match name {
             Some("sum") => "_tg_sum",
             Some("round") if call.arguments.len() > 1 => "_tg_round",
-            Some("pow") if call.arguments.len() == 2 => "_tg_pow",
+            Some("pow") if matches!(call.arguments.len(), 2 | 3) => "_tg_pow",
             Some("divmod") => "_tg_divmod",
             Some("float") if call.arguments.len() == 1 => "_tg_float",
             _ => return false,

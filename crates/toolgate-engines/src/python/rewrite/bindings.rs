@@ -22,6 +22,8 @@ pub(super) struct Bindings {
     flags: BTreeSet<String>,
     /// Names that are set to a compiled pattern somewhere.
     patterns: BTreeSet<String>,
+    /// Names and attributes that are set to a list somewhere.
+    lists: BTreeSet<String>,
     /// Names that are imported from `typing` and similar modules.
     types: BTreeSet<String>,
 }
@@ -55,6 +57,15 @@ impl Bindings {
         }
     }
 
+    /// Whether an expression is set to a list somewhere.
+    pub(super) fn may_be_list(&self, expression: &Expr) -> bool {
+        match expression {
+            Expr::Name(name) => self.lists.contains(name.id.as_str()),
+            Expr::Attribute(attribute) => self.lists.contains(attribute.attr.as_str()),
+            _ => false,
+        }
+    }
+
     /// Whether an expression may be a boolean.
     pub(super) fn may_be_truth(&self, expression: &Expr) -> bool {
         match expression {
@@ -79,6 +90,19 @@ fn is_truth(expression: &Expr) -> bool {
             Expr::Attribute(attribute) => ANSWERING.contains(&attribute.attr.as_str()),
             _ => false,
         },
+        _ => false,
+    }
+}
+
+/// Whether an expression is certainly a list.
+fn is_list(expression: &Expr) -> bool {
+    match expression {
+        Expr::List(_) | Expr::ListComp(_) => true,
+        Expr::Call(call) => {
+            let name = call.func.as_name_expr().map(|name| name.id.as_str());
+            matches!(name, Some("list" | "sorted"))
+        }
+        Expr::BinOp(operation) => is_list(&operation.left),
         _ => false,
     }
 }
@@ -128,6 +152,14 @@ impl Bindings {
     }
 
     fn assigned(&mut self, target: &Expr, value: &Expr) {
+        let name = match target {
+            Expr::Name(name) => Some(name.id.as_str()),
+            Expr::Attribute(attribute) => Some(attribute.attr.as_str()),
+            _ => None,
+        };
+        if let Some(name) = name.filter(|_| is_list(value)) {
+            self.lists.insert(name.to_owned());
+        }
         let Some(name) = target.as_name_expr() else { return };
         if is_truth(value) {
             self.flags.insert(name.id.to_string());

@@ -24,6 +24,8 @@ pub(in crate::python) struct Changed {
     lines: Vec<usize>,
     /// The starts of the unchanged parts: in the edited text, and in the original.
     stretches: Vec<(usize, usize)>,
+    /// The edits that made the original from the text of the author, if there were any.
+    pub(super) before: Option<Box<Self>>,
 }
 
 impl Edits {
@@ -72,6 +74,7 @@ impl Edits {
             original: original.to_owned(),
             lines: line_starts(&text),
             stretches,
+            before: None,
             text,
         }
     }
@@ -96,7 +99,8 @@ impl Changed {
 
     /// The position of an offset in the original.
     pub(super) fn position(&self, offset: usize) -> ScriptPosition {
-        position(&self.original, &self.original_lines, offset)
+        let position = position(&self.original, &self.original_lines, offset);
+        self.before.as_ref().map_or(position, |before| before.original(position))
     }
 }
 

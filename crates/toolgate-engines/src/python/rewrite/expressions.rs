@@ -1,6 +1,6 @@
 //! Expressions that Monty lacks or evaluates differently.
 
-use ruff_python_ast::{Expr, ExprAttribute, ExprBinOp, ExprCall, Operator, visitor::Visitor};
+use ruff_python_ast::{Expr, ExprAttribute, ExprBinOp, ExprCall, Int, Operator, visitor::Visitor};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::{Rewriter, inside};
@@ -10,8 +10,9 @@ use crate::python::prelude;
 #[rustfmt::skip]
 pub(super) const METHODS: &[&str] = &[
     "astimezone", "bit_length", "capitalize", "casefold", "center", "combine", "difference_update",
-    "from_iterable", "fromtimestamp", "intersection_update", "is_integer", "isocalendar",
-    "splitlines", "title", "translate", "utcfromtimestamp", "utcnow",
+    "from_iterable", "fromordinal", "fromtimestamp", "intersection_update", "is_integer",
+    "isocalendar", "splitlines", "timetuple", "title", "toordinal", "translate",
+    "utcfromtimestamp", "utcnow",
 ];
 
 /// Functions that iterate over their argument.
@@ -131,8 +132,14 @@ impl<'a> Rewriter<'a> {
                 Some(("%", "_tg_mod(", "<percent>"))
             }
             Operator::BitOr => Some(("|", "_tg_or(", "<core>")),
-            Operator::Pow if !is_integer(right) => Some(("**", "_tg_pow(", "<numbers>")),
+            Operator::Pow if !is_small_power(left, right) => Some(("**", "_tg_pow(", "<numbers>")),
             Operator::FloorDiv if !is_integer(right) => Some(("//", "_tg_floordiv(", "<numbers>")),
+            Operator::Div if self.has_durations && !is_number(left) && !is_number(right) => {
+                Some(("/", "_tg_truediv(", "<numbers>"))
+            }
+            Operator::Mod if self.has_durations && !is_number(left) && !is_number(right) => {
+                Some(("%", "_tg_remainder(", "<numbers>"))
+            }
             _ => None,
         };
         if let Some((operator, function, piece)) = replacement
@@ -276,8 +283,11 @@ impl<'a> Rewriter<'a> {
         let method = attribute.attr.as_str();
         let piece = match method {
             "split" if self.bindings.is_pattern(&attribute.value) => "re",
-            "findall" | "finditer" | "fullmatch" | "match" | "search" | "sub" | "subn" => "re",
+            "expand" | "findall" | "finditer" | "fullmatch" | "match" | "search" | "sub"
+            | "subn" => "re",
             "isoformat" if !call.arguments.is_empty() => "datetime",
+            "groups" if !call.arguments.is_empty() => "re",
+            "encode" | "decode" if names_encoding(call) => "<methods>",
             "fromisoformat" | "strftime" | "strptime" | "tzname" | "utcoffset" => "datetime",
             _ if METHODS.contains(&method) => "<methods>",
             _ => return false,
@@ -292,6 +302,16 @@ impl<'a> Rewriter<'a> {
         self.visit_arguments(&call.arguments);
         true
     }
+}
+
+/// Whether a call of `encode` or `decode` may name an encoding that Monty lacks.
+fn names_encoding(call: &ExprCall) -> bool {
+    let named = call.arguments.find_argument_value("encoding", 0);
+    named.is_some_and(|named| {
+        named.as_string_literal_expr().is_none_or(|text| {
+            !matches!(&*text.value.to_str().to_ascii_lowercase(), "utf-8" | "utf8" | "ascii")
+        })
+    })
 }
 
 fn has_keyword(call: &ExprCall, name: &str) -> bool {
@@ -310,6 +330,18 @@ fn has_fractions(call: &ExprCall) -> bool {
 
 fn is_integer(expression: &Expr) -> bool {
     expression.as_number_literal_expr().is_some_and(|literal| literal.value.is_int())
+}
+
+fn is_number(expression: &Expr) -> bool {
+    expression.is_number_literal_expr()
+}
+
+/// Whether the result is a float only where the left side is one that is not huge, so that Monty has
+/// Python's answer.
+fn is_small_power(left: &Expr, right: &Expr) -> bool {
+    let exponent = right.as_number_literal_expr().and_then(|literal| literal.value.as_int());
+    let is_whole = is_integer(left) && exponent.is_some();
+    is_whole || exponent.and_then(Int::as_u8).is_some_and(|it| it <= 4)
 }
 
 fn is_text(expression: &Expr) -> bool {

@@ -10,8 +10,10 @@ mod bindings;
 mod classes;
 mod edits;
 mod expressions;
+mod gone;
 mod imports;
 mod lazy;
+mod private;
 mod refused;
 mod statements;
 mod trace;
@@ -52,6 +54,23 @@ pub(super) struct Rewritten {
 
 /// Rewrites a script. Fails if it does not parse or cannot be supported.
 pub(super) fn rewrite(source: &str) -> Result<Rewritten, ScriptFailure> {
+    let Some(named) = private::named_in_full(source) else { return rewrite_named(source) };
+    match rewrite_named(&named.text) {
+        Ok(mut rewritten) => {
+            rewritten.changed.before = Some(Box::new(named));
+            Ok(rewritten)
+        }
+        Err(mut failure) => {
+            for frame in &mut failure.stack {
+                frame.position = named.original(frame.position);
+            }
+            Err(failure)
+        }
+    }
+}
+
+/// Rewrites a script without private names.
+fn rewrite_named(source: &str) -> Result<Rewritten, ScriptFailure> {
     if source.len() > SOURCE_LIMIT {
         let message = format!("SyntaxError: the script is longer than {SOURCE_LIMIT} bytes");
         return Err(ScriptFailure::new(FailureKind::Syntax, message));
@@ -83,6 +102,7 @@ pub(super) fn rewrite(source: &str) -> Result<Rewritten, ScriptFailure> {
         plain_generators: BTreeSet::new(),
         callee: None,
         names: 0,
+        has_durations: source.contains("timedelta"),
         compares_sets: compares_sets(source, body),
         tasks: ["create_task", "ensure_future", "TaskGroup"].iter().any(|n| source.contains(n)),
     };
@@ -144,6 +164,8 @@ struct Rewriter<'a> {
     catches: bool,
     /// Whether the script may compare sets by `<` and the like.
     compares_sets: bool,
+    /// Whether the script may divide durations, which Monty's operators lack.
+    has_durations: bool,
     /// What the walk found that cannot be rewritten.
     refusal: Option<refused::Refusal>,
     tracer: trace::Tracer,

@@ -2,12 +2,12 @@
 //! is refused before it runs.
 
 use ruff_python_ast::{
-    CmpOp, Comprehension, ExceptHandler, Expr, ExprCall, Number, Stmt, StmtClassDef,
+    CmpOp, Comprehension, ExceptHandler, Expr, ExprAttribute, ExprCall, Number, Stmt, StmtClassDef,
     StmtFunctionDef,
 };
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-use super::{Node, bindings::Bindings, classes::Classes, edits, lazy, walk};
+use super::{Node, bindings::Bindings, classes::Classes, edits, gone, lazy, walk};
 use crate::engine::{FailureKind, ScriptFailure};
 
 /// The special methods that are called.
@@ -54,8 +54,10 @@ impl Refusal {
 
 /// The first such feature of a script.
 pub(super) fn find(body: &[Stmt], classes: &Classes, bindings: &Bindings) -> Option<Refusal> {
-    let mut found =
-        lazy::seen(body).or_else(|| gone_name(body, bindings)).or_else(|| rare_space(body));
+    let mut found = lazy::seen(body)
+        .or_else(|| gone_name(body, bindings))
+        .or_else(|| gone::again(body))
+        .or_else(|| rare_space(body));
     walk(body, |node| {
         found = found.take().or_else(|| match node {
             Node::Statement(statement) => of_statement(statement, classes, bindings),
@@ -70,6 +72,7 @@ pub(super) fn find(body: &[Stmt], classes: &Classes, bindings: &Bindings) -> Opt
 fn of_expression(expression: &Expr, bindings: &Bindings) -> Option<Refusal> {
     match expression {
         Expr::Call(call) => never_raised(&call.func, bindings),
+        Expr::Attribute(attribute) => of_attribute(attribute),
         Expr::Dict(dict) => {
             let keys: Vec<&Expr> = dict.iter_keys().flatten().collect();
             equal_keys(&keys).map(|key| {
@@ -93,6 +96,29 @@ fn of_expression(expression: &Expr, bindings: &Bindings) -> Option<Refusal> {
         Expr::Generator(generator) => async_in(expression, &generator.generators),
         _ => None,
     }
+}
+
+/// Attributes that nothing has here. `except` would take their absence for a mistake of the script.
+fn of_attribute(attribute: &ExprAttribute) -> Option<Refusal> {
+    let name = attribute.attr.as_str();
+    let is_pattern = attribute.value.as_name_expr().is_some_and(|module| module.id == "re");
+    let hint = match name {
+        "__dict__" => "name the attributes, or use dataclasses.asdict()",
+        "__doc__" => "keep the text in a variable or in a dictionary",
+        "__module__" | "__qualname__" => "write the name itself, or __name__",
+        "__bases__" | "__mro__" | "__subclasses__" => "list the classes in a variable",
+        "__code__" | "__defaults__" | "__closure__" | "__globals__" => {
+            "leave it out: scripts do not look at themselves"
+        }
+        "__cause__" | "__context__" | "__traceback__" => {
+            "keep the other exception in an attribute of your own exception"
+        }
+        "X" | "VERBOSE" if is_pattern => {
+            "write the pattern without blanks, as several texts in brackets with a comment beside each"
+        }
+        _ => return None,
+    };
+    Some(Refusal::new(attribute, format!("`{name}`"), hint))
 }
 
 /// The name of `except … as name` after its block, where Python has deleted it.

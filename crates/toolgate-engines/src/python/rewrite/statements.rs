@@ -137,9 +137,40 @@ impl<'a> Rewriter<'a> {
             self.edits.replace(operator, format!("= _tg_ior({name}, ("));
             self.visit_expr(value);
             self.edits.close(value, "))");
+        } else if let Some((symbol, function, piece)) = self.changing(assignment)
+            && is_simple(target)
+            && let Some(operator) = self.operator(target, value, symbol)
+        {
+            self.need(piece);
+            let name = self.text(target).to_owned();
+            self.edits.replace(operator, format!("= {function}{name}, ("));
+            self.added(value, assignment.op);
+            self.edits.close(value, "))");
         } else {
             self.visit_expr(target);
             self.added(value, assignment.op);
+        }
+    }
+
+    /// The function for an assignment such as `a += b` that Monty does otherwise.
+    fn changing(
+        &self,
+        assignment: &StmtAugAssign,
+    ) -> Option<(&'static str, &'static str, &'static str)> {
+        let (target, value) = (&*assignment.target, &*assignment.value);
+        match assignment.op {
+            // A list takes all values of anything.
+            Operator::Add
+                if has_values(value)
+                    || (self.bindings.may_be_list(target) && may_have_values(value)) =>
+            {
+                Some(("+=", "_tg_iadd(", "<core>"))
+            }
+            Operator::Pow => Some(("**=", "_tg_pow(", "<numbers>")),
+            Operator::FloorDiv if !value.is_number_literal_expr() => {
+                Some(("//=", "_tg_floordiv(", "<numbers>"))
+            }
+            _ => None,
         }
     }
 
@@ -186,6 +217,36 @@ impl<'a> Rewriter<'a> {
             );
         }
     }
+}
+
+/// Whether an expression certainly has values and is neither a list nor a text.
+fn has_values(expression: &Expr) -> bool {
+    match expression {
+        Expr::Tuple(_)
+        | Expr::Set(_)
+        | Expr::Dict(_)
+        | Expr::SetComp(_)
+        | Expr::DictComp(_)
+        | Expr::Generator(_) => true,
+        Expr::Call(call) => match &*call.func {
+            Expr::Name(name) => matches!(
+                name.id.as_str(),
+                "enumerate" | "filter" | "map" | "range" | "reversed" | "set" | "tuple" | "zip"
+            ),
+            Expr::Attribute(method) => {
+                matches!(method.attr.as_str(), "items" | "keys" | "values")
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// Whether an expression may have values and is not certainly a list.
+fn may_have_values(expression: &Expr) -> bool {
+    !expression.is_list_expr()
+        && !expression.is_list_comp_expr()
+        && !expression.is_number_literal_expr()
 }
 
 /// Whether a target can be evaluated twice without a second effect.

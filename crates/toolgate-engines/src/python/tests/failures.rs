@@ -73,6 +73,42 @@ fn run_one(script: &str) -> String {
 }
 
 #[test]
+fn what_would_look_like_a_mistake_of_the_script_is_not_caught() {
+    for (script, expected) in [
+        ("getattr([], 'append', None)", "not supported: getattr() of append"),
+        ("hasattr([], '__odd__')", "not supported: looking for __odd__"),
+        ("import re\nre.match('a', 'a').expand('x')", "not supported: expand() of a match"),
+        ("import csv\ncsv.Sniffer().sniff('a;b')", "not supported: csv.Sniffer"),
+        ("b'a'.decode('cp1252')", "not supported: the encoding cp1252"),
+        (
+            "import datetime\ndatetime.datetime(2024, 1, 2).timetuple()",
+            "not supported: timetuple()",
+        ),
+    ] {
+        let (last, before) = match script.rsplit_once('\n') {
+            Some((before, last)) => (last, format!("{before}\n")),
+            None => (script, String::new()),
+        };
+        let caught = format!("{before}try:\n    {last}\nexcept Exception:\n    pass");
+        let message = run_one(&caught);
+        assert!(message.starts_with(expected), "{script}: {message}");
+    }
+}
+
+#[test]
+fn private_names_do_not_move_positions() {
+    for (script, line, column) in [
+        ("class A:\n    def f(self):\n        self.__a = 1; [][1]\nA().f()", 3, 23),
+        ("class A:\n    def f(self):\n        return self.__b + [][2]\nA().f()", 3, 16),
+        ("class A:\n    def f(self):\n        self.__a = 1; del self.__a", 3, 27),
+    ] {
+        let run = run(script);
+        let place = run.failure().stack[0].position;
+        assert_eq!((place.line, place.column), (line, column), "{script}: {run:?}");
+    }
+}
+
+#[test]
 fn syntax_errors_have_a_place() {
     for (script, line, column) in [
         ("x = (1,\ny = 2", 2, 3),
@@ -128,6 +164,16 @@ fn missing_features_suggest_an_alternative() {
             "plain method",
         ),
         ("sorted([1, 2], key=echo)", 1, "list comprehension"),
+        ("class A: pass\nA().__dict__", 2, "name the attributes"),
+        ("def f():\n    'text'\nf.__doc__", 3, "keep the text"),
+        ("import re\nre.compile('a b', re.X)", 2, "without blanks"),
+        ("import re\nre.compile('a b', flags=re.I | re.VERBOSE)", 2, "without blanks"),
+        ("e = 1\ntry:\n    [][1]\nexcept IndexError as e:\n    pass\ne", 6, "error = e"),
+        (
+            "def f(e):\n    try:\n        [][1]\n    except IndexError as e:\n        pass\n    return e",
+            6,
+            "error = e",
+        ),
         ("import asyncio\nasyncio.timeout(5)", 2, "wait_for"),
     ] {
         let run = run(script);
