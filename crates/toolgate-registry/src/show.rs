@@ -30,10 +30,17 @@ pub(crate) fn word(text: &str) -> String {
     format!("'{}'", visible(text).replace('\'', "'\\''"))
 }
 
-/// A text on one line, cut: for what helps to decide and is not decided on.
+/// A text on one line, cut, with hidden characters spelt out: for what helps to decide and is not decided on.
 pub(crate) fn summary(text: &str, limit: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().take(limit).collect();
-    let line: String = words.join(" ").chars().filter(|it| !hides(*it)).collect();
+    let mut line = String::new();
+    for character in words.join(" ").chars() {
+        if hides(character) {
+            line.extend(character.escape_unicode());
+        } else {
+            line.push(character);
+        }
+    }
     match line.char_indices().nth(limit) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,

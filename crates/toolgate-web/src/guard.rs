@@ -5,8 +5,8 @@
 //! | request | must have |
 //! |---|---|
 //! | all | a `Host` of this page, and no origin but that of the page |
-//! | screens and streams | besides, the cookie, which a link of the terminal became, or the token of an administrator |
-//! | those that change something | besides, an `Origin`, the token of the form, and a sender that no server has started |
+//! | screens and streams | besides, the cookie, which a link of the terminal became, or the token of an administrator, and a sender that no server has started |
+//! | those that change something | besides, an `Origin`, and the token of the form |
 //!
 //! The gateway checks `Host` and `Origin` too. Here the check is stricter: a page of another port of this machine is
 //! another origin, though its site is the same and its requests carry the cookie.
@@ -142,8 +142,8 @@ async fn check(
     if let Some(peer) = &peer {
         peer.accept();
     }
+    refuse_servers(peer).await?;
     let (form, body) = if is_change {
-        refuse_servers(peer).await?;
         let body = to_bytes(body, MAX_FORM_BYTES).await.map_err(|_| PageRefusal::TooLarge)?;
         let form = Fields::read(&body);
         if !visit.has_sent(form.get("form_token")) {

@@ -1,6 +1,6 @@
 //! Findings about the definitions of all tools and entries, for `status` and `definitions`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use toolgate_catalog::{ServerName, Tool, ToolId};
 use toolgate_host::{JudgedEntry, ToolHost};
@@ -11,7 +11,7 @@ use crate::table::grouped;
 
 /// How many tools are suspicious, held back or denied, and what is suspicious.
 pub(crate) struct Findings {
-    /// The findings about tools and entries that are used, some of each server.
+    /// One finding about each tool and entry that is used, and how many more there are; some of each server.
     pub(crate) listed: Vec<String>,
     /// All of them, with their servers, and the tools that they are about.
     pub(crate) found: Vec<(ServerName, Option<ToolId>, String)>,
@@ -27,8 +27,39 @@ pub(crate) struct Findings {
     pub(crate) denied: usize,
 }
 
-/// How many findings of one server are listed.
+/// How many definitions of one server are listed.
 const MOST_OF_A_SERVER: usize = 10;
+
+/// The findings of one server: the first about each definition, so that one with many hides no other.
+fn listed_of(server: &[(ServerName, Option<ToolId>, String)]) -> Vec<String> {
+    // An entry is known by the beginning of its findings.
+    let about = |(_, tool, text): &(ServerName, Option<ToolId>, String)| match tool {
+        Some(tool) => tool.tool.to_string(),
+        None => text.split("`: ").next().unwrap_or_default().to_owned(),
+    };
+    let (mut places, mut definitions) = (HashMap::new(), Vec::<(&str, usize)>::new());
+    for finding in server {
+        let place = *places.entry(about(finding)).or_insert(definitions.len());
+        match definitions.get_mut(place) {
+            Some((_, more)) => *more += 1,
+            None => definitions.push((&finding.2, 0)),
+        }
+    }
+    let mut listed: Vec<String> = definitions
+        .iter()
+        .take(MOST_OF_A_SERVER)
+        .map(|(text, more)| match more {
+            0 => (*text).to_owned(),
+            1 => format!("{text}; and 1 more finding"),
+            more => format!("{text}; and {more} more findings"),
+        })
+        .collect();
+    let left = definitions.len().saturating_sub(MOST_OF_A_SERVER);
+    if let (Some((name, ..)), true) = (server.first(), left > 0) {
+        listed.push(format!("server `{name}`: {left} more definitions with findings"));
+    }
+    listed
+}
 
 impl Findings {
     /// Looks at everything that is known.
@@ -63,8 +94,7 @@ impl Findings {
         let held_entries = entries.iter().filter(|judged| judged.held.is_some()).count();
         found.sort_by(|(left, ..), (right, ..)| left.cmp(right));
         let servers = found.chunk_by(|(left, ..), (right, ..)| left == right);
-        let listed = servers.flat_map(|of_server| of_server.iter().take(MOST_OF_A_SERVER));
-        let listed = listed.map(|(.., text)| text.clone()).collect();
+        let listed = servers.flat_map(listed_of).collect();
         Self { listed, found, flagged, flagged_entries, held_entries, held, denied }
     }
 

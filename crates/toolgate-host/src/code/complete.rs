@@ -53,7 +53,7 @@ impl ToolSession {
                 known.map_or_else(Vec::new, |tool| arguments(tool, &typed, language))
             }
             Expected::Name if typed.is_empty() => Vec::new(),
-            Expected::Name => {
+            Expected::Name | Expected::Tool => {
                 let can_call =
                     |tool: &&Tool| self.offers(tool) && self.opens(tool, CallPath::Script);
                 tools(catalog.tools().filter(can_call), &typed)
@@ -142,6 +142,8 @@ enum Expected<'t> {
     Argument(&'t str),
     /// Any name.
     Name,
+    /// The name of a tool, after `tools.`.
+    Tool,
 }
 
 impl<'t> CursorPlace<'t> {
@@ -154,8 +156,12 @@ impl<'t> CursorPlace<'t> {
         }
         let Some(open) = open_brackets(rest, language) else { return nothing };
         let last = rest.trim_end();
-        if last.ends_with('.') && !last.ends_with("...") {
-            return nothing;
+        if let Some(object) = last.strip_suffix('.').filter(|_| !last.ends_with("...")) {
+            let object = object.trim_end();
+            let is_tools = object.strip_suffix("tools").is_some_and(|before| {
+                !before.ends_with(is_word) && !before.trim_end().ends_with('.')
+            });
+            return if is_tools { Self { typed, expects: Expected::Tool } } else { nothing };
         }
         let begins_item = last.ends_with(['(', '{', ',']);
         let call = match (language, &*open) {
@@ -241,6 +247,11 @@ mod tests {
         assert_eq!(typescript("await crm_list({ a: cr"), name("cr"));
         assert_eq!(typescript("f({ a: [g(1), \")\", "), name(""));
         assert_eq!(typescript("result.con"), nothing("con"));
+        let tool = |typed| CursorPlace { typed, expects: Expected::Tool };
+        assert_eq!(typescript("await tools."), tool(""));
+        assert_eq!(python("await tools.crm_li"), tool("crm_li"));
+        assert_eq!(typescript("await my_tools.crm_li"), nothing("crm_li"));
+        assert_eq!(typescript("await my.tools.crm_li"), nothing("crm_li"));
         assert_eq!(typescript("[...crm"), name("crm"));
         assert_eq!(typescript("log(\"crm_li"), nothing("crm_li"));
         assert_eq!(typescript("// crm_li"), nothing("crm_li"));

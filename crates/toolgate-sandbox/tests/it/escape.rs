@@ -6,9 +6,11 @@ use toolgate_sandbox::{
     Language, RunLimits,
     lockdown::{MeasureKind, MeasureState},
 };
+#[cfg(target_os = "linux")]
+use toolgate_testkit::deadline;
 
 #[cfg(target_os = "linux")]
-use crate::processes::{Host, workers_of, zygote_of};
+use crate::processes::{Host, until, workers_of, zygote_of};
 use crate::support::{assert_unharmed, broken, ending, limits, pool, pool_for_crashes, run};
 
 const FORBIDDEN: &str =
@@ -176,8 +178,11 @@ async fn assert_confined(user: Option<u32>) {
     });
     // Not every system lets everybody have namespaces.
     let has = |name: &str| namespaces.is_some_and(|names| names.contains(name));
+    // The one that made the report may take a moment to end.
+    let are_three = until(|| workers_of(host.id()).len() == 3);
+    let are_three = tokio::time::timeout(deadline(), are_three).await;
+    assert!(are_three.is_ok(), "one that runs, and two that wait: {:?}", workers_of(host.id()));
     let workers = workers_of(host.id());
-    assert_eq!(workers.len(), 3);
     for process in workers.keys().copied().chain([zygote_of(host.id())]) {
         let read = |file: &str| std::fs::read_to_string(format!("/proc/{process}/{file}")).unwrap();
         let status = read("status");

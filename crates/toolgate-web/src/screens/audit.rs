@@ -17,6 +17,7 @@ use super::{Asked, Shared, in_background, servers::state};
 use crate::{
     PageState,
     form::{Fields, path_part, query},
+    lately,
     layout::{self, Screen},
     live,
     text::{grouped, line, moment, name, took},
@@ -56,19 +57,13 @@ pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Resp
 }
 
 pub(crate) async fn live(State(page): Shared, Extension(request): Asked) -> Response {
-    live::stream_of(&page, &request, newest, None, |page| {
-        list(page, &Fields::default(), &AuditFilter::default())
-    })
-}
-
-/// The number of the newest record.
-fn newest(page: &PageState) -> (u64, u64) {
-    let mut number = 0;
-    let _ = page.source.store().audit().read_back(None, &mut |seen| {
-        number = seen.number;
-        ControlFlow::Break(())
-    });
-    (number, 0)
+    live::stream_of(
+        &page,
+        &request,
+        |page| (lately::newest(page), 0),
+        None,
+        |page| list(page, &Fields::default(), &AuditFilter::default()),
+    )
 }
 
 /// The lines that fit the filter, as `toolgate audit --json` writes them; of many the newest.

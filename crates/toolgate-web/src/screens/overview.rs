@@ -1,5 +1,7 @@
 //! What needs a person, and what happens now.
 
+use std::collections::HashMap;
+
 use axum::{
     Extension,
     extract::State,
@@ -14,7 +16,7 @@ use super::{
     servers::{buttons, state},
 };
 use crate::{
-    PageState, definitions,
+    FlaggedDefinition, PageState, definitions,
     form::path_part,
     guard::PageRequest,
     lately::{self, HOURS},
@@ -40,7 +42,7 @@ pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Resp
 
 pub(crate) async fn live(State(page): Shared, Extension(request): Asked) -> Response {
     let asked = request.clone();
-    live::stream(&page, &request, move |page| part(page, &asked))
+    live::stream_of(&page, &request, lately::stamp, None, move |page| part(page, &asked))
 }
 
 fn part(page: &PageState, request: &PageRequest) -> Markup {
@@ -105,9 +107,27 @@ fn part(page: &PageState, request: &PageRequest) -> Markup {
     }
 }
 
+/// The first finding about each definition, and how many more there are.
+fn by_definition(flagged: &[FlaggedDefinition]) -> Vec<(&FlaggedDefinition, usize)> {
+    let (mut places, mut definitions) = (HashMap::new(), Vec::<(&FlaggedDefinition, usize)>::new());
+    for one in flagged {
+        let place = *places.entry((&one.server, &one.tool)).or_insert(definitions.len());
+        match definitions.get_mut(place) {
+            Some((_, more)) => *more += 1,
+            None => definitions.push((one, 0)),
+        }
+    }
+    definitions
+}
+
 /// Definitions that a person should look at.
 fn attention(page: &PageState) -> Markup {
     let known = definitions::latest(page);
+    let flagged = by_definition(&known.flagged);
+    let (held_left, flagged_left) = (
+        known.held.len().saturating_sub(MOST_DEFINITIONS),
+        flagged.len().saturating_sub(MOST_DEFINITIONS),
+    );
     let link = |server: &str, at: &str| format!("/ui/servers/{}#{at}", path_part(server));
     html! {
         @if !known.held.is_empty() || !known.flagged.is_empty() {
@@ -123,15 +143,18 @@ fn attention(page: &PageState) -> Markup {
                                 td data-label="Why" { span.warn { "held back" } ": " (line(&held.summary, 100)) }
                             }
                         }
-                        @for flagged in known.flagged.iter().take(MOST_DEFINITIONS) {
+                        @for (flagged, more) in flagged.iter().take(MOST_DEFINITIONS) {
                             tr {
                                 th scope="row" { a href=(link(&flagged.server, "flagged")) { (name(&flagged.server)) } }
                                 td data-label="What" { @if let Some(tool) = &flagged.tool { a href=(format!("/ui/tools/{}", path_part(tool))) { (name(tool)) } } }
-                                td data-label="Why" { span.bad { "suspicious" } ": " (line(&page.clean(&flagged.text), 300)) }
+                                td data-label="Why" { span.bad { "suspicious" } ": " (line(&page.clean(&flagged.text), 300)) @if *more > 0 { "; and " (counted(*more as u64, "more finding")) } }
                             }
                         }
                     }
                 }
+            }
+            @if held_left + flagged_left > 0 {
+                p.notice { a href="/ui/servers" { (counted((held_left + flagged_left) as u64, "more definition")) } ": look at each server." }
             }
             p.quiet.small { code { "toolgate definitions" } " lists them in a terminal." }
         }

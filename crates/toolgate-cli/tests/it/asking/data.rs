@@ -182,18 +182,23 @@ async fn a_decision_holds_for_its_call_whoever_resumes_the_run() {
     let mut config: Value = serde_json::from_str(&config).unwrap();
     config["policy"]["rules"] = json!([{ "tool": "mail_send", "verdict": "ask" }]);
     workplace.rewrite(&config.to_string());
-    for (decision, told) in [("--allow", "It is done"), ("--deny", "a person denied it")] {
+    for (is_allowed, told) in [(true, "It is done"), (false, "a person denied it")] {
         let mut client = elsewhere(&workplace).await;
         let read = json!({ "name": "crm_get", "arguments": {} });
         client.call_alone("call_tool", read).await;
         // This session knows that nothing of the private data is sent. Another one does not.
         let code = json!({ "code": "return await mail_send({ text: 'fixed' });" });
         let (run, approval) = ids(&client.call_alone("run_code", code).await);
-        approve(&workplace, &approval, &[decision]).await;
+        let decided = match is_allowed {
+            true => approve(&workplace, &approval, &[]).await,
+            false => workplace.run(&["approve", &approval, "--deny"]).await,
+        };
+        assert_eq!(decided.code, Some(0), "{decided:?}");
         let resumed = workplace.run(&["run", "--resume", &run]).await;
         let said = format!("{}{}", resumed.stdout, resumed.stderr);
-        assert!(said.contains(told), "{decision}: {said}");
-        assert_eq!(evidence(&workplace).await, Vec::<String>::new(), "nobody is asked again");
+        assert!(said.contains(told), "{said}");
+        let waiting = workplace.run(&["approve", "--json"]).await.json();
+        assert_eq!(waiting, json!([]), "nobody is asked again");
     }
 }
 
