@@ -126,8 +126,10 @@ pub(crate) enum CallFailure {
 }
 
 const ASKS_WITHOUT_END: &str = "the server asks without end";
-/// How long a person may take at a page before the call that required the visit is made again.
+/// How long a call waits until its server says that a visit to a page is done.
 const VISIT_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often a call may be refused until a person has visited a page.
+const MAX_VISITS: usize = 3;
 /// How long a server may take to answer a ping. Most servers that do not are busy.
 const PING_TIMEOUT: Duration = Duration::from_millis(200);
 /// `_meta` keys that belong to the connection and not to the caller.
@@ -274,14 +276,17 @@ impl Connection {
         self.set_log_level(method, &params, options).await;
         let is_task = method == methods::TOOLS_CALL && self.add_task(&mut params, options);
         let mut person_time = PERSON_TIMEOUT;
+        let mut visited = Vec::new();
         for round in 0.. {
             let started = Instant::now();
             let sent = self.send(about, method, params.clone(), options, &limits).await;
             if let Some(visits) = required_visits(&sent, options)
-                && round < MAX_ROUNDS
+                && visited.len() < MAX_VISITS
+                && !visited.contains(&visits)
             {
                 limits.total = limits.total.saturating_sub(started.elapsed());
                 if self.visited(about, &visits, options, &mut person_time).await? {
+                    visited.push(visits);
                     continue;
                 }
                 return sent;
@@ -338,7 +343,7 @@ impl Connection {
     }
 
     /// Asks the client for the visits to pages without which the server refuses a call, and waits until the server
-    /// says that they are done. Returns whether the call can be made again.
+    /// says that they are done. Returns whether the call can be made again: not if the person declines.
     async fn visited(
         &self,
         about: &str,
@@ -351,18 +356,27 @@ impl Connection {
         if !answers.values().all(is_accepted) {
             return Ok(false);
         }
-        let ids = visits.elicitations();
+        let done = async {
+            match visits.elicitations() {
+                Some(ids) => self.state.completions.all(&ids).await,
+                // The server cannot say that they are done.
+                None => std::future::pending().await,
+            }
+        };
         let (started, limit) = (Instant::now(), VISIT_TIMEOUT.min(*person_time));
-        tokio::select! {
+        let outcome = tokio::select! {
             biased;
-            () = options.cancel.cancelled() => return Err(CallFailure::Failed(CallError::Cancelled)),
-            () = self.state.completions.all(&ids) => {}
-            () = self.raw.closed() => {}
-            // Servers need not say it. The person may be done anyway, and else the server requires it again.
-            () = tokio::time::sleep(limit) => {}
-        }
+            () = options.cancel.cancelled() => Err(CallError::Cancelled),
+            () = done => Ok(true),
+            () = self.raw.closed() => Err(self.unfinished(about, visits, "its connection ended before")),
+            // A second question would be the same.
+            () = tokio::time::sleep(limit) => {
+                let why = format!("it did not say within {} s", limit.as_secs());
+                Err(self.unfinished(about, visits, &why))
+            }
+        };
         *person_time = person_time.saturating_sub(started.elapsed());
-        Ok(true)
+        outcome.map_err(CallFailure::Failed)
     }
 
     /// If another client has just called a tool that may ask, lets the server begin that call: it has
