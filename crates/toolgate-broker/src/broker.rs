@@ -606,6 +606,8 @@ impl Broker {
         let open = catalog.tools().filter(|tool| {
             self.is_open(tool, &caller.facts, context.path()) && self.offers(tool, &context.session)
         });
+        // What only views may call is no tool for a model.
+        let open = open.filter(|tool| !tool.definition.view().only_for_views);
         let others = open.map(|tool| tool.name.as_str()).filter(|other| *other != name);
         let nearest = nearest(name, others, SUGGESTIONS);
         BrokerError::UnknownTool {

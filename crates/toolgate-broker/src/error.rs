@@ -2,11 +2,15 @@
 
 use serde_json::{Value, json};
 use thiserror::Error;
+use toolgate_mcp::{ErrorObject, meta};
 use toolgate_store::QuestionReference;
 use toolgate_upstream::{CallError, RequestError};
 
 use crate::limits::CallLimitReached;
 use crate::validate::{InvalidArguments, Uncheckable};
+
+/// The most data of a server's error that is passed on beside its text.
+const MAX_DATA_BYTES: usize = 16 * 1024;
 
 /// Why a call has no result.
 #[derive(Debug, Error)]
@@ -124,6 +128,10 @@ impl BrokerError {
     pub fn data(&self) -> Option<Value> {
         match self {
             Self::Limited { reached, .. } => Some(json!({ "toolgate/limit": reached.to_value() })),
+            Self::Call(error) => match &**error {
+                CallError::Refused { error, .. } => Some(json!({ meta::ERROR: said(error) })),
+                _ => None,
+            },
             _ => None,
         }
     }
@@ -133,6 +141,16 @@ impl From<CallError> for BrokerError {
     fn from(error: CallError) -> Self {
         Self::Call(Box::new(error))
     }
+}
+
+/// The error of a server without its text. Data that is too long is left out.
+fn said(error: &ErrorObject) -> Value {
+    let mut said = json!({ "code": error.code });
+    let data = error.data.as_ref().filter(|data| data.to_string().len() <= MAX_DATA_BYTES);
+    if let Some(data) = data {
+        said["data"] = data.clone();
+    }
+    said
 }
 
 fn suggestion(nearest: &[String]) -> String {

@@ -14,7 +14,6 @@ use tokio::sync::{
     broadcast::{self, error::RecvError},
     mpsc, oneshot,
 };
-use tokio_util::sync::CancellationToken;
 use toolgate_broker::{BrokerError, CallContext};
 use toolgate_catalog::{ServerName, Tool, ToolId};
 use toolgate_mcp::{
@@ -269,12 +268,11 @@ impl ToolSession {
 
     /// Listens for what only extensions know, at the modern servers that have an extension which the client declares and
     /// toolgate does not know. `params` are those of the client without what toolgate answers itself. Returns what the
-    /// servers have accepted. Ends when `cancel` does.
+    /// servers have accepted. `options` are those of each request. Ends when their `cancel` does.
     pub async fn listen_for_extensions(
         self: &Arc<Self>,
         params: JsonObject,
-        meta: Option<JsonObject>,
-        cancel: &CancellationToken,
+        options: &CallOptions,
     ) -> (JsonObject, mpsc::Receiver<SubscriptionEvent>) {
         let (notifications, passed_on) = mpsc::channel(QUEUED_EVENTS);
         let mut accepted = JsonObject::new();
@@ -290,14 +288,10 @@ impl ToolSession {
                 let listening = Arc::clone(self).listen_at(
                     server,
                     params.clone(),
-                    CallOptions {
-                        meta: meta.clone(),
-                        cancel: cancel.clone(),
-                        ..CallOptions::default()
-                    },
+                    options.clone(),
                     (acknowledged, notifications.clone()),
                 );
-                tokio::spawn(cancel.clone().run_until_cancelled_owned(listening));
+                tokio::spawn(options.cancel.clone().run_until_cancelled_owned(listening));
                 tokio::time::timeout(ACKNOWLEDGE_TIMEOUT, acknowledgement)
             })
             .collect();

@@ -18,7 +18,8 @@ use serde::{
 };
 use serde_json::{Map, Value, json};
 use toolgate_broker::BrokerError;
-use toolgate_upstream::CallOptions;
+use toolgate_mcp::ErrorObject;
+use toolgate_upstream::{CallError, CallOptions, required_pages};
 
 pub use definitions::PythonKind;
 pub(crate) use definitions::{MetaToolOptions, direct_cost, input_schema, meta_definitions};
@@ -173,7 +174,7 @@ impl<'de, const FROM: usize> Deserialize<'de> for Whole<FROM> {
 }
 
 /// The text of a refusal. If the tool is unknown, its server may be absent, which helps a model
-/// more than similar names.
+/// more than similar names. If a person has to visit a page first, the text names the page.
 pub(crate) fn refusal(session: &ToolSession, error: &BrokerError) -> String {
     let mut text = error.to_string();
     if matches!(error, BrokerError::UnknownTool { .. }) {
@@ -183,7 +184,19 @@ pub(crate) fn refusal(session: &ToolSession, error: &BrokerError) -> String {
             text.push_str(&note);
         }
     }
+    if let BrokerError::Call(error) = error
+        && let CallError::Refused { error, .. } = &**error
+    {
+        text.push_str(&visits(error));
+    }
     text
+}
+
+/// What a person has to do before a server takes a call that it has refused with this error; empty if nothing.
+pub(crate) fn visits(error: &ErrorObject) -> String {
+    let pages = required_pages(error);
+    let visits = |pages| format!("; a person has to visit {pages} first, then call again");
+    pages.map(visits).unwrap_or_default()
 }
 
 /// A result with a text, and the same as structured content.

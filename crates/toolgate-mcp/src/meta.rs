@@ -28,3 +28,6 @@ pub const LISTENED_LOGS: &str = "toolgate/logMessages";
 
 /// How many characters of a result were no Unicode and were replaced.
 pub const REPLACED: &str = "toolgate/replaced";
+
+/// The error of a server, where its caller gets a text: an object with `code` and `data`.
+pub const ERROR: &str = "toolgate/error";

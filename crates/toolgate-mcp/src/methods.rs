@@ -119,6 +119,11 @@ pub fn first_part(method: &str) -> &str {
     name.split('/').next().unwrap_or_default()
 }
 
+/// Whether a server lists what it has. It asks nobody for that.
+pub fn is_list(method: &str) -> bool {
+    matches!(method, TOOLS_LIST | PROMPTS_LIST | RESOURCES_LIST | RESOURCE_TEMPLATES_LIST)
+}
+
 /// Whether the method is of no extension that toolgate knows, and not of the protocol itself.
 pub fn is_of_unknown_extension(method: &str) -> bool {
     let first = first_part(method);

@@ -41,7 +41,7 @@
 //! | `fixture/fail` | its parameters `{code, message, data}` are the error |
 //! | `fixture/notify` | sends the notification `{method, params}`; with `toAll` to whoever listens |
 //! | `fixture/ask` | asks `ask` (`{method, params}`) of the client; the answer is the result |
-//! | `fixture/heard` | `{heard: [{method, params}]}`: the last notifications of clients |
+//! | `fixture/heard` | `{heard: [{method, params}], listens: [params]}`: the last notifications of clients, and what they listen to |
 
 mod authorization;
 mod binary;

@@ -34,10 +34,11 @@ pub(crate) async fn run(builtin: Builtin, engine: &Arc<Engine>, request: &Reques
         Builtin::LastCancelled => Reply::structured(&engine.last_cancelled()),
         Builtin::Progress => progress(request).await,
         Builtin::Fail => Reply::failure(text(arguments, "message", "The tool failed on request.")),
-        Builtin::RpcError => Reply::error(
-            arguments["code"].as_i64().unwrap_or(-32603),
-            text(arguments, "message", "The tool broke on request."),
-        ),
+        Builtin::RpcError => Reply::Error {
+            code: arguments["code"].as_i64().unwrap_or(-32603),
+            message: text(arguments, "message", "The tool broke on request."),
+            data: arguments.get("data").cloned(),
+        },
         Builtin::Crash => {
             let code = arguments["code"].as_i64().and_then(|code| i32::try_from(code).ok());
             engine.die(code.unwrap_or(1)).await

@@ -64,6 +64,8 @@ pub(crate) enum CallStage {
     Open,
     /// No caller waits for it. The server may still work on it.
     Abandoned,
+    /// The server has read that it is cancelled. What the server asks from now on is for other calls.
+    Withdrawn,
     /// The server has not answered it, and its answer is not awaited any more.
     Unanswered,
     Answered,
@@ -72,6 +74,7 @@ pub(crate) enum CallStage {
 impl PendingCall {
     pub(crate) fn new(method: &str, is_untried: bool, options: &CallOptions) -> Arc<Self> {
         let is_subscription = method == methods::LISTEN;
+        let is_untried = is_untried && !methods::is_list(method);
         let CallOptions { progress, subscription, log, input_handler, .. } = options.clone();
         Arc::new(Self {
             progress,
@@ -100,6 +103,12 @@ impl PendingCall {
 
     pub(crate) fn client(&self) -> CallClient {
         CallClient::of(self.input_handler.as_ref())
+    }
+
+    /// Whether it is of this session.
+    fn is_of(&self, session: &ClientKey) -> bool {
+        let client = self.input_handler.as_ref().and_then(|handler| handler.client());
+        client.is_some_and(|client| client.key() == session)
     }
 
     /// Notes how far the call has come. A later stage stays.
@@ -264,11 +273,11 @@ impl ConnectionState {
         key
     }
 
-    /// Adds a call that waits for a task. The server may ask for it at any time until that is dropped.
-    pub(crate) fn add_task(self: &Arc<Self>, id: &str, call: Arc<PendingCall>) -> FollowedTask {
-        let key = self.add(Arc::clone(&call));
-        self.tasks.send_modify(|tasks| drop(tasks.insert(id.to_owned(), Arc::clone(&call))));
-        FollowedTask { state: Arc::clone(self), id: id.to_owned(), key, call }
+    /// Lets a call wait for a task. The server may ask for it at any time until that is dropped.
+    pub(crate) fn add_task(self: &Arc<Self>, id: &str, call: OpenCall) -> FollowedTask {
+        let pending = Arc::clone(&call.call);
+        self.tasks.send_modify(|tasks| drop(tasks.insert(id.to_owned(), pending)));
+        FollowedTask { id: id.to_owned(), call }
     }
 
     pub(crate) fn call(&self, key: i64) -> Option<Arc<PendingCall>> {
@@ -277,7 +286,9 @@ impl ConnectionState {
 
     /// The calls that the server may still work on, the newest first: most servers ask at once.
     pub(crate) fn calls(&self) -> Vec<Arc<PendingCall>> {
-        newest_first(&self.calls)
+        let mut calls = newest_first(&self.calls);
+        calls.retain(|call| !call.has_reached(CallStage::Withdrawn));
+        calls
     }
 
     /// The open calls to which an input request can belong that names none. From now on the clients
@@ -293,11 +304,15 @@ impl ConnectionState {
         calls
     }
 
-    /// Whether the server works on no calls but those of this client.
-    pub(crate) fn has_only_calls_of(&self, client: &CallClient) -> bool {
+    /// Whether the server works on no calls but those of this session.
+    pub(crate) fn has_only_calls_of(&self, session: &ClientKey) -> bool {
+        let client = CallClient::Named(session.clone());
         let calls = self.calls.lock();
         let mut calls = calls.values().filter(|(call, _)| !call.is_subscription);
-        calls.all(|(call, _)| call.client() == *client)
+        // A modern client is asked by the results of its calls, and by none of one that it has cancelled.
+        let is_cancelled =
+            |call: &PendingCall| call.has_reached(CallStage::Abandoned) && call.is_of(session);
+        calls.all(|(call, _)| call.client() == client || is_cancelled(call))
     }
 
     /// For how long the server has waited for a client, if all of its calls wait for answers of clients. A client that is
@@ -324,8 +339,10 @@ impl ConnectionState {
             return false;
         }
         let calls = self.calls.lock();
-        let may_ask =
-            |call: &PendingCall| call.is_untried && !call.is_subscription && !call.has_asked();
+        let may_ask = |call: &PendingCall| {
+            let is_open = !call.is_subscription && !call.has_reached(CallStage::Withdrawn);
+            call.is_untried && is_open && !call.has_asked()
+        };
         calls.values().any(|(call, _)| may_ask(call) && call.client() != *client)
     }
 
@@ -407,7 +424,7 @@ impl ConnectionState {
         let Some(params) = params else { return };
         let Some(id) = params.get("elicitationId").and_then(Value::as_str) else { return };
         self.completions.add(id);
-        let calls = self.calls();
+        let calls = newest_first(&self.calls);
         let asked = calls.iter().find(|call| call.elicitations.lock().iter().any(|it| it == id));
         if let Some(handler) = asked.and_then(|call| call.input_handler.as_ref()) {
             return handler.notify(methods::ELICITATION_COMPLETE, params);
@@ -421,21 +438,35 @@ impl ConnectionState {
         }
     }
 
-    /// Keeps a call for which no caller waits. The server may still work on it, or send an input request
-    /// for it, until the call is `answered`, or for ten seconds.
+    /// Keeps a call for which no caller waits. The server may still work on it until the call is `answered`, or for
+    /// ten seconds, and send an input request for it until the server has `read` that it is cancelled.
     pub(crate) fn abandon(
         self: &Arc<Self>,
         key: i64,
         hold: Option<CallHold>,
+        read: impl Future<Output = ()> + Send + 'static,
         answered: impl Future<Output = ()> + Send + 'static,
     ) {
-        if let Some((call, kept)) = self.calls.lock().get_mut(&key) {
+        let abandoned = self.calls.lock().get_mut(&key).map(|(call, kept)| {
             call.reach(CallStage::Abandoned);
             *kept = hold;
-        }
+            Arc::clone(call)
+        });
         let state = Arc::downgrade(self);
         tokio::spawn(async move {
-            let in_time = tokio::time::timeout(AFTER_CANCELLATION, answered).await;
+            let withdrawn = async {
+                read.await;
+                if let Some(call) = abandoned {
+                    call.reach(CallStage::Withdrawn);
+                }
+            };
+            let in_time = tokio::time::timeout(AFTER_CANCELLATION, answered);
+            let mut in_time = std::pin::pin!(in_time);
+            let in_time = tokio::select! {
+                biased;
+                in_time = &mut in_time => in_time,
+                () = withdrawn => in_time.await,
+            };
             if let Some(state) = state.upgrade() {
                 let end = in_time.map_or(CallStage::Unanswered, |()| CallStage::Answered);
                 state.remove(key, end);
@@ -448,7 +479,11 @@ impl ConnectionHandler for ConnectionState {
     fn notification(&self, about: Option<&Value>, method: &str, params: Option<Value>) {
         match method {
             methods::PROGRESS => {
-                let call = about.and_then(Value::as_i64).and_then(|key| self.call(key));
+                // The token is the key. The call that a task belongs to has its response already.
+                let token = params.as_ref().and_then(|params| params.get(meta::PROGRESS_TOKEN));
+                let key = about.or(token).and_then(Value::as_i64);
+                let call = key.and_then(|key| self.call(key));
+                let call = call.filter(|call| !call.has_reached(CallStage::Abandoned));
                 if let (Some(call), Some(params)) = (call, params) {
                     call.report(params);
                 }
@@ -529,19 +564,37 @@ async fn calls_of_task(
     Some(calls)
 }
 
-/// A call that waits for a task.
+/// A call that the server has answered and that may go on as a task.
 #[derive(Debug)]
-pub(crate) struct FollowedTask {
+pub(crate) struct OpenCall {
     state: Arc<ConnectionState>,
-    id: String,
     key: i64,
     pub(crate) call: Arc<PendingCall>,
 }
 
+impl OpenCall {
+    /// The call with this key, which is forgotten when this is dropped.
+    pub(crate) fn new(state: &Arc<ConnectionState>, key: i64, call: Arc<PendingCall>) -> Self {
+        Self { state: Arc::clone(state), key, call }
+    }
+}
+
+impl Drop for OpenCall {
+    fn drop(&mut self) {
+        self.state.forget(self.key);
+    }
+}
+
+/// A call that waits for a task.
+#[derive(Debug)]
+pub(crate) struct FollowedTask {
+    id: String,
+    pub(crate) call: OpenCall,
+}
+
 impl Drop for FollowedTask {
     fn drop(&mut self) {
-        self.state.tasks.send_modify(|tasks| drop(tasks.remove(&self.id)));
-        self.state.forget(self.key);
+        self.call.state.tasks.send_modify(|tasks| drop(tasks.remove(&self.id)));
     }
 }
 
@@ -656,6 +709,20 @@ pub(crate) mod tests {
         log(Some(key), "alert");
         assert!(quiet.try_recv().is_ok());
         assert!(observer.0.lock().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_log_message_after_a_cancelled_call_is_of_no_call() {
+        let observer = Arc::new(Notifications::default());
+        let state =
+            Arc::new(ConnectionState::new("server".into(), observer.clone(), Arc::default()));
+        let call = PendingCall::new(methods::TOOLS_CALL, true, &CallOptions::default());
+        let key = state.add(Arc::clone(&call));
+        state.abandon(key, None, std::future::ready(()), std::future::pending());
+        call.reached(CallStage::Withdrawn).await;
+        let params = json!({ "level": "alert", "data": 1 });
+        state.notification(None, methods::LOG_MESSAGE, Some(params));
+        assert_eq!(observer.0.lock().len(), 1);
     }
 
     /// Keeps whose elicitations were completed.

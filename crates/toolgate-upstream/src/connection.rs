@@ -21,7 +21,7 @@ use toolgate_mcp::{
 
 use crate::{
     announced_lists::ListFailed,
-    calls::{CallStage, ConnectionState, PendingCall},
+    calls::{CallStage, ConnectionState, OpenCall, PendingCall},
     error::CallError,
     handshake::Handshake,
     input_handler::{self, CallClient, InputHandler},
@@ -126,8 +126,10 @@ pub(crate) enum CallFailure {
 }
 
 const ASKS_WITHOUT_END: &str = "the server asks without end";
-/// How long a person may take at a page before the call that required the visit is made again.
+/// How long a call waits until its server says that a visit to a page is done.
 const VISIT_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often a call may be refused until a person has visited a page.
+const MAX_VISITS: usize = 3;
 /// How long a server may take to answer a ping. Most servers that do not are busy.
 const PING_TIMEOUT: Duration = Duration::from_millis(200);
 /// `_meta` keys that belong to the connection and not to the caller.
@@ -274,19 +276,22 @@ impl Connection {
         self.set_log_level(method, &params, options).await;
         let is_task = method == methods::TOOLS_CALL && self.add_task(&mut params, options);
         let mut person_time = PERSON_TIMEOUT;
+        let mut visited = Vec::new();
         for round in 0.. {
             let started = Instant::now();
-            let sent = self.send(about, method, params.clone(), options, &limits).await;
+            let sent = self.send_kept(about, method, params.clone(), options, &limits).await;
             if let Some(visits) = required_visits(&sent, options)
-                && round < MAX_ROUNDS
+                && visited.len() < MAX_VISITS
+                && !visited.contains(&visits)
             {
                 limits.total = limits.total.saturating_sub(started.elapsed());
                 if self.visited(about, &visits, options, &mut person_time).await? {
+                    visited.push(visits);
                     continue;
                 }
-                return sent;
+                return sent.map(|(result, _)| result);
             }
-            let result = match sent {
+            let (result, call) = match sent {
                 // A person must not be asked the same again.
                 Err(CallFailure::NotSent) if round > 0 => return Err(self.lost(about)),
                 sent => sent?,
@@ -296,8 +301,9 @@ impl Connection {
                 && let Some(task) =
                     self.task_of(&result).map_err(|why| self.unusable_task(about, why))?
             {
-                return self.follow(about, task, options, limits, person_time).await;
+                return self.follow(about, (task, call), options, limits, person_time).await;
             }
+            drop(call);
             let Some(required) = InputRequired::read(&result) else { return Ok(result) };
             let required = required.map_err(|why| self.unusable(about, why))?;
             if round == MAX_ROUNDS {
@@ -338,7 +344,7 @@ impl Connection {
     }
 
     /// Asks the client for the visits to pages without which the server refuses a call, and waits until the server
-    /// says that they are done. Returns whether the call can be made again.
+    /// says that they are done. Returns whether the call can be made again: not if the person declines.
     async fn visited(
         &self,
         about: &str,
@@ -351,18 +357,27 @@ impl Connection {
         if !answers.values().all(is_accepted) {
             return Ok(false);
         }
-        let ids = visits.elicitations();
+        let done = async {
+            match visits.elicitations() {
+                Some(ids) => self.state.completions.all(&ids).await,
+                // The server cannot say that they are done.
+                None => std::future::pending().await,
+            }
+        };
         let (started, limit) = (Instant::now(), VISIT_TIMEOUT.min(*person_time));
-        tokio::select! {
+        let outcome = tokio::select! {
             biased;
-            () = options.cancel.cancelled() => return Err(CallFailure::Failed(CallError::Cancelled)),
-            () = self.state.completions.all(&ids) => {}
-            () = self.raw.closed() => {}
-            // Servers need not say it. The person may be done anyway, and else the server requires it again.
-            () = tokio::time::sleep(limit) => {}
-        }
+            () = options.cancel.cancelled() => Err(CallError::Cancelled),
+            () = done => Ok(true),
+            () = self.raw.closed() => Err(self.unfinished(about, visits, "its connection ended before")),
+            // A second question would be the same.
+            () = tokio::time::sleep(limit) => {
+                let why = format!("it did not say within {} s", limit.as_secs());
+                Err(self.unfinished(about, visits, &why))
+            }
+        };
         *person_time = person_time.saturating_sub(started.elapsed());
-        Ok(true)
+        outcome.map_err(CallFailure::Failed)
     }
 
     /// If another client has just called a tool that may ask, lets the server begin that call: it has
@@ -391,10 +406,22 @@ impl Connection {
         &self,
         about: &str,
         method: &str,
-        mut params: JsonObject,
+        params: JsonObject,
         options: &CallOptions,
         limits: &ServerLimits,
     ) -> Result<Value, CallFailure> {
+        self.send_kept(about, method, params, options, limits).await.map(|(result, _)| result)
+    }
+
+    /// The same. The call stays open until the second value is dropped, because its result may be a task.
+    async fn send_kept(
+        &self,
+        about: &str,
+        method: &str,
+        mut params: JsonObject,
+        options: &CallOptions,
+        limits: &ServerLimits,
+    ) -> Result<(Value, OpenCall), CallFailure> {
         let started = Instant::now();
         if let Some(check) = &options.send_check {
             self.checked(about, check, options, limits).await?;
@@ -423,11 +450,12 @@ impl Connection {
                     if let Err(RequestError::Refused(refusal)) = &response {
                         call.note_required(refusal);
                     }
-                    self.state.forget(key);
                     if is_untried && response.is_ok() && !call.has_asked() {
                         self.state.asking.note_quiet(about);
                     }
-                    return response.map_err(|error| self.failed(about, error));
+                    let answered = OpenCall::new(&self.state, key, Arc::clone(&call));
+                    let failed = |error| self.failed(about, error);
+                    return response.map(|result| (result, answered)).map_err(failed);
                 }
                 () = options.cancel.cancelled() => {
                     break (CallFailure::Failed(CallError::Cancelled), "cancelled by the caller");
@@ -446,12 +474,28 @@ impl Connection {
         let request = request.cancel(reason).await;
         let hold = options.hold.clone();
         let is_held = hold.is_some();
-        self.state.abandon(key, hold, async move {
+        self.state.abandon(key, hold, self.has_read(), async move {
             if request.is_some() || is_held {
                 answered(request).await;
             }
         });
         Err(error)
+    }
+
+    /// Waits until a legacy server has read what it was sent before. A server that does not answer a ping may read it
+    /// at any time.
+    fn has_read(&self) -> impl Future<Output = ()> + Send + 'static + use<> {
+        // Modern servers know no ping, and do not ask by requests.
+        let is_legacy = self.handshake.era == Era::Legacy;
+        let ping = is_legacy.then(|| self.raw.begin(Value::Null, methods::PING, None).ok());
+        async move {
+            if let Some(mut ping) = ping.flatten()
+                && let Ok(_) | Err(RequestError::Refused(_)) = ping.response().await
+            {
+                return;
+            }
+            std::future::pending::<()>().await;
+        }
     }
 
     /// Adds the caller's `_meta`, the progress token and, for a modern server, the input
@@ -486,8 +530,8 @@ impl Connection {
 
 /// The visits to pages that a refused call requires, if the client does not learn of them by the refusal: the modern
 /// era has no such error.
-fn required_visits(
-    sent: &Result<Value, CallFailure>,
+fn required_visits<T>(
+    sent: &Result<T, CallFailure>,
     options: &CallOptions,
 ) -> Option<InputRequired> {
     let Err(CallFailure::Failed(CallError::Refused { error, .. })) = sent else { return None };

@@ -353,7 +353,7 @@ mod tests {
             let (cancelled, _) = call(&state, Some(&person(Some("bob"))));
             let question = asked(&state, "roots/list", None);
             let (response, answered) = tokio::sync::oneshot::channel::<()>();
-            state.abandon(cancelled, None, async {
+            state.abandon(cancelled, None, std::future::pending(), async {
                 let _ = answered.await;
             });
             if is_answered {
@@ -364,6 +364,27 @@ mod tests {
                 drop(response);
             }
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_is_out_of_the_way_when_the_server_has_read_that_it_is_cancelled() {
+        let state = state();
+        let (cancelled, pending) = call(&state, Some(&person(Some("bob"))));
+        let (tell, told) = tokio::sync::oneshot::channel::<()>();
+        let read = async { drop(told.await) };
+        state.abandon(cancelled, None, read, std::future::pending());
+        let started = Instant::now();
+        // Until then the question may be for that call.
+        call(&state, Some(&person(Some("ada"))));
+        let mut early = asked(&state, "roots/list", None);
+        assert!((&mut early).now_or_never().is_none());
+        tell.send(()).unwrap();
+        pending.reached(CallStage::Withdrawn).await;
+        assert_eq!(asked(&state, "roots/list", None).await, Ok(json!("ada")));
+        state.forget(2);
+        // These roots are of nobody's call.
+        assert_eq!(asked(&state, "roots/list", None).await, Ok(json!({ "roots": [] })));
+        assert_eq!(started.elapsed().as_secs(), 0);
     }
 
     #[tokio::test]

@@ -16,6 +16,9 @@ use crate::input_handler::{InputHandler, can_answer, signed};
 pub(crate) const MAX_ROUNDS: u32 = 16;
 /// How many input requests one result may contain.
 const MAX_INPUT_REQUESTS: usize = 64;
+/// The longest address of a page that is named, and how many are.
+const MAX_URL_BYTES: usize = 2_000;
+const MAX_PAGES: usize = 3;
 /// How many characters of a server's text are quoted.
 const MAX_CHARACTERS: usize = 200;
 
@@ -94,10 +97,15 @@ impl InputRequired {
         Some(Self { requests: requests.collect::<Option<_>>()?, state: None })
     }
 
-    /// The ids of the elicitations at a URL.
-    pub(crate) fn elicitations(&self) -> Vec<&str> {
-        let params = self.requests.iter().filter_map(|(_, request)| request.params.as_ref());
-        params.filter_map(|params| params.get("elicitationId")?.as_str()).collect()
+    /// The ids of the elicitations at a URL. `None` if one has no id.
+    pub(crate) fn elicitations(&self) -> Option<Vec<&str>> {
+        let params = self.requests.iter().map(|(_, request)| request.params.as_ref());
+        params.map(|params| params?.get("elicitationId")?.as_str()).collect()
+    }
+
+    /// The pages to be visited, for a text.
+    pub(crate) fn pages(&self) -> String {
+        visited_pages(self.requests.iter().filter_map(|(_, request)| request.params.as_ref()))
     }
 
     /// Asks everything at the same time. The client is told that `server` asks, unless another node has told it.
@@ -146,6 +154,28 @@ impl InputRequired {
         }
         params.extend(self.state.map(|state| ("requestState".to_owned(), state.into())));
     }
+}
+
+/// The pages that a person has to visit before the server takes a call that it has refused with this error, for a
+/// text. `None` if it requires none.
+pub fn required_pages(error: &ErrorObject) -> Option<String> {
+    if error.code != codes::URL_ELICITATION_REQUIRED {
+        return None;
+    }
+    let required = error.data.as_ref()?.get("elicitations")?.as_array()?;
+    Some(visited_pages(required)).filter(|pages| !pages.is_empty())
+}
+
+/// The pages of elicitations at a URL, on one line.
+fn visited_pages<'a>(elicitations: impl IntoIterator<Item = &'a Value>) -> String {
+    let url = |elicitation: &Value| {
+        let url = elicitation.get("url")?.as_str()?;
+        let is_plain = |character: char| !character.is_control() && !character.is_whitespace();
+        // A part of an address leads elsewhere.
+        (url.len() <= MAX_URL_BYTES && url.chars().all(is_plain)).then(|| url.to_owned())
+    };
+    let urls: Vec<_> = elicitations.into_iter().filter_map(url).take(MAX_PAGES).collect();
+    urls.join(" and ")
 }
 
 /// A request in a few words.

@@ -34,6 +34,7 @@ pub use error::CallError;
 pub use forwarding::forwarded_error;
 pub use handshake::Handshake;
 pub use input_handler::{ClientId, ClientKey, InputHandler, can_answer};
+pub use input_required::required_pages;
 pub use listing::{Listing, ListingProblem};
 pub use placement::{PlacedServer, ServerPlacement, ServerPlaces};
 pub use server::{ServerState, StateKind};

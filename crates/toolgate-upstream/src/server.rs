@@ -396,6 +396,7 @@ impl Server {
         }
         let cancel = options.cancel.child_token();
         let _cancelled_when_dropped = cancel.clone().drop_guard();
+        let asked = self.asks_clients();
         let instance = self.instance(about, method, &options);
         let (first, about, method) = (Arc::clone(self), about.to_owned(), method.to_owned());
         let options = CallOptions { cancel, ..options };
@@ -423,7 +424,11 @@ impl Server {
                     connection = server.connection() => connection?,
                     () = tokio::time::sleep_until(until) => return Err(server.connects_too_long()),
                 };
-                if Arc::ptr_eq(&server, &first) && connection.let_others_begin(&options).await {
+                if Arc::ptr_eq(&server, &first)
+                    && connection.let_others_begin(&options).await
+                    && first.asks_clients() != asked
+                {
+                    // Clients have instances of their own from now on.
                     if let Some(found) = first.instance(&about, &method, &options) {
                         (server, in_use) = found;
                     }

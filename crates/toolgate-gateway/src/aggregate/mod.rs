@@ -218,6 +218,11 @@ impl AggregateService {
                 }
                 return self.tasks.answer(&self.caller, &request.method, &params);
             }
+            // The list has one page, so there is no cursor of it.
+            methods::TOOLS_LIST if params.get("cursor").is_some_and(|cursor| !cursor.is_null()) => {
+                let message = "the cursor is unknown or no longer valid";
+                return Err(ErrorObject::invalid_params(message, None));
+            }
             methods::TOOLS_LIST => {}
             methods::GROUPS_LIST | methods::GROUPS_GET if self.session.has_groups() => {
                 let answered = Box::pin(self.session.group_request(&request.method, &params)).await;

@@ -156,8 +156,7 @@ pub(crate) async fn listen(
     if filter.contains_key("taskIds") && !tasks::knows_tasks(&request.channel) {
         return Err(tasks::not_declared());
     }
-    let ids = filter.get("taskIds").and_then(Value::as_array).into_iter().flatten();
-    let ids = ids.filter_map(Value::as_str).take(MAX_SUBSCRIPTIONS);
+    let ids = texts(filter, "taskIds");
     let watched_tasks: Vec<_> = ids.filter_map(|id| Some((id, tasks.task(caller, id)?))).collect();
     let subscription_meta = json!({ meta::SUBSCRIPTION_ID: request.id });
     // The client may know the list as it is now.
@@ -169,14 +168,19 @@ pub(crate) async fn listen(
     // Events are collected from before the first subscription on, so that none is missed.
     let mut events: NotificationStream = watcher.notifications();
     let mut of_extensions = session.extension_notifications();
-    let uris = filter.get("resourceSubscriptions").and_then(Value::as_array);
-    let uris = uris.into_iter().flatten().filter_map(Value::as_str).take(MAX_SUBSCRIPTIONS);
+    let uris = texts(filter, "resourceSubscriptions");
     let subscribed = subscribe_all(&watcher, uris, &request.cancel).await;
     let listening = request.cancel.child_token();
     let _ended_when_dropped = listening.clone().drop_guard();
-    let of_client = params.get("_meta").and_then(Value::as_object).cloned();
+    let options = CallOptions {
+        meta: params.get("_meta").and_then(Value::as_object).cloned(),
+        cancel: listening,
+        // Servers learn from it what the client declares.
+        input_handler: Some(Arc::new(request.channel.clone())),
+        ..CallOptions::default()
+    };
     let (mut accepted, mut of_servers) =
-        session.listen_for_extensions(for_extensions(params), of_client, &listening).await;
+        session.listen_for_extensions(for_extensions(params), &options).await;
     for (key, is_accepted) in [
         ("toolsListChanged", tools),
         ("promptsListChanged", prompts),
@@ -245,6 +249,12 @@ pub(crate) async fn listen(
         () = request.cancel.cancelled() => {}
     }
     Ok(json!({ "_meta": subscription_meta }))
+}
+
+/// The texts of a list in a filter.
+fn texts<'a>(filter: &'a JsonObject, key: &str) -> impl Iterator<Item = &'a str> + use<'a> {
+    let texts = filter.get(key).and_then(Value::as_array).into_iter().flatten();
+    texts.filter_map(Value::as_str).take(MAX_SUBSCRIPTIONS)
 }
 
 /// Passes a notification on as one of the subscription of a request.

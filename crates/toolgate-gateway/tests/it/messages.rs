@@ -77,6 +77,19 @@ async fn log_messages_reach_a_legacy_client_by_its_level() {
 }
 
 #[tokio::test]
+async fn a_cursor_that_no_list_has_is_refused() {
+    let host = host_of([spec("kit", &fixture(FixtureEra::Modern))]);
+    let endpoint = endpoint(&host).await;
+    let session = endpoint.session().await;
+    for method in ["tools/list", "resources/list"] {
+        let response = session.post(&request(method, &json!({ "cursor": "odd" })));
+        let refused = Events::new(response.send().await.unwrap()).message().await;
+        assert_eq!(refused["error"]["code"], -32602, "{method}: {refused}");
+    }
+    host.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_server_has_the_level_of_the_clients_that_are_left() {
     let host = host_of([spec("kit", &fixture(FixtureEra::Legacy))]);
     let endpoint = endpoint(&host).await;

@@ -401,7 +401,11 @@ impl ScriptToolsInner {
             }
             Err(BrokerError::Call(error)) => match *error {
                 CallError::Cancelled => return Err("cancelled".to_owned().into()),
-                CallError::Refused { error, .. } => error_result(&error.message),
+                CallError::Refused { server, tool, error } => {
+                    let text = error.message.clone() + &meta::visits(&error);
+                    let error = BrokerError::from(CallError::Refused { server, tool, error });
+                    refused_block(&text, &error)
+                }
                 other => {
                     if matches!(other, CallError::Stopped { .. } | CallError::TimedOut { .. }) {
                         self.mark_unknown(id, name);
@@ -529,6 +533,15 @@ pub(super) fn is_repeatable(host: &ToolHost, name: &str, arguments: &str) -> boo
     }
     let Some(tool) = host.catalog().read().resolve(&name).cloned() else { return false };
     host.broker().policy_of(&tool).is_repeatable()
+}
+
+/// A result that reports a server's error to a script, whose errors keep content and nothing else.
+fn refused_block(text: &str, error: &BrokerError) -> Value {
+    let mut result = error_result(text);
+    if let Some(data) = error.data() {
+        result["content"][0]["_meta"] = data;
+    }
+    result
 }
 
 /// The called tool, which is an argument in the case of `call_tool`.

@@ -54,9 +54,11 @@ impl Engine {
             }
             "fixture/ask" => questions::ask_anything(request).await,
             "fixture/heard" => {
-                let notifications: Vec<Value> =
-                    self.state.lock().notifications.iter().cloned().collect();
-                Reply::Result(json!({ "heard": notifications }))
+                let state = self.state.lock();
+                let notifications: Vec<Value> = state.notifications.iter().cloned().collect();
+                let listens: Vec<&Value> =
+                    state.subscriptions.iter().map(|listen| &listen.params).collect();
+                Reply::Result(json!({ "heard": notifications, "listens": listens }))
             }
             method => Reply::error(code::METHOD_NOT_FOUND, format!("Method not found: {method}")),
         }

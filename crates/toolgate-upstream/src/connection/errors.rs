@@ -8,7 +8,7 @@ use super::{CallFailure, Connection};
 use crate::{
     error::CallError,
     forwarding,
-    input_required::{self, UnansweredInput},
+    input_required::{self, InputRequired, UnansweredInput},
 };
 
 const LOST: &str = "the connection ended before the response came, so it is unknown whether the \
@@ -93,6 +93,14 @@ impl Connection {
         };
         let (server, tool) = (self.about.name.clone(), about.to_owned());
         CallError::Unanswered { server, tool, asked: self.about.redactor.line(&asked), why }
+    }
+
+    /// The server has not said that a person is done at the pages.
+    pub(super) fn unfinished(&self, about: &str, visits: &InputRequired, why: &str) -> CallError {
+        let (server, tool) = (self.about.name.clone(), about.to_owned());
+        let asked = format!("a person's visit to {}", self.about.redactor.clean(&visits.pages()));
+        let why = format!("{why} that the visit is done; make the call again when it is");
+        CallError::Unanswered { server, tool, asked, why }
     }
 
     pub(super) fn transport(&self, about: &str, message: String) -> CallFailure {

@@ -8,7 +8,7 @@ use toolgate_mcp::{Era, ErrorObject, JsonObject, client::ServerLimits, extension
 
 use super::{ASKS_WITHOUT_END, CallFailure, CallOptions, Connection, Progress};
 use crate::{
-    calls::PendingCall,
+    calls::{OpenCall, PendingCall},
     error::CallError,
     input_required::{InputRequired, MAX_ROUNDS},
 };
@@ -118,7 +118,7 @@ impl Connection {
     pub(super) async fn follow(
         &self,
         about: &str,
-        task: ServerTask,
+        (task, call): (ServerTask, OpenCall),
         options: &CallOptions,
         limits: ServerLimits,
         person_time: Duration,
@@ -128,9 +128,8 @@ impl Connection {
         }
         let id = task.id.clone();
         let options = CallOptions { send_check: None, ..options.clone() };
-        let call = PendingCall::new(methods::TOOLS_CALL, true, &options);
         let followed = self.state.add_task(&id, call);
-        let call = &*followed.call;
+        let call = &*followed.call.call;
         let mut following =
             Following { connection: self, about, options: &options, limits, person_time, call };
         let outcome = following.result(task).await;

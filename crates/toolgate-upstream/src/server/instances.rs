@@ -253,6 +253,10 @@ impl Server {
         if !is_one_call && let Some(known) = self.known(&others, &user) {
             return Some(known);
         }
+        // No server asks for a list, so nobody is kept from the first instance by one.
+        if !asks && methods::is_list(method) {
+            return Some(self.first());
+        }
         if !asks && let Some(first) = self.shared_first(about, options, &user) {
             return Some(first);
         }
@@ -278,7 +282,7 @@ impl Server {
     }
 
     /// Whether clients that can be asked have instances of their own, because the server asks or because of the settings.
-    fn asks_clients(&self) -> bool {
+    pub(super) fn asks_clients(&self) -> bool {
         match self.spec.instances {
             InstanceMode::Auto => self.asking.asks.load(Ordering::Acquire),
             InstanceMode::Shared => false,
@@ -406,8 +410,7 @@ impl Server {
         self.asking.is_owner(client, || {
             let current = self.state.borrow();
             let connection = current.connection.as_ref();
-            connection
-                .is_none_or(|it| it.state.has_only_calls_of(&CallClient::Named(client.clone())))
+            connection.is_none_or(|it| it.state.has_only_calls_of(client))
         })
     }
 

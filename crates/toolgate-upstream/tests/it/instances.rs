@@ -6,7 +6,7 @@ use futures::future::join_all;
 use serde_json::json;
 use tokio::sync::Notify;
 use toolgate_testkit::Builtin;
-use toolgate_upstream::{InstanceMode, ServerSpec};
+use toolgate_upstream::{CallError, CallOptions, ClientId, InstanceMode, ServerSpec};
 
 use crate::{
     processes::is_alive,
@@ -46,6 +46,9 @@ for line in sys.stdin:
             send({"id": f"q{id}", "method": "elicitation/create", "params": {"message": "?", "requestedSchema": {}}})
         elif name == "wait": threading.Thread(target=wait, args=[id], daemon=True).start()
         else: text(id, "echo")
+    elif method == "prompts/list":
+        note("list")
+        threading.Thread(target=wait, args=[id], daemon=True).start()
     elif method == "ping": send({"id": id, "result": {}})
     elif id is not None: send({"id": id, "error": {"code": -32601, "message": "unknown"}})
 "#;
@@ -237,6 +240,43 @@ async fn a_client_that_is_gone_holds_up_nobody() {
     let answer = said(&gate, "ask", &bob).await;
     assert!(answer.contains("bob"), "{answer}");
     assert_eq!(processes(&log), 2);
+}
+
+#[tokio::test]
+async fn a_list_keeps_no_client_from_the_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, file) = (folder.path().join("log"), folder.path().join("go"));
+    let gate = Gate::ready(in_order(&log, &file)).await;
+    let (server, options) = (NAME.into(), CallOptions::default());
+    let listing = gate.upstream.request(&server, "prompts/list", None, options);
+    let ada = Arc::new(Person::new("ada"));
+    let calls = async {
+        until("the list", || noted(&log).contains(&"list".to_owned())).await;
+        assert_eq!(said(&gate, "echo", &ada).await, "echo");
+        assert_eq!(processes(&log), 1);
+        std::fs::write(&file, "").unwrap();
+    };
+    let (listed, ()) = tokio::join!(listing, calls);
+    listed.unwrap();
+}
+
+#[tokio::test]
+async fn a_modern_client_keeps_its_process_after_a_cancelled_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, file) = (folder.path().join("log"), folder.path().join("never"));
+    let gate = Gate::ready(ServerSpec { asks: true, ..in_order(&log, &file) }).await;
+    let client = ClientId::unique();
+    let call = || Arc::new(Person::new("ada").of_modern(&client));
+    let waits = call();
+    let cancelled = by(&waits);
+    let cancel = cancelled.cancel.clone();
+    let (waited, ()) = tokio::join!(gate.call_with("wait", json!({}), cancelled), async {
+        until("the call", || noted(&log).contains(&"wait".to_owned())).await;
+        cancel.cancel();
+    });
+    assert!(matches!(waited, Err(CallError::Cancelled)), "{waited:?}");
+    assert_eq!(said(&gate, "echo", &call()).await, "echo");
+    assert_eq!(processes(&log), 1);
 }
 
 #[tokio::test]

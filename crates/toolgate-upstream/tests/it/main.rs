@@ -27,3 +27,4 @@ mod results;
 mod sse;
 mod support;
 mod tasks;
+mod visits;

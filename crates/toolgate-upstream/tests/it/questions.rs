@@ -61,7 +61,7 @@ impl Person {
     }
 
     /// A call of a modern client.
-    fn of_modern(mut self, client: &ClientId) -> Self {
+    pub(crate) fn of_modern(mut self, client: &ClientId) -> Self {
         self.session = client.clone();
         self.is_modern = true;
         self

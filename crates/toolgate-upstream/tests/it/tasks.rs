@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
 use toolgate_upstream::{CallOptions, ServerSpec};
 
 use crate::{
@@ -19,7 +20,7 @@ def send(message): print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
 def task(): return {"taskId": "t", "status": "completed" if answer else "working", "ttl": 60000, "pollInterval": 20, "createdAt": "", "lastUpdatedAt": ""}
 for line in sys.stdin:
     message = json.loads(line)
-    id, method = message.get("id"), message.get("method")
+    id, method, params = message.get("id"), message.get("method"), message.get("params", {})
     if id == "q" and method is None: answer = message.get("result") or message.get("error")
     elif method == "initialize":
         capabilities = {"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}}
@@ -29,6 +30,7 @@ for line in sys.stdin:
     elif method == "tools/call":
         send({"id": id, "result": {"task": task()}})
         about = {"io.modelcontextprotocol/related-task": {"taskId": "t"}}
+        send({"method": "notifications/progress", "params": {"progressToken": params["_meta"]["progressToken"], "progress": 1, "odd": 1}})
         send({"id": "q", "method": "elicitation/create", "params": {"message": "?", "requestedSchema": {}, "_meta": about}})
     elif method == "tasks/get": send({"id": id, "result": task()})
     elif method == "tasks/result": send({"id": id, "result": {"content": [{"type": "text", "text": json.dumps(answer)}]}})
@@ -67,6 +69,17 @@ async fn a_task_of_a_legacy_server_asks_before_its_result_is_requested() {
     assert_eq!(ada.asked().len(), 1);
     let answer = result["content"][0]["text"].as_str().unwrap();
     assert!(answer.contains("ada"), "{answer}");
+}
+
+#[tokio::test]
+async fn progress_of_a_task_of_a_legacy_server_reaches_the_caller() {
+    let gate = Gate::ready(command("python3", &["-c", LEGACY])).await;
+    let (progress, mut reports) = mpsc::channel(8);
+    let ada = Arc::new(Person::new("ada"));
+    let options = CallOptions { needs_task: true, progress: Some(progress), ..by(&ada) };
+    gate.call_with("job", json!({}), options).await.unwrap();
+    let report = reports.try_recv().unwrap().into_params(&json!("t"));
+    assert_eq!(report, json!({ "progressToken": "t", "progress": 1, "odd": 1 }));
 }
 
 #[tokio::test]

@@ -63,6 +63,14 @@ async fn a_declined_visit_and_a_client_without_visits_get_the_error() {
     let answer = client.request("tools/call", Manners::ASKED.modern(call.clone())).await.unwrap();
     is_right(&answer["error"]);
 
+    // A model learns where the person has to go, and a program the rest.
+    let mut client = workplace.serve(&[]);
+    let through = json!({ "name": "call_tool", "arguments": call });
+    let answer = client.request("tools/call", Manners::ASKED.modern(through)).await.unwrap();
+    let told = &answer["result"];
+    insta::assert_snapshot!(text(told), @"server `visits` refused `files`: A visit is required; a person has to visit https://example.com/1 first, then call again");
+    is_right(&told["_meta"]["toolgate/error"]);
+
     // Its era has the error.
     let mut client = workplace.serve(&[]);
     client.request("initialize", VISITOR.initialize()).await.unwrap();

@@ -107,6 +107,20 @@ async fn a_failed_call_is_an_exception_that_can_be_caught() {
 }
 
 #[tokio::test]
+async fn a_script_gets_the_code_and_data_of_an_error() {
+    let mut client = workplace(&json!({})).connect(&[]).await;
+    let answer = run(
+        &mut client,
+        "const error = JSON.parse('{\"code\": -32050, \"message\": \"boom\", \"data\": {\"k\": [1, null]}}');\n\
+         try { await kit_rpc_error(error); } catch (error) {\n\
+         return [error.message, error.content[0]._meta['toolgate/error']]; }",
+    )
+    .await;
+    let told = text(&answer);
+    assert!(told.contains("boom") && told.contains("-32050") && told.contains("\"k\""), "{told}");
+}
+
+#[tokio::test]
 async fn an_uncaught_error_shows_its_line_and_the_calls_made() {
     let mut client = workplace(&json!({})).connect(&[]).await;
     let answer = run(

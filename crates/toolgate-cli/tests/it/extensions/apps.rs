@@ -94,6 +94,8 @@ async fn what_is_only_for_views_is_not_for_models() {
     assert_eq!(shown[1]["error"], "unknown", "{details}");
     let result = call_through(&mut client, "left_refresh", json!({})).await;
     assert_eq!(result["isError"], true, "{result}");
+    let result = call_through(&mut client, "left_refres", json!({})).await;
+    assert!(!text(&result).contains("_refresh`"), "{result}");
     refused(&mut client, "tools/call", json!({ "name": "left_refresh", "arguments": {} })).await;
     let result = call_through(&mut client, "left_show", json!({})).await;
     assert_eq!(

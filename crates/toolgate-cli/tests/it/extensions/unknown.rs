@@ -195,6 +195,14 @@ async fn a_subscription_of_an_extension_reaches_the_servers_and_its_notification
     let told = notification(&mut client, "notifications/subscriptions/acknowledged").await;
     let accepted = json!({ "toolsListChanged": true, "org.example/fixture": wanted });
     assert_eq!(told["notifications"], accepted, "what the server has accepted: {told}");
+    let of_odd = json!({ "_meta": { "toolgate/server": "odd" } });
+    let known = ask(&mut client, "fixture/heard", modern(of_odd, &self::client())).await;
+    let declares = |listen: &Value| {
+        let declared = &listen["_meta"]["io.modelcontextprotocol/clientCapabilities"]["extensions"];
+        listen["notifications"]["org.example/fixture"] == wanted
+            && declared["org.example/fixture"] == json!({ "level": 2 })
+    };
+    assert!(known["listens"].as_array().unwrap().iter().any(declares), "{known}");
     // Another one, which does not ask for it.
     let filter = json!({ "notifications": { "promptsListChanged": true } });
     client.begin("subscriptions/listen", modern(filter, &self::client())).await.unwrap();

@@ -161,14 +161,21 @@ async fn arguments_written_as_text_or_left_out_are_understood() {
 #[tokio::test]
 async fn json_rpc_errors_of_servers_are_reported_or_passed_on() {
     let mut client = workplace().connect(&[]).await;
-    let arguments = json!({ "code": -32042, "message": "Not on Sundays" });
+    let data = json!({ "k": [1, null] });
+    let arguments = json!({ "code": -32042, "message": "Not on Sundays", "data": data });
     let result = call_through(&mut client, "kit_rpc_error", arguments.clone()).await;
     assert_eq!(result["isError"], true);
     insta::assert_snapshot!(text(&result), @"server `kit` refused `rpc_error`: Not on Sundays");
+    assert_eq!(result["_meta"], json!({ "toolgate/error": { "code": -32042, "data": data } }));
     // A client that calls natively gets the error itself.
     let answer = client.call("kit_rpc_error", arguments).await.unwrap();
     assert_eq!(answer["error"]["code"], -32042);
     assert_eq!(answer["error"]["message"], "Not on Sundays");
+    assert_eq!(answer["error"]["data"], data);
+    // What is longer than anybody reads is left out.
+    let arguments = json!({ "code": -32050, "data": "x".repeat(20_000) });
+    let result = call_through(&mut client, "kit_rpc_error", arguments).await;
+    assert_eq!(result["_meta"], json!({ "toolgate/error": { "code": -32050 } }));
 }
 
 #[tokio::test]
