@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(word("it's"), "'it'\\''s'");
         assert_eq!(word(""), "''");
         assert_eq!(word("а"), "'\\u{430}'", "a Cyrillic letter is not a Latin one");
-        assert_eq!(summary(" a\n\u{202e}b\u{1b}[2J c ", 40), "a b[2J c");
+        assert_eq!(summary(" a\n\u{202e}b\u{1b}[2J c ", 40), "a \\u{202e}b\\u{1b}[2J c");
         assert_eq!(summary(&"word ".repeat(100), 9), "word word…");
     }
 }
