@@ -189,9 +189,10 @@ async fn a_decision_holds_for_its_call_whoever_resumes_the_run() {
         // This session knows that nothing of the private data is sent. Another one does not.
         let code = json!({ "code": "return await mail_send({ text: 'fixed' });" });
         let (run, approval) = ids(&client.call_alone("run_code", code).await);
-        let decided = match is_allowed {
-            true => approve(&workplace, &approval, &[]).await,
-            false => workplace.run(&["approve", &approval, "--deny"]).await,
+        let decided = if is_allowed {
+            approve(&workplace, &approval, &[]).await
+        } else {
+            workplace.run(&["approve", &approval, "--deny"]).await
         };
         assert_eq!(decided.code, Some(0), "{decided:?}");
         let resumed = workplace.run(&["run", "--resume", &run]).await;
