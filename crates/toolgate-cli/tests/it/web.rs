@@ -154,3 +154,8 @@ pub(super) async fn references(place: &Workplace) -> Vec<String> {
     let all = waiting.as_array().unwrap().iter();
     all.map(|row| row["reference"].as_str().unwrap().to_owned()).collect()
 }
+
+/// The name of a question, once it waits. A call says that it waits before its question is stored.
+pub(super) async fn question(place: &Workplace) -> String {
+    until("the question", async || references(place).await.pop()).await
+}

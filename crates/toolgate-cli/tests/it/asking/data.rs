@@ -181,6 +181,8 @@ async fn a_decision_holds_for_its_call_whoever_resumes_the_run() {
     let config = std::fs::read_to_string(workplace.config()).unwrap();
     let mut config: Value = serde_json::from_str(&config).unwrap();
     config["policy"]["rules"] = json!([{ "tool": "mail_send", "verdict": "ask" }]);
+    // The command runs in another folder than the gateway, and the same command elsewhere is another server.
+    config["mcpServers"]["mail"]["cwd"] = json!(workplace.path());
     workplace.rewrite(&config.to_string());
     for (is_allowed, told) in [(true, "It is done"), (false, "a person denied it")] {
         let mut client = elsewhere(&workplace).await;

@@ -11,7 +11,7 @@ use tokio::{
 use toolgate_testkit::{installed_servers, within};
 
 use super::{
-    ended, origin, references,
+    ended, origin, question, references,
     safety::SCREENS,
     screens::{hostile, long_run},
     started, waiting_call, workplace,
@@ -163,7 +163,7 @@ async fn a_page_of_another_origin_cannot_approve() {
     let place = workplace();
     let mut agent = place.serve(&["--mode", "direct"]);
     waiting_call(&mut agent, "4711").await;
-    let reference = references(&place).await.remove(0);
+    let reference = question(&place).await;
     let Some(mut browser) = Browser::open(&place).await else { return };
     let action = format!("{}/ui/approvals/{reference}", browser.origin);
     let evil = format!(

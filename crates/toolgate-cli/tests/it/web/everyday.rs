@@ -7,7 +7,7 @@ use toolgate_testkit::{Builtin, within};
 use super::{
     OpenPage,
     browser::Browser,
-    client, ended, knowing_tasks, records, references,
+    client, ended, knowing_tasks, question, records,
     safety::SCREENS,
     screens::{hostile, long_run},
     setup::put,
@@ -149,7 +149,7 @@ async fn the_form_of_a_call_keeps_what_was_typed() {
     assert!(wrong.contains("{ &quot;more&quot;: </textarea>"), "{wrong}");
     let waits = page.post("/ui/tools/records_delete", &[("argument.id", "4711")]).await;
     let waits = waits.text().await.unwrap();
-    let reference = references(&place).await.remove(0);
+    let reference = question(&place).await;
     assert!(waits.contains(&format!("href=\"/ui/approvals/{reference}\"")), "{waits}");
     assert!(waits.contains("value=\"4711\""), "{waits}");
 }
@@ -161,7 +161,7 @@ async fn a_run_shows_how_long_it_waited_for_a_person() {
     let run = json!({ "name": "run_code", "arguments": { "code": "return await records_delete({ id: \"1\" });" } });
     let created = agent.request("tools/call", knowing_tasks(run)).await.unwrap();
     let page = OpenPage::start(&place).await;
-    let reference = until("the question", async || references(&place).await.pop()).await;
+    let reference = question(&place).await;
     let runs = page.get("/ui/runs").await;
     let (_, rest) = runs.split_once("href=\"/ui/runs/").unwrap();
     let path = format!("/ui/runs/{}", rest.split('"').next().unwrap());
@@ -188,7 +188,7 @@ async fn a_call_that_waits_is_no_failure() {
     let page = OpenPage::start(&place).await;
     page.post("/ui/tools/records_list", &[]).await;
     page.post("/ui/tools/records_delete", &[("argument.id", "4711")]).await;
-    assert_eq!(references(&place).await.len(), 1);
+    question(&place).await;
     let status = place.run(&["status", "--calls", "--json"]).await.json();
     assert_eq!(status["servers"]["records"]["calls"], 1, "{status}");
     assert_eq!(status["servers"]["records"]["failed"], 0, "{status}");

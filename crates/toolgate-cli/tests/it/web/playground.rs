@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{OpenPage, browser::Browser, references, workplace};
+use super::{OpenPage, browser::Browser, question, references, workplace};
 use crate::support::{call, text, until};
 
 /// The id of a run, from the address that a form led to.
@@ -88,7 +88,7 @@ async fn a_run_that_waited_goes_on_from_the_page() {
     // The call waits before the run has ended.
     let waits = shows(&page, &id, ">Resume<").await;
     assert!(waits.contains("A call waits for a person"), "{waits}");
-    let reference = references(&place).await.remove(0);
+    let reference = question(&place).await;
     page.post(&format!("/ui/approvals/{reference}"), &[("answer", "once")]).await;
     page.post(&format!("/ui/runs/{id}"), &[("action", "resume")]).await;
     let done = shows(&page, &id, "gone").await;
@@ -206,6 +206,6 @@ async fn a_script_is_written_and_run_in_the_browser() {
     // The call waits for a person, which the stream brings.
     let notice = browser.does("see", json!("div#run p.notice")).await;
     assert!(notice.as_str().unwrap().contains("waits for a person"), "{notice}");
-    assert_eq!(references(&place).await.len(), 1);
+    question(&place).await;
     assert_eq!(browser.complaints().await, json!([]));
 }

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use toolgate_testkit::within;
 
 use super::{
-    OpenPage, client, ended, form, origin, records, references, started, waiting_call, workplace,
+    OpenPage, client, ended, form, origin, question, records, references, started, waiting_call,
+    workplace,
 };
 use crate::{
     support::{Workplace, entry, text, until},
@@ -96,8 +97,7 @@ async fn only_a_form_of_the_page_decides() {
     let place = workplace();
     let mut agent = place.serve(&["--mode", "direct"]);
     let task = waiting_call(&mut agent, "4711").await;
-    let asked = async || references(&place).await.pop();
-    let reference = toolgate_testkit::until("the question", asked).await;
+    let reference = question(&place).await;
     let page = OpenPage::start(&place).await;
     let token = page.form_token().await;
     let url = format!("{}/ui/approvals/{reference}", page.origin);
@@ -150,12 +150,12 @@ async fn a_person_denies_and_allows_for_longer_on_the_page() {
     let mut agent = place.serve(&["--mode", "direct"]);
     let page = OpenPage::start(&place).await;
     let denied = waiting_call(&mut agent, "1").await;
-    let path = format!("/ui/approvals/{}", references(&place).await[0]);
+    let path = format!("/ui/approvals/{}", question(&place).await);
     page.post(&path, &[("answer", "deny")]).await;
     let seen = ended(&mut agent, &denied).await;
     assert!(text(&seen["result"]).contains("a person denied it"), "{seen}");
     let waits = waiting_call(&mut agent, "src/2").await;
-    let path = format!("/ui/approvals/{}", references(&place).await[0]);
+    let path = format!("/ui/approvals/{}", question(&place).await);
     let always = [("answer", "more"), ("lasts", "always"), ("extent", "where")];
     page.post(&path, &[&always[..], &[("where", "id=docs/*")]].concat()).await;
     let said = page.get("/ui/approvals").await;
@@ -174,8 +174,7 @@ async fn who_asks_for_a_password_is_not_answered_on_the_page() {
     place.rewrite(&config.to_string());
     let mut agent = place.serve(&["--mode", "direct"]);
     waiting_call(&mut agent, "4711").await;
-    let asked = async || references(&place).await.pop();
-    let reference = toolgate_testkit::until("the question", asked).await;
+    let reference = question(&place).await;
     let page = OpenPage::start(&place).await;
     let shown = page.get("/ui/approvals").await;
     assert!(shown.contains("asks for more than this page") && !shown.contains("Allow once"));
@@ -213,8 +212,7 @@ async fn a_server_cannot_decide_even_with_a_stolen_cookie() {
     place.rewrite(&config.to_string());
     let mut agent = place.serve(&["--mode", "direct"]);
     waiting_call(&mut agent, "4711").await;
-    let asked = async || references(&place).await.pop();
-    let reference = toolgate_testkit::until("the question", asked).await;
+    let reference = question(&place).await;
     let page = OpenPage::start(&place).await;
     let go = json!({
         "url": format!("{}/ui/approvals/{reference}", page.origin),

@@ -3,7 +3,7 @@
 use serde_json::json;
 use toolgate_testkit::{Builtin, Fixture};
 
-use super::{OpenPage, references, safety::SCREENS, waiting_call, workplace};
+use super::{OpenPage, question, safety::SCREENS, waiting_call, workplace};
 use crate::{
     fixtures::tool,
     support::{Gateway, Workplace, call, entry, until},
@@ -38,7 +38,7 @@ async fn a_question_is_shown_as_in_a_terminal() {
     waiting_call(&mut agent, "<b>4711</b>\u{202e}").await;
     let page = OpenPage::start(&place).await;
     let shown = content(&page.get("/ui/approvals").await);
-    let reference = references(&place).await.remove(0);
+    let reference = question(&place).await;
     let terminal = place.run(&["approve", &reference, "--show"]).await.stdout;
     let escaped = terminal.trim_end().replace('<', "&lt;").replace('>', "&gt;");
     let escaped = escaped.replace('"', "&quot;");
@@ -140,7 +140,7 @@ async fn a_tool_is_found_and_called_on_the_page() {
     let asked = page.post("/ui/tools/records_delete", &[("argument.id", "4711")]).await;
     let asked = asked.text().await.unwrap();
     assert!(asked.contains("it waits for a person"), "{asked}");
-    assert_eq!(references(&place).await.len(), 1);
+    question(&place).await;
     let explained =
         page.get("/ui/policy?tool=records_delete&arguments=%7B%22id%22%3A%221%22%7D").await;
     assert!(explained.contains("it cannot be undone"), "{explained}");
