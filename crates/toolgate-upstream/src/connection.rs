@@ -330,7 +330,7 @@ impl Connection {
         let started = Instant::now();
         let answering = async {
             tokio::time::sleep(pause).await;
-            let server = (!self.state.is_node).then_some(&self.about.name);
+            let server = (!self.state.is_node()).then_some(&self.about.name);
             required.ask(server, options.input_handler.as_deref()).await
         };
         let answers = tokio::select! {

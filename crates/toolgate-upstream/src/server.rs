@@ -38,6 +38,7 @@ mod older_era;
 mod supervise;
 
 pub(crate) use instances::Asking;
+pub(crate) use supervise::node_is_gone;
 
 use callers::CallerServers;
 use demand::Demand;

@@ -13,6 +13,7 @@ use crate::{
     cli::Globals,
     failure::CommandResult,
     load::{self, Loaded},
+    policy_place::WrittenPolicy,
     print,
 };
 
@@ -33,6 +34,7 @@ pub(super) async fn show(globals: &Globals, as_json: bool) -> CommandResult {
         .all_rules()
         .iter()
         .filter(|rule| !(is_idle && matches!(rule.origin, RuleOrigin::BuiltIn(_))));
+    let written = WrittenPolicy::of(&loaded);
     if as_json {
         let rules: Vec<Value> = rules.map(|rule| row(rule, cached.matches(rule))).collect();
         let labels = labels.iter().map(|(target, labels)| {
@@ -41,6 +43,7 @@ pub(super) async fn show(globals: &Globals, as_json: bool) -> CommandResult {
             row
         });
         print::json(&json!({
+            "source": written.source(),
             "default": settings.mode, "claims": settings.claims, "flow": settings.flow,
             "branches": settings.branches,
             "newTools": settings.new_tools, "findings": settings.findings, "rules": rules,
@@ -54,6 +57,9 @@ pub(super) async fn show(globals: &Globals, as_json: bool) -> CommandResult {
             },
         }))?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if written.version().is_some() {
+        print::line(shown(&format!("policy: {}", written.origin()), LINE));
     }
     for (what, value) in policy_words(settings) {
         print::line(shown(&format!("{what}: {value}"), LINE));
