@@ -7,7 +7,7 @@ use super::{
     called,
     talk::{Manners, Talk, Way},
 };
-use crate::support::{Workplace, entry_with, text};
+use crate::support::{Workplace, entry_with, text, until};
 
 /// A server with a tool that asks and one that tells in which era it was called, and the log of its calls.
 fn workplace(era: FixtureEra, read_only: bool) -> (Workplace, std::path::PathBuf) {
@@ -76,8 +76,15 @@ async fn a_tool_that_may_have_had_an_effect_asks_when_it_is_called_again() {
     let mut talk = Talk::StdioLegacy(client);
     let answered = talk.call("call_tool", through("both_ask_form"), person).await;
     assert!(answered["structuredContent"].to_string().contains("Ada"), "{answered}");
+    // The era is remembered, once the definitions of the new connection are stored.
+    let stored = place.path().join("state/cache/servers");
+    until("the legacy era is stored", async || {
+        let files = std::fs::read_dir(&stored).ok()?.flatten();
+        let mut texts = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
+        texts.any(|text| text.contains("legacy")).then_some(())
+    })
+    .await;
     drop(talk);
-    // The era is remembered.
     let (mut talk, _kept) = Talk::start(&place, Way::StdioLegacy, Manners::ASKED).await;
     let answered = talk.call("call_tool", through("both_ask_form"), person).await;
     assert!(answered["structuredContent"].to_string().contains("Ada"), "{answered}");
