@@ -46,7 +46,7 @@ use self::{
     live::Streams, run_flows::RunFlows, running::PageRuns,
 };
 pub use self::{
-    policy_words::{policy_labels, policy_words, trusted_servers},
+    policy_words::{KnownRules, policy_labels, policy_words, trusted_servers},
     text::took,
 };
 
@@ -76,6 +76,12 @@ pub trait PageSource: fmt::Debug + Send + Sync {
     /// The policy that would hold if `policy` of the configuration were this JSON, or why it cannot be. Nothing is
     /// written.
     fn changed_policy(&self, text: &str) -> Result<TriedPolicy, String>;
+
+    /// What a person should know of the policy of the configuration: that there is none, and what is wrong with it.
+    fn policy_notes(&self) -> Vec<String>;
+
+    /// The servers that the configuration switches off.
+    fn switched_off(&self) -> Vec<String>;
 
     /// Whether a person can log in at a server.
     fn has_login(&self, server: &str) -> bool;

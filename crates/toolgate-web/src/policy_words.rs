@@ -1,9 +1,57 @@
 //! What the policy says besides its rules, for the page and for `toolgate policy`.
 
+use std::{collections::HashSet, sync::Arc};
+
 use serde_json::{Value, json};
+use toolgate_catalog::Tool;
+use toolgate_host::{HiddenTool, ToolHost};
 use toolgate_policy::{
-    LabelSet, Mode, NamePattern, PolicySettings, RuleTarget, ToolPattern, Trust,
+    LabelSet, Mode, NamePattern, Policy, PolicySettings, READING, Rule, RuleTarget, ToolPattern,
+    Trust, request_as_tool,
 };
+
+/// Which rules of a policy are about tools that are known.
+#[derive(Debug)]
+pub struct KnownRules {
+    /// The rules that are about one of them or more.
+    matched: HashSet<*const Rule>,
+    /// The servers that are configured, and whether their tools are known.
+    servers: Vec<(String, bool)>,
+}
+
+impl KnownRules {
+    /// With the tools that the host knows now.
+    pub fn of(host: &ToolHost, policy: &Policy) -> Self {
+        let hidden = host.hidden_tools();
+        let catalog = host.catalog().read();
+        let mut tools: Vec<Tool> = catalog.tools().cloned().collect();
+        tools.extend(hidden.iter().map(HiddenTool::tool));
+        let servers = catalog.servers().map(|entry| {
+            let is_known = tools.iter().any(|tool| tool.id.server == entry.name);
+            (entry.name.to_string(), is_known)
+        });
+        let servers = servers.collect();
+        tools.extend(catalog.servers().flat_map(|entry| {
+            let prefix = entry.prefix.as_deref();
+            READING.iter().filter_map(move |method| {
+                request_as_tool(&entry.name, prefix.map(Into::into), method)
+            })
+        }));
+        let of_tool = |tool: &Tool| policy.of(tool).rules().map(Arc::as_ptr).collect::<Vec<_>>();
+        Self { matched: tools.iter().flat_map(of_tool).collect(), servers }
+    }
+
+    /// Whether a rule is about any tool; `None` if the tools that it may be about are not known.
+    pub fn matches(&self, rule: &Arc<Rule>) -> Option<bool> {
+        if self.matched.contains(&Arc::as_ptr(rule)) {
+            return Some(true);
+        }
+        let meant =
+            |name: &str| rule.target.server.as_ref().is_none_or(|pattern| pattern.matches(name));
+        let mut meant = self.servers.iter().filter(|(name, _)| meant(name));
+        meant.all(|(_, is_known)| *is_known).then_some(false)
+    }
+}
 
 /// The settings of a policy, each with its name.
 pub fn policy_words(settings: &PolicySettings) -> Vec<(&'static str, String)> {

@@ -13,7 +13,7 @@ use toolgate_host::ServerOverview;
 
 use super::{
     Asked, Shared, in_background, runs,
-    servers::{buttons, state},
+    servers::{self, buttons, state},
 };
 use crate::{
     FlaggedDefinition, PageState, definitions,
@@ -63,7 +63,7 @@ fn part(page: &PageState, request: &PageRequest) -> Markup {
     let day: u64 = hours.iter().map(|(definitions, results)| definitions + results).sum();
     html! {
         div.tiles {
-            (tile("Waiting for you", &grouped(waiting as u64), "calls"))
+            (tile("Waiting for you", &grouped(waiting as u64), if waiting == 1 { "call" } else { "calls" }))
             (tile("Servers ready", &format!("{ready} of {}", servers.len()), ""))
             (tile("Tools", &grouped(tools as u64), &format!("{} tokens", grouped(tokens))))
             (tile("Calls in the last minute", &grouped(last.0 + last.1), ""))
@@ -73,6 +73,7 @@ fn part(page: &PageState, request: &PageRequest) -> Markup {
         @if waiting > 0 {
             p.notice { a href="/ui/approvals" { (counted(waiting as u64, "call")) } " waiting for your decision." }
         }
+        (servers::waiting(&host.settings().notices))
         @if !troubled.is_empty() {
             h2 { "Servers that need attention" }
             div.scroll tabindex="0" role="region" aria-label="Servers that need attention" {
@@ -96,9 +97,9 @@ fn part(page: &PageState, request: &PageRequest) -> Markup {
         }
         (attention(page))
         h2 { "Calls in the last hour" }
-        (bars(&activity.minutes, &Parts { title: "Calls of each minute of the last hour", first: "went well", second: "refused or failed", unit: "minutes ago" }))
+        (bars(&activity.minutes, &Parts { title: "Calls of each minute of the last hour", first: "went well", second: "refused or failed", each: "a minute", unit: "minutes ago" }))
         h2 { "Tokens saved" }
-        (bars(&hours, &Parts { title: "Tokens that sessions did not have to read, by hour", first: "of definitions", second: "of results (about)", unit: "hours ago" }))
+        (bars(&hours, &Parts { title: "Tokens that sessions did not have to read, by hour", first: "of definitions", second: "of results (about)", each: "an hour", unit: "hours ago" }))
         p.quiet.small { code { "toolgate tokens --saved" } " shows the same for all " (HOURS) " hours and before." }
         h2 { "Open sessions" }
         (session_table(&sessions))

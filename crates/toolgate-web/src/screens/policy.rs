@@ -18,12 +18,14 @@ use crate::{
     form::{Fields, path_part},
     guard::PageRequest,
     layout::{self, Screen, form_token},
-    policy_words::{policy_labels, policy_words},
+    policy_words::{KnownRules, policy_labels, policy_words},
     text::{block, counted, grouped, json, line, moment, name},
 };
 
 pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Response {
+    let notes = in_background(&page, |page| page.source.policy_notes()).await.unwrap_or_default();
     let content = html! {
+        @for note in &notes { p.notice { (line(&page.clean(note), 1_000)) } }
         p.lead { code { "toolgate policy" } " shows the same in a terminal. The rules are in " code { (line(&page.source.configuration(), 200)) } "." }
         (explain(&page, &request.query))
         h2 { "Try other rules" }
@@ -178,7 +180,7 @@ fn difference(page: &PageState, change: &ChangedDecision) -> Markup {
 
 /// A form, and what the policy says about the call that it names.
 fn explain(page: &PageState, query: &Fields) -> Markup {
-    let (tool, arguments) = (query.get("tool"), query.some("arguments").unwrap_or("{}"));
+    let (tool, arguments) = (query.get("tool").trim(), query.some("arguments").unwrap_or("{}"));
     html! {
         h2 { "Explain a call" }
         form.panel method="get" action="/ui/policy" {
@@ -221,6 +223,7 @@ fn rules(page: &PageState) -> Markup {
     let policy = host.broker().policy();
     let is_own = |origin: &RuleOrigin| !matches!(origin, RuleOrigin::BuiltIn(_));
     let watches = settings.policy.watches_data();
+    let known = KnownRules::of(&host, &policy);
     html! {
         h2 { "Rules" }
         dl.facts {
@@ -234,7 +237,7 @@ fn rules(page: &PageState) -> Markup {
                     @for rule in policy.all_rules().iter().filter(|rule| watches || is_own(&rule.origin)) {
                         tr {
                             td data-label="Decision" { (state(&rule.verdict.to_string())) }
-                            th scope="row" { (line(&rule.to_string(), 300)) }
+                            th scope="row" { (line(&rule.to_string(), 300)) @if known.matches(rule) == Some(false) { br; span.warn.small { "matches no tool that is known" } } }
                             td data-label="Where it is" { (line(&rule.origin.to_string(), 120)) }
                             td data-label="Reason" { (line(rule.reason.as_deref().unwrap_or_default(), 200)) }
                         }
