@@ -68,11 +68,6 @@ impl Failure {
         self.message.lines().next().unwrap_or_default()
     }
 
-    /// What happened.
-    pub(crate) fn message(&self) -> &str {
-        &self.message
-    }
-
     /// What to do.
     pub(crate) fn hints(&self) -> &[String] {
         &self.hints

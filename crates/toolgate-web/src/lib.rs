@@ -80,8 +80,11 @@ pub trait PageSource: fmt::Debug + Send + Sync {
     /// What a person should know of the policy of the configuration: that there is none, and what is wrong with it.
     fn policy_notes(&self) -> Vec<String>;
 
-    /// The servers that the configuration switches off.
-    fn switched_off(&self) -> Vec<String>;
+    /// What a person should know of the configuration: what waits for them, and why it cannot be read.
+    fn notices(&self) -> Vec<String>;
+
+    /// The servers of the configuration that nobody can use: it switches them off, or they are not configured correctly.
+    fn unused_servers(&self) -> Vec<UnusedServer>;
 
     /// Whether a person can log in at a server.
     fn has_login(&self, server: &str) -> bool;
@@ -147,6 +150,15 @@ pub trait PageSource: fmt::Debug + Send + Sync {
 
     /// The logins at servers: of callers, and those that all callers share.
     fn logins(&self) -> BoxFuture<'_, Vec<ShownLogin>>;
+}
+
+/// A server of the configuration that nobody can use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnusedServer {
+    /// Its name.
+    pub name: String,
+    /// What is wrong with it, and what to do; `None` if it is switched off.
+    pub problem: Option<String>,
 }
 
 /// A policy that a person tries.

@@ -14,14 +14,14 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use toolgate_broker::Caller;
 use toolgate_catalog::ToolId;
-use toolgate_config::{LoginGrant, Presence, ServerConfig, Transport};
+use toolgate_config::{LoginGrant, Presence, Problem, ServerConfig, Transport};
 use toolgate_gateway::HttpSettings;
 use toolgate_host::{JudgedEntry, ToolHost};
 use toolgate_policy::definitions::shown;
 use toolgate_store::{AuditRecord, ChoiceStore, Store};
 use toolgate_web::{
     FlaggedDefinition, HeldDefinition, ListedServer, ListedServers, NewServer, Page, PageSource,
-    ShownClients, ShownDefinitions, ShownLogin, ShownPlan, ShownSetup, TriedPolicy,
+    ShownClients, ShownDefinitions, ShownLogin, ShownPlan, ShownSetup, TriedPolicy, UnusedServer,
 };
 
 use super::{
@@ -215,13 +215,18 @@ impl Shown {
 struct ReadServers {
     /// The servers at which a person can log in.
     with_login: BTreeSet<String>,
-    /// The servers that the configuration switches off.
-    switched_off: Vec<String>,
+    /// The servers that nobody can use.
+    unused: Vec<UnusedServer>,
+    /// Why the configuration cannot be read.
+    broken: Option<String>,
 }
 
 impl ReadServers {
     fn read(globals: &Globals) -> Self {
-        let Ok(loaded) = load::load_quietly(globals) else { return Self::default() };
+        let loaded = match load::load_quietly(globals) {
+            Ok(loaded) => loaded,
+            Err(why) => return Self { broken: Some(in_words(why)), ..Self::default() },
+        };
         let has_login = |server: &&ServerConfig| match &server.transport {
             Ok(Transport::Http { headers, .. }) => {
                 server.settings.oauth.grant == LoginGrant::Person
@@ -230,10 +235,15 @@ impl ReadServers {
             _ => false,
         };
         let servers = || loaded.configuration.servers.iter();
-        let name = |server: &ServerConfig| server.name.clone();
+        let unused = |server: &ServerConfig| {
+            let problem = server.transport.as_ref().err().map(problem_in_words);
+            let is_unused = problem.is_some() || !server.settings.enabled;
+            is_unused.then(|| UnusedServer { name: server.name.clone(), problem })
+        };
         Self {
-            with_login: servers().filter(has_login).map(name).collect(),
-            switched_off: servers().filter(|server| !server.settings.enabled).map(name).collect(),
+            with_login: servers().filter(has_login).map(|server| server.name.clone()).collect(),
+            unused: servers().filter_map(unused).collect(),
+            broken: None,
         }
     }
 }
@@ -263,10 +273,17 @@ fn shown_definitions(host: &ToolHost, entries: &[JudgedEntry]) -> ShownDefinitio
     ShownDefinitions { flagged: flagged.collect(), held }
 }
 
+/// A problem of the configuration in a line.
+fn problem_in_words(problem: &Problem) -> String {
+    let Problem { source, position, message, hint, .. } = problem;
+    let hint = hint.as_ref().map_or_else(String::new, |hint| format!("; {hint}"));
+    format!("{source}:{position}: {message}{hint}")
+}
+
 /// A failure as a part of a sentence.
 #[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
 fn in_words(failure: Failure) -> String {
-    [&[failure.message().to_owned()], failure.hints()].concat().join("; ")
+    [&[failure.first_line().to_owned()], failure.hints()].concat().join("; ")
 }
 
 impl Shown {
@@ -368,12 +385,19 @@ impl PageSource for Shown {
         let Ok(loaded) = load::load_quietly(&self.globals) else { return Vec::new() };
         let problems = loaded.configuration.problems.iter();
         let problems = problems.filter(|problem| problem.path.starts_with("policy"));
-        let words = problems.map(|problem| problem.to_string().replace("\n  hint: ", "; "));
+        let words =
+            problems.map(|problem| format!("{}: {}", problem.severity, problem_in_words(problem)));
         loaded.first_policy().into_iter().chain(words).collect()
     }
 
-    fn switched_off(&self) -> Vec<String> {
-        self.read_servers(|read| read.switched_off.clone())
+    fn notices(&self) -> Vec<String> {
+        let broken = self.read_servers(|read| read.broken.clone());
+        let broken = broken.map(|why| format!("{why}. What was read before still holds."));
+        self.host().settings().notices.iter().cloned().chain(broken).collect()
+    }
+
+    fn unused_servers(&self) -> Vec<UnusedServer> {
+        self.read_servers(|read| read.unused.clone())
     }
 
     fn has_login(&self, server: &str) -> bool {

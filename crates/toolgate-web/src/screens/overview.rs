@@ -51,6 +51,11 @@ fn part(page: &PageState, request: &PageRequest) -> Markup {
     let servers = host.overview(&exposure);
     let troubled: Vec<&ServerOverview> =
         servers.iter().filter(|server| server.reason.is_some()).collect();
+    let unused = page.source.unused_servers();
+    let unusable: Vec<(&str, &str)> = unused
+        .iter()
+        .filter_map(|server| Some((server.name.as_str(), server.problem.as_deref()?)))
+        .collect();
     let ready = servers.iter().filter(|server| server.state == "ready").count();
     let tokens: u64 = servers.iter().map(|server| server.tokens).sum();
     let tools: usize = servers.iter().map(|server| server.tools).sum();
@@ -64,7 +69,7 @@ fn part(page: &PageState, request: &PageRequest) -> Markup {
     html! {
         div.tiles {
             (tile("Waiting for you", &grouped(waiting as u64), if waiting == 1 { "call" } else { "calls" }))
-            (tile("Servers ready", &format!("{ready} of {}", servers.len()), ""))
+            (tile("Servers ready", &format!("{ready} of {}", servers.len() + unusable.len()), ""))
             (tile("Tools", &grouped(tools as u64), &format!("{} tokens", grouped(tokens))))
             (tile("Calls in the last minute", &grouped(last.0 + last.1), ""))
             (tile("Tokens saved in open sessions", &grouped(saved), ""))
@@ -73,8 +78,8 @@ fn part(page: &PageState, request: &PageRequest) -> Markup {
         @if waiting > 0 {
             p.notice { a href="/ui/approvals" { (counted(waiting as u64, "call")) } " waiting for your decision." }
         }
-        (servers::waiting(&host.settings().notices))
-        @if !troubled.is_empty() {
+        (servers::waiting(page, &page.source.notices()))
+        @if !troubled.is_empty() || !unusable.is_empty() {
             h2 { "Servers that need attention" }
             div.scroll tabindex="0" role="region" aria-label="Servers that need attention" {
                 table.stack {
@@ -89,6 +94,14 @@ fn part(page: &PageState, request: &PageRequest) -> Markup {
                                     @if let Some(action) = &server.action { br; span.quiet { (line(&page.clean(action), 300)) } }
                                 }
                                 td data-label="Action" { (buttons(page, request, server)) }
+                            }
+                        }
+                        @for (server, problem) in &unusable {
+                            tr {
+                                th scope="row" { (name(server)) }
+                                td data-label="State" { (state("unusable")) }
+                                td data-label="Why, and what to do" { (line(&page.clean(problem), 500)) }
+                                td {}
                             }
                         }
                     }

@@ -23,7 +23,10 @@ use crate::{
 };
 
 pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Response {
-    let notes = in_background(&page, |page| page.source.policy_notes()).await.unwrap_or_default();
+    let notes = in_background(&page, |page| {
+        page.source.notices().into_iter().chain(page.source.policy_notes()).collect::<Vec<_>>()
+    });
+    let notes = notes.await.unwrap_or_default();
     let content = html! {
         @for note in &notes { p.notice { (line(&page.clean(note), 1_000)) } }
         p.lead { code { "toolgate policy" } " shows the same in a terminal. The rules are in " code { (line(&page.source.configuration(), 200)) } "." }

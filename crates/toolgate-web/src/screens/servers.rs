@@ -16,7 +16,7 @@ use toolgate_store::{AuditRecord, Choices, SwitchedBy};
 
 use super::{Asked, Shared, done, in_background};
 use crate::{
-    FlaggedDefinition, HeldDefinition, PageState, definitions,
+    FlaggedDefinition, HeldDefinition, PageState, UnusedServer, definitions,
     form::path_part,
     guard::PageRequest,
     lately,
@@ -207,7 +207,7 @@ fn switch(page: &PageState, server: &str, on: bool, by: String) -> Result<String
 pub(crate) fn state(state: &str) -> Markup {
     let kind = match state {
         "ready" | "done" | "completed" | "allow" | "ok" => "state good",
-        "failed" | "damaged" | "deny" | "error" | "refused" => "state bad",
+        "failed" | "unusable" | "damaged" | "deny" | "error" | "refused" => "state bad",
         "connecting" | "waiting" | "running" | "in flight" | "ask" | "interrupted" | "unknown" => {
             "state warn"
         }
@@ -245,16 +245,16 @@ fn list(page: &PageState, request: &PageRequest) -> Markup {
         let is_its = |flagged: &&FlaggedDefinition| flagged.server == server.server.as_str();
         known.flagged.iter().filter(is_its).count()
     };
-    let off = page.source.switched_off();
-    let notices = page.source.host().settings().notices.clone();
-    if servers.is_empty() && off.is_empty() {
+    let unused = page.source.unused_servers();
+    let notices = page.source.notices();
+    if servers.is_empty() && unused.is_empty() {
         return html! {
-            (waiting(&notices))
+            (waiting(page, &notices))
             @if notices.is_empty() { p { "The configuration has no servers. " code { "toolgate add" } " adds one." } }
         };
     }
     html! {
-        (waiting(&notices))
+        (waiting(page, &notices))
         div.scroll tabindex="0" role="region" aria-label="Servers" {
             table.stack.servers {
                 thead { tr {
@@ -280,16 +280,39 @@ fn list(page: &PageState, request: &PageRequest) -> Markup {
                 }
             }
         }
-        @if !off.is_empty() {
-            p { "The configuration switches off: " @for (index, server) in off.iter().enumerate() { @if index > 0 { ", " } (name(server)) } ". Correct " code { "enabled" } " or " code { "disabled" } " of a server there to use it." }
-        }
+        (unused_part(page, &unused))
         p.quiet.small { "Calls and latency of the last hour, from the audit log." }
     }
 }
 
 /// What is not used before somebody does something, such as the configuration of a folder.
-pub(crate) fn waiting(notices: &[String]) -> Markup {
-    html! { @for notice in notices { p.notice { (line(notice, 500)) } } }
+pub(crate) fn waiting(page: &PageState, notices: &[String]) -> Markup {
+    html! { @for notice in notices { p.notice { (line(&page.clean(notice), 500)) } } }
+}
+
+/// The servers of the configuration that nobody can use.
+fn unused_part(page: &PageState, unused: &[UnusedServer]) -> Markup {
+    let off: Vec<&UnusedServer> = unused.iter().filter(|server| server.problem.is_none()).collect();
+    html! {
+        @if unused.len() > off.len() {
+            h2 { "Servers that cannot be used" }
+            div.scroll tabindex="0" role="region" aria-label="Servers that cannot be used" {
+                table.stack {
+                    thead { tr { th scope="col" { "Server" } th scope="col" { "State" } th scope="col" { "Why, and what to do" } } }
+                    tbody { @for server in unused { @if let Some(problem) = &server.problem {
+                        tr {
+                            th scope="row" { (name(&server.name)) }
+                            td data-label="State" { (state("unusable")) }
+                            td data-label="Why, and what to do" { (line(&page.clean(problem), 500)) }
+                        }
+                    } } }
+                }
+            }
+        }
+        @if !off.is_empty() {
+            p { "The configuration switches off: " @for (index, server) in off.iter().enumerate() { @if index > 0 { ", " } (name(&server.name)) } ". Correct " code { "enabled" } " or " code { "disabled" } " of a server there to use it." }
+        }
+    }
 }
 
 /// Why a server that is not connected needs nobody.

@@ -240,13 +240,35 @@ async fn the_policy_says_what_is_wrong_with_it() {
 }
 
 #[tokio::test]
-async fn servers_that_are_switched_off_are_named() {
+async fn servers_that_nobody_can_use_are_named() {
     let mut off = entry(&records());
     off["disabled"] = json!(true);
-    let place = Workplace::new(&json!({ "mcpServers": { "asleep": off } }));
+    let unset = json!({ "command": "x", "env": { "KEY": "${NOBODY_HAS_SET_THIS}" } });
+    let place = Workplace::new(&json!({ "mcpServers": { "asleep": off, "unset": unset } }));
     let page = OpenPage::start(&place).await;
     let shown = page.get("/ui/servers").await;
     assert!(shown.contains("The configuration switches off: <bdi>asleep</bdi>"), "{shown}");
+    // As `toolgate status` shows them.
+    for screen in ["/ui", "/ui/servers"] {
+        let shown = page.get(screen).await;
+        assert!(shown.contains("NOBODY_HAS_SET_THIS"), "{screen}: {shown}");
+        assert!(shown.contains(">unusable<"), "{screen}: {shown}");
+    }
+}
+
+#[tokio::test]
+async fn a_configuration_that_was_broken_is_said() {
+    let place = workplace();
+    let page = OpenPage::start(&place).await;
+    place.rewrite("{ \"mcpServers\": { \"a\": \"sk-live-0123456789\"");
+    for screen in ["/ui", "/ui/servers", "/ui/policy"] {
+        let shown = page.get(screen).await;
+        assert!(shown.contains("What was read before still holds"), "{screen}: {shown}");
+        assert!(!shown.contains("sk-live"), "{screen}: {shown}");
+    }
+    let fields = [("kind", "program"), ("name", "other"), ("words", "prog")];
+    let said = page.post("/ui/servers-add", &fields).await.text().await.unwrap();
+    assert!(said.contains("Nothing was added") && !said.contains("sk-live"), "{said}");
 }
 
 /// What is wrong, and what to do, has room beside the numbers and the buttons.
