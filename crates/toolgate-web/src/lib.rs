@@ -312,6 +312,8 @@ pub(crate) struct PageState {
     runs: PageRuns,
     cleaner: Mutex<Cleaner>,
     definitions: Arc<Definitions>,
+    /// Which rules are about known tools, at a change of these.
+    known_rules: Mutex<Option<(u64, Arc<KnownRules>)>>,
     flows: Arc<RunFlows>,
 }
 
@@ -384,6 +386,7 @@ impl Page {
             runs: PageRuns::default(),
             cleaner: Mutex::default(),
             definitions: Arc::default(),
+            known_rules: Mutex::default(),
             flows: Arc::default(),
         }))
     }

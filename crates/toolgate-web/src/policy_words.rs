@@ -6,15 +6,17 @@ use serde_json::{Value, json};
 use toolgate_catalog::Tool;
 use toolgate_host::{HiddenTool, ToolHost};
 use toolgate_policy::{
-    LabelSet, Mode, NamePattern, Policy, PolicySettings, READING, Rule, RuleTarget, ToolPattern,
-    Trust, request_as_tool,
+    LabelSet, Mode, NamePattern, Policy, PolicySettings, READING, Rule, RuleOrigin, RuleTarget,
+    ToolPattern, Trust, request_as_tool,
 };
 
 /// Which rules of a policy are about tools that are known.
 #[derive(Debug)]
 pub struct KnownRules {
-    /// The rules that are about one of them or more.
-    matched: HashSet<*const Rule>,
+    /// It keeps the rules at their places in memory, by which they are told apart.
+    policy: Policy,
+    /// The places of the rules that are about a known tool or more.
+    matched: HashSet<usize>,
     /// The servers that are configured, and whether their tools are known.
     servers: Vec<(String, bool)>,
 }
@@ -22,35 +24,65 @@ pub struct KnownRules {
 impl KnownRules {
     /// With the tools that the host knows now.
     pub fn of(host: &ToolHost, policy: &Policy) -> Self {
-        let hidden = host.hidden_tools();
+        let hidden: Vec<Tool> = host.hidden_tools().iter().map(HiddenTool::tool).collect();
         let catalog = host.catalog().read();
-        let mut tools: Vec<Tool> = catalog.tools().cloned().collect();
-        tools.extend(hidden.iter().map(HiddenTool::tool));
+        let own = policy.all_rules().iter().filter(|rule| is_own(rule));
+        let mut left: HashSet<usize> = own.map(place).collect();
+        let mut matched = HashSet::new();
+        let mut look = |tool: &Tool| {
+            // To judge all of many tools takes long, and most rules are about one of the first.
+            if left.is_empty() {
+                return;
+            }
+            for rule in policy.of(tool).rules() {
+                left.remove(&place(rule));
+                matched.insert(place(rule));
+            }
+        };
+        catalog.tools().chain(&hidden).for_each(&mut look);
+        for entry in catalog.servers() {
+            let prefix = || entry.prefix.as_deref().map(Into::into);
+            let requests = READING.iter();
+            requests
+                .filter_map(|method| request_as_tool(&entry.name, prefix(), method))
+                .for_each(|request| look(&request));
+        }
         let servers = catalog.servers().map(|entry| {
-            let is_known = tools.iter().any(|tool| tool.id.server == entry.name);
-            (entry.name.to_string(), is_known)
+            let name = entry.name.as_str();
+            let is_known = !catalog.tools_of(name).is_empty()
+                || hidden.iter().any(|tool| tool.id.server.as_str() == name);
+            (name.to_owned(), is_known)
         });
         let servers = servers.collect();
-        tools.extend(catalog.servers().flat_map(|entry| {
-            let prefix = entry.prefix.as_deref();
-            READING.iter().filter_map(move |method| {
-                request_as_tool(&entry.name, prefix.map(Into::into), method)
-            })
-        }));
-        let of_tool = |tool: &Tool| policy.of(tool).rules().map(Arc::as_ptr).collect::<Vec<_>>();
-        Self { matched: tools.iter().flat_map(of_tool).collect(), servers }
+        Self { policy: policy.clone(), matched, servers }
     }
 
-    /// Whether a rule is about any tool; `None` if the tools that it may be about are not known.
+    /// Whether it is about this policy.
+    pub(crate) fn is_of(&self, policy: &Policy) -> bool {
+        std::ptr::eq(self.policy.all_rules(), policy.all_rules())
+    }
+
+    /// Whether a rule is about any tool; `None` if the tools that it may be about are not known, or it is built in.
     pub fn matches(&self, rule: &Arc<Rule>) -> Option<bool> {
-        if self.matched.contains(&Arc::as_ptr(rule)) {
+        if self.matched.contains(&place(rule)) {
             return Some(true);
+        }
+        if !is_own(rule) {
+            return None;
         }
         let meant =
             |name: &str| rule.target.server.as_ref().is_none_or(|pattern| pattern.matches(name));
         let mut meant = self.servers.iter().filter(|(name, _)| meant(name));
         meant.all(|(_, is_known)| *is_known).then_some(false)
     }
+}
+
+fn is_own(rule: &Rule) -> bool {
+    !matches!(rule.origin, RuleOrigin::BuiltIn(_))
+}
+
+fn place(rule: &Arc<Rule>) -> usize {
+    Arc::as_ptr(rule) as usize
 }
 
 /// The settings of a policy, each with its name.

@@ -217,6 +217,8 @@ struct ReadServers {
     with_login: BTreeSet<String>,
     /// The servers that nobody can use.
     unused: Vec<UnusedServer>,
+    /// That there is no policy, and what is wrong with it.
+    policy_notes: Vec<String>,
     /// Why the configuration cannot be read.
     broken: Option<String>,
 }
@@ -240,9 +242,14 @@ impl ReadServers {
             let is_unused = problem.is_some() || !server.settings.enabled;
             is_unused.then(|| UnusedServer { name: server.name.clone(), problem })
         };
+        let problems = loaded.configuration.problems.iter();
+        let problems = problems.filter(|problem| problem.path.starts_with("policy"));
+        let about_policy =
+            problems.map(|problem| format!("{}: {}", problem.severity, problem_in_words(problem)));
         Self {
             with_login: servers().filter(has_login).map(|server| server.name.clone()).collect(),
             unused: servers().filter_map(unused).collect(),
+            policy_notes: loaded.first_policy().into_iter().chain(about_policy).collect(),
             broken: None,
         }
     }
@@ -382,12 +389,7 @@ impl PageSource for Shown {
     }
 
     fn policy_notes(&self) -> Vec<String> {
-        let Ok(loaded) = load::load_quietly(&self.globals) else { return Vec::new() };
-        let problems = loaded.configuration.problems.iter();
-        let problems = problems.filter(|problem| problem.path.starts_with("policy"));
-        let words =
-            problems.map(|problem| format!("{}: {}", problem.severity, problem_in_words(problem)));
-        loaded.first_policy().into_iter().chain(words).collect()
+        self.read_servers(|read| read.policy_notes.clone())
     }
 
     fn notices(&self) -> Vec<String> {
@@ -457,6 +459,7 @@ impl PageSource for Shown {
     fn add_server(&self, server: NewServer) -> BoxFuture<'_, Result<String, String>> {
         async move {
             let added = self.add(server).await.map_err(in_words)?;
+            *self.servers.lock() = None;
             let loaded = load::load_quietly(&self.globals).map_err(in_words)?;
             self.host().reload(loaded.settings(None), &BTreeSet::new()).await;
             Ok(added)
@@ -506,6 +509,7 @@ impl PageSource for Shown {
             let (policy, before) = (read(text)?, read(before)?);
             let loaded = load::load_quietly(&self.globals).map_err(in_words)?;
             load::save_policy(&loaded, &policy, &before).map_err(in_words)?;
+            *self.servers.lock() = None;
             let record = AuditRecord {
                 caller: by.to_owned(),
                 ..decisions::record("policy", true, "policy saved")

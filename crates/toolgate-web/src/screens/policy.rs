@@ -10,7 +10,7 @@ use axum::{
 use maud::{Markup, html};
 use serde_json::Value;
 use toolgate_host::{ChangedDecision, PolicyWhatIf, WHAT_IF_CALLS};
-use toolgate_policy::{Flow, Presence, RuleOrigin};
+use toolgate_policy::{Flow, Policy, Presence, RuleOrigin};
 
 use super::{Asked, Shared, done, in_background, servers::state};
 use crate::{
@@ -220,13 +220,28 @@ fn explained(page: &PageState, name: &str, arguments: &str) -> Result<String, St
     Ok(policy.explain(&arguments, &Flow::NONE).to_string())
 }
 
+/// Which rules are about known tools. It is found again when the tools or the policy have changed.
+fn known_rules(page: &PageState, policy: &Policy) -> Arc<KnownRules> {
+    let host = page.source.host();
+    let changes = *host.changes().borrow();
+    let mut last = page.known_rules.lock();
+    match &*last {
+        Some((at, known)) if *at == changes && known.is_of(policy) => Arc::clone(known),
+        _ => {
+            let known = Arc::new(KnownRules::of(&host, policy));
+            *last = Some((changes, Arc::clone(&known)));
+            known
+        }
+    }
+}
+
 fn rules(page: &PageState) -> Markup {
     let host = page.source.host();
     let settings = host.settings();
     let policy = host.broker().policy();
     let is_own = |origin: &RuleOrigin| !matches!(origin, RuleOrigin::BuiltIn(_));
     let watches = settings.policy.watches_data();
-    let known = KnownRules::of(&host, &policy);
+    let known = known_rules(page, &policy);
     html! {
         h2 { "Rules" }
         dl.facts {
