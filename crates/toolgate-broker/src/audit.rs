@@ -1,7 +1,7 @@
 //! The audit log: every decision and the end of every call, with the spans of telemetry.
 
 use std::{
-    fmt,
+    fmt, slice,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -51,7 +51,7 @@ pub(crate) struct AuditWriter {
     /// How many calls have begun and have not ended.
     open_calls: AtomicUsize,
     /// Records of calls that ended while others are open. The one that came first writes all.
-    together: Mutex<Vec<(AuditRecord, oneshot::Sender<()>)>>,
+    together: Mutex<(Vec<AuditRecord>, Vec<oneshot::Sender<()>>)>,
     error_logged: Arc<AtomicBool>,
 }
 
@@ -225,19 +225,25 @@ impl AuditWriter {
 
     /// Writes a record, or lets others write it, and says when it is written.
     fn write_and_tell(self: &Arc<Self>, record: AuditRecord) -> AuditWritten {
-        let (done, written) = oneshot::channel();
         let mut together = self.together.lock();
-        let is_first = together.is_empty();
-        if self.is_busy() {
+        let is_first = together.0.is_empty();
+        if !self.is_busy() && is_first && self.open_calls.load(Ordering::Relaxed) == 0 {
+            drop(together);
+            if self.write_at_once(slice::from_ref(&record)) {
+                return AuditWritten::Nothing;
+            }
+            let (done, written) = oneshot::channel();
             self.queue(record, Some(done));
             return AuditWritten::Soon(written);
         }
-        if is_first && self.open_calls.load(Ordering::Relaxed) == 0 {
+        let (done, written) = oneshot::channel();
+        if self.is_busy() {
             drop(together);
-            self.write_or_queue(vec![(record, done)]);
+            self.queue(record, Some(done));
             return AuditWritten::Soon(written);
         }
-        together.push((record, done));
+        together.0.push(record);
+        together.1.push(done);
         if is_first {
             AuditWritten::Together(WriteTogether(Arc::clone(self)))
         } else {
@@ -247,23 +253,20 @@ impl AuditWriter {
 
     /// Writes the records of calls that ended together.
     fn write_together(&self) {
-        let together = std::mem::take(&mut *self.together.lock());
-        self.write_or_queue(together);
-    }
-
-    /// Writes records right away, unless others write at the moment.
-    fn write_or_queue(&self, records: Vec<(AuditRecord, oneshot::Sender<()>)>) {
-        let (records, waiting): (Vec<_>, Vec<_>) = records.into_iter().unzip();
-        let log = self.options.log.as_ref().filter(|_| !self.is_busy());
-        match log.and_then(|log| log.append_at_once(&records)) {
-            // Dropping the senders wakes those who wait.
-            Some(written) => log_once(&self.error_logged, &written),
-            None => {
-                for (record, done) in records.into_iter().zip(waiting) {
-                    self.queue(record, Some(done));
-                }
+        let (records, waiting) = std::mem::take(&mut *self.together.lock());
+        // Dropping the senders wakes those who wait.
+        if !self.write_at_once(&records) {
+            for (record, done) in records.into_iter().zip(waiting) {
+                self.queue(record, Some(done));
             }
         }
+    }
+
+    /// Writes records right away. Returns `false` if others write at the moment.
+    fn write_at_once(&self, records: &[AuditRecord]) -> bool {
+        let log = self.options.log.as_ref().filter(|_| !self.is_busy());
+        let written = log.and_then(|log| log.append_at_once(records));
+        written.inspect(|written| log_once(&self.error_logged, written)).is_some()
     }
 
     /// Whether the thread writes. Records of one caller stay in their order: what is queued comes first.

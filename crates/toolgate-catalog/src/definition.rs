@@ -349,8 +349,20 @@ impl Fingerprint {
 
 impl fmt::Display for Fingerprint {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&blake3::Hash::from_bytes(self.0).to_hex())
+        formatter.write_str(&hex(&self.0))
     }
+}
+
+/// The hexadecimal digits of a hash. Each call needs some, and those of `blake3` take several times as long.
+pub fn hex(hash: &[u8; 32]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |half: u8| char::from(DIGITS[usize::from(half & 15)]);
+    let mut text = String::with_capacity(2 * hash.len());
+    for byte in hash {
+        text.push(digit(byte >> 4));
+        text.push(digit(*byte));
+    }
+    text
 }
 
 impl FromStr for Fingerprint {

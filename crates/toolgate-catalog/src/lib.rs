@@ -37,7 +37,7 @@ pub use catalog::{Catalog, CatalogServer, Replaced, Tool};
 pub use cost::{CostUnit, TokenCounter};
 pub use definition::{
     Definition, Fingerprint, MAX_DEFINITION_BYTES, Malformed, NotAFingerprint, Rejected,
-    StoredDefinition, read_list,
+    StoredDefinition, hex, read_list,
 };
 pub use exposure::{
     CHARACTERS_A_TOKEN, DeferredStyle, Exposure, ExposureKind, ExposureSettings, OwnCost, Reason,

@@ -40,7 +40,7 @@ pub(crate) fn join(globals: &Globals, role: FleetRole) -> Result<(), Failure> {
     if FLEET.get().is_some() {
         return Ok(());
     }
-    if let Some(config) = load::fleet(globals) {
+    if let Some(config) = load::fleet(globals)? {
         let fleet = Fleet::open(&options(&config, role)?)?;
         if let (Some(_), Some(secret)) = (&config.advertise, &config.secret) {
             let _ = PEERS.set(peer_tls(secret.expose())?);
@@ -60,7 +60,7 @@ pub(crate) fn places() -> Option<Arc<dyn ServerPlaces>> {
 /// What a gateway needs of the fleet, if this process has joined one. It listens for the other nodes where the
 /// configuration advertises that.
 pub(crate) async fn link(globals: &Globals) -> Result<Option<FleetLink>, Failure> {
-    let (Some(fleet), Some(config)) = (joined(), load::fleet(globals)) else { return Ok(None) };
+    let (Some(fleet), Some(config)) = (joined(), load::fleet(globals)?) else { return Ok(None) };
     let store = Arc::clone(fleet) as Arc<dyn SharedStore>;
     let (Some(advertise), Some(secret)) = (&config.advertise, &config.secret) else {
         if config.advertise.is_some() {

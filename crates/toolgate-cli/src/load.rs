@@ -11,8 +11,8 @@ use std::{
 
 use toolgate::setup::{
     CommandTime, ExposureMode, FileAccess, Format, HostConfig, HostConfigError, HostEnvironment,
-    HostSettings, PinFile, PoolSettings, Store, StoredReference, StoredValueError, VaultKey,
-    env_file_path, parse_file, read_env_file, read_stored,
+    HostSettings, PinFile, PoolSettings, SavedPolicy, Store, StoredReference, StoredValueError,
+    VaultKey, env_file_path, parse_file, read_env_file, read_stored,
 };
 use toolgate_broker::ClientForms;
 use toolgate_config::{
@@ -21,7 +21,7 @@ use toolgate_config::{
 };
 use toolgate_host::{CodeSettings, ServerDirectory};
 use toolgate_policy::{Mode, PolicySettings, RuleOrigin};
-use toolgate_store::{ChoiceStore, SharedStore, WRITABLE};
+use toolgate_store::{ChoiceStore, SharedStore, StoreStamp, WRITABLE};
 use toolgate_telemetry::Telemetry;
 
 use crate::{
@@ -56,7 +56,28 @@ pub(crate) struct Loaded {
     has_own: bool,
     /// The file of the working folder that is not used, because nobody has trusted it.
     pub(crate) waiting: Option<PathBuf>,
+    /// In a fleet: the version of what is saved in its database, and the policy that is, if one is.
+    pub(crate) saved_policy: Option<(u64, Option<SavedPolicy>)>,
+    /// What had been heard of other nodes before this was read.
+    heard: Heard,
+    /// The text of the file, as it was read. `None` if it is that of a working folder.
+    text: Option<String>,
     config: HostConfig,
+}
+
+/// What a process has heard of changes of the configuration at other nodes.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Heard {
+    pins: Option<StoreStamp>,
+    policy: Option<StoreStamp>,
+}
+
+impl Heard {
+    /// What it has heard by now.
+    pub(crate) fn now() -> Self {
+        let Some(fleet) = fleet::joined() else { return Self::default() };
+        Self { pins: fleet.pins().stamp(), policy: Some(fleet.policy().stamp()) }
+    }
 }
 
 impl Deref for Loaded {
@@ -90,6 +111,42 @@ pub(crate) fn load_again(globals: &Globals, before: &Loaded) -> Result<Loaded, F
     Ok(Loaded { config, ..loaded })
 }
 
+/// The configuration `before` of a gateway that runs, with the policy that is saved for all nodes now. For when the file
+/// cannot be used as it is now.
+pub(crate) fn load_saved_policy(globals: &Globals, before: &Loaded) -> Result<Loaded, Failure> {
+    let text = before.text.clone().ok_or_else(nowhere)?;
+    let (environment, heard) = (environment(), Heard::now());
+    let saved_policy = read_saved_policy(&environment)?;
+    let saved = saved_policy.as_ref().and_then(|(_, saved)| saved.as_ref());
+    let source = if globals.config.is_some() { Source::Given } else { Source::Own };
+    let (path, place) = (before.path.clone(), &before.path);
+    let configuration = parse(place, place, &text, &environment, &source, saved)?;
+    let config = HostConfig::new(configuration, Some(path.clone()), environment)?;
+    Ok(Loaded {
+        path,
+        namespace: before.namespace.clone(),
+        no_servers: before.no_servers,
+        is_folders: false,
+        folder_file: None,
+        has_own: false,
+        waiting: before.waiting.clone(),
+        saved_policy,
+        heard,
+        text: Some(text),
+        config: config.continuing(&before.config),
+    })
+}
+
+/// The version of what is saved in the database of the fleet, and the policy that is; `None` without a fleet.
+fn read_saved_policy(
+    environment: &HostEnvironment,
+) -> Result<Option<(u64, Option<SavedPolicy>)>, Failure> {
+    SavedPolicy::read(environment.store.as_ref()).map_err(|error| {
+        Failure::new(format!("the policy of the fleet is not known: {error}"))
+            .hint("it is read as soon as the shared database answers")
+    })
+}
+
 /// What a configuration is read for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
@@ -111,16 +168,26 @@ fn without_servers() -> Result<bool, Failure> {
 
 fn load_as(globals: &Globals, purpose: Purpose) -> Result<Loaded, Failure> {
     let environment = environment();
+    // Before anything is read, so that a change meanwhile is not missed.
+    let heard = Heard::now();
+    let saved_policy = read_saved_policy(&environment)?;
+    let saved = saved_policy.as_ref().and_then(|(_, saved)| saved.as_ref());
     let no_servers = globals.no_mcp || without_servers()?;
     let (mut waiting, mut is_folders) = (None, false);
-    let (mut folder_file, mut has_own) = (None, false);
+    let (mut folder_file, mut has_own, mut text) = (None, false, None);
     let (path, configuration) = match &globals.config {
         Some(path) => {
-            (path.clone(), parse(path, path, &read(path)?, &environment, &Source::Given)?)
+            let read = read(path)?;
+            let configuration = parse(path, path, &read, &environment, &Source::Given, saved)?;
+            text = Some(read);
+            (path.clone(), configuration)
         }
         None => match folders::configuration_of(Path::new("")) {
-            None => match own(&environment)? {
-                Some(own) => own,
+            None => match own(&environment, saved)? {
+                Some(own) => {
+                    text = Some(own.text);
+                    (own.path, own.configuration)
+                }
                 None if no_servers => {
                     (folders::own_configuration().ok_or_else(nowhere)?, nothing())
                 }
@@ -137,16 +204,20 @@ fn load_as(globals: &Globals, purpose: Purpose) -> Result<Loaded, Failure> {
                     is_folders = true;
                     let file = file?;
                     let source = Source::Folder { file: &file, is_trusted };
+                    let place = file.place();
                     let configuration =
-                        parse(&path, &file.place(), &file.text, &environment, &source)?;
-                    let own = own(&environment)?.map(|(_, own)| own);
+                        parse(&path, &place, &file.text, &environment, &source, None)?;
+                    let own = own(&environment, saved)?.map(|own| own.configuration);
                     has_own = own.is_some();
                     folder_file = Some(file);
                     (path, held(configuration, &own.unwrap_or_default()))
                 } else {
                     waiting = Some(path);
-                    match own(&environment)? {
-                        Some(own) => own,
+                    match own(&environment, saved)? {
+                        Some(own) => {
+                            text = Some(own.text);
+                            (own.path, own.configuration)
+                        }
                         None => (folders::own_configuration().ok_or_else(nowhere)?, nothing()),
                     }
                 }
@@ -158,17 +229,38 @@ fn load_as(globals: &Globals, purpose: Purpose) -> Result<Loaded, Failure> {
     }
     let config = HostConfig::new(configuration, Some(path.clone()), environment)?;
     let namespace = globals.namespace.clone();
-    let loaded =
-        Loaded { path, namespace, no_servers, is_folders, folder_file, has_own, waiting, config };
+    let loaded = Loaded {
+        path,
+        namespace,
+        no_servers,
+        is_folders,
+        folder_file,
+        has_own,
+        waiting,
+        saved_policy,
+        heard,
+        text,
+        config,
+    };
     if let Some(wanted) = &globals.namespace {
         loaded.check_namespace(wanted)?;
     }
     Ok(loaded)
 }
 
+/// The user's configuration, with its file.
+struct OwnConfiguration {
+    path: PathBuf,
+    text: String,
+    configuration: Configuration,
+}
+
 /// The user's configuration, if there is one. Something of this name that is no file, or an empty
 /// file, is not taken for a user without a policy.
-fn own(environment: &HostEnvironment) -> Result<Option<(PathBuf, Configuration)>, Failure> {
+fn own(
+    environment: &HostEnvironment,
+    saved: Option<&SavedPolicy>,
+) -> Result<Option<OwnConfiguration>, Failure> {
     let Some(path) = folders::own_configuration() else { return Ok(None) };
     match fs::symlink_metadata(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -186,15 +278,15 @@ fn own(environment: &HostEnvironment) -> Result<Option<(PathBuf, Configuration)>
     if text.trim().is_empty() {
         return Err(unusable("is empty"));
     }
-    let configuration = parse(&path, &path, &text, environment, &Source::Own)?;
-    Ok(Some((path, configuration)))
+    let configuration = parse(&path, &path, &text, environment, &Source::Own, saved)?;
+    Ok(Some(OwnConfiguration { path, text, configuration }))
 }
 
 /// How the user's own configuration lets people show that they are there. If it cannot be read, that
 /// is not known, and nobody is asked in an easier way.
 pub(crate) fn own_presence() -> Result<Presence, Failure> {
-    let own = own(&environment())?;
-    Ok(own.map(|(_, own)| own.approvals.presence).unwrap_or_default())
+    let own = own(&environment(), None)?;
+    Ok(own.map(|own| own.configuration.approvals.presence).unwrap_or_default())
 }
 
 /// Limits a folder's configuration by the user's. The user's policy also applies, and that of the
@@ -234,18 +326,38 @@ fn held(mut configuration: Configuration, own: &Configuration) -> Configuration 
     configuration
 }
 
-/// The policy that would hold if the file of a configuration had another `policy`, and the warnings about it. Nothing is
-/// written.
+/// Another policy than the one that counts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum OtherPolicy<'p> {
+    /// This value of `policy`, where the policy is written.
+    Written(&'p serde_json::Value),
+    /// The `policy` of the configuration, without the one that is saved in the database of the fleet.
+    OfConfiguration,
+}
+
+/// The policy that would hold with another one, and the warnings about it. Nothing is written.
 pub(crate) fn policy_if(
     loaded: &Loaded,
-    policy: &serde_json::Value,
+    other: OtherPolicy<'_>,
 ) -> Result<(PolicySettings, Vec<String>), Failure> {
     let format = Format::of_file(&loaded.path);
     let before = read(&loaded.path)?;
     let shown = folders::shown(&loaded.path);
-    let text = toolgate_config::replace_policy(&before, format, policy).map_err(|error| {
-        Failure::usage(format!("the policy of {shown} cannot be replaced: {error}"))
-    })?;
+    let tried;
+    let (text, saved) = match (other, loaded.fleet_policy()) {
+        (OtherPolicy::Written(policy), None) => {
+            let text = toolgate_config::replace_policy(&before, format, policy);
+            let text = text.map_err(|error| {
+                Failure::usage(format!("the policy of {shown} cannot be replaced: {error}"))
+            })?;
+            (text, None)
+        }
+        (OtherPolicy::Written(policy), Some(_)) => {
+            tried = SavedPolicy::tried(policy);
+            (before.clone(), Some(&tried))
+        }
+        (OtherPolicy::OfConfiguration, _) => (before.clone(), None),
+    };
     let environment = environment();
     let source = match &loaded.folder_file {
         Some(file) => Source::Folder { file, is_trusted: true },
@@ -254,66 +366,44 @@ pub(crate) fn policy_if(
     };
     let place = loaded.folder_file.as_ref().map(FolderFile::place);
     let place = place.as_deref().unwrap_or(&loaded.path);
-    let mut read = parse(&loaded.path, place, &text, &environment, &source)?;
+    let mut read = parse(&loaded.path, place, &text, &environment, &source, saved)?;
     // The text is in no file, so the positions in it lead nowhere.
     for rule in &mut read.policy.rules {
         if let RuleOrigin::Configured { position, .. } = &mut rule.origin {
             *position = None;
         }
     }
-    let known = parse(&loaded.path, place, &before, &environment, &source)
+    let counts = loaded.fleet_policy().and_then(|(_, saved)| saved.as_ref());
+    let known = parse(&loaded.path, place, &before, &environment, &source, counts)
         .map(|known| known.problems.iter().map(|it| it.message.clone()).collect::<Vec<_>>())
         .unwrap_or_default();
     let mut warnings = Vec::new();
-    for problem in read.problems.iter().filter(|it| !known.contains(&it.message)) {
+    let mut errors = Vec::new();
+    for problem in &read.problems {
+        // What is wrong with a policy that is saved for all nodes is never known before.
+        let is_tried = saved.is_some_and(|saved| *problem.source == *saved.name());
+        if !is_tried && known.contains(&problem.message) {
+            continue;
+        }
         let hint = problem.hint.as_deref().map_or_else(String::new, |hint| format!("; {hint}"));
         let words = format!("{}{hint}", problem.message);
         match problem.severity {
             ProblemSeverity::Warning => warnings.push(words),
-            ProblemSeverity::Error => {
-                return Err(Failure::usage(format!("the policy is not understood: {words}")));
-            }
+            ProblemSeverity::Error => errors.push(words),
         }
     }
+    // The first one of a policy that is saved for all nodes says that it cannot be read, the next one why.
+    if let Some(words) = errors.get(1).filter(|_| saved.is_some()).or(errors.first()) {
+        return Err(Failure::usage(format!("the policy is not understood: {words}")));
+    }
     let read = if loaded.is_folders {
-        held(read, &own(&environment)?.map(|(_, own)| own).unwrap_or_default())
+        let own = own(&environment, loaded.saved())?.map(|own| own.configuration);
+        held(read, &own.unwrap_or_default())
     } else {
         read
     };
     let config = HostConfig::new(read, Some(loaded.path.clone()), environment)?;
     Ok((config.policy(loaded.namespace.as_deref()).clone(), warnings))
-}
-
-/// Writes another policy to the file of a configuration, whose policy is `before`. What else the file says stays.
-pub(crate) fn save_policy(
-    loaded: &Loaded,
-    policy: &serde_json::Value,
-    before: &serde_json::Value,
-) -> Result<(), Failure> {
-    policy_if(loaded, policy)?;
-    let (format, text) = (Format::of_file(&loaded.path), read(&loaded.path)?);
-    if policy_text(loaded) != *before {
-        return Err(Failure::new("the policy of the file has changed since; try it again"));
-    }
-    let shown = folders::shown(&loaded.path);
-    let after = toolgate_config::replace_policy(&text, format, policy)
-        .map_err(|error| Failure::usage(format!("{shown} was not changed: {error}")))?;
-    let mut writer = toolgate_clients::Writer::new("policy");
-    writer
-        .write(&loaded.path, Some(&text), &after, &[])
-        .map_err(|error| Failure::new(error.to_string()))?;
-    // The page shows the policy that was replaced, and the change is small.
-    for backup in writer.record.files.iter().filter_map(|file| file.backup.as_ref()) {
-        let _ = std::fs::remove_file(backup);
-    }
-    Ok(())
-}
-
-/// The `policy` of the file of a configuration, as JSON; that of a file without one in words.
-pub(crate) fn policy_text(loaded: &Loaded) -> serde_json::Value {
-    let text = read(&loaded.path).unwrap_or_default();
-    let found = toolgate_config::policy_in(&text, Format::of_file(&loaded.path));
-    found.unwrap_or_else(|| serde_json::json!({ "default": loaded.policy().mode, "rules": [] }))
 }
 
 /// An empty configuration.
@@ -350,6 +440,7 @@ fn parse(
     text: &str,
     environment: &HostEnvironment,
     source: &Source<'_>,
+    saved: Option<&SavedPolicy>,
 ) -> Result<Configuration, HostConfigError> {
     let (format, shown) = (Format::of_file(path), folders::shown(path));
     let stored = |reference: StoredReference<'_>| match (source, reference) {
@@ -376,6 +467,7 @@ fn parse(
         // The user's own file belongs to no folder.
         workspace_folder: working_folder.as_deref().filter(|_| matches!(source, Source::Own)),
         working_folder: working_folder.as_deref(),
+        saved_policy: saved.map(SavedPolicy::text),
     };
     let mut read = parse_file(text, format, &shown, Some(place), &access)?;
     let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -556,6 +648,35 @@ impl Loaded {
             .meaning(name, servers.iter().map(|server| server.name.as_str())))
     }
 
+    /// The policy that is saved in the database of the fleet.
+    pub(crate) fn saved(&self) -> Option<&SavedPolicy> {
+        self.saved_policy.as_ref().and_then(|(_, saved)| saved.as_ref())
+    }
+
+    /// The same with its version, if it is what counts in place of `policy` of this file. Without one that is saved,
+    /// the version says so. The file of a working folder has a policy of its own.
+    pub(crate) fn fleet_policy(&self) -> Option<&(u64, Option<SavedPolicy>)> {
+        self.saved_policy.as_ref().filter(|_| !self.is_folders)
+    }
+
+    /// Why every call is denied, if the policy that is saved for all nodes cannot be read.
+    fn unreadable_policy(&self) -> Option<String> {
+        let name = self.saved()?.name();
+        let is_it = |it: &&Problem| *it.source == *name && it.severity == ProblemSeverity::Error;
+        let problem = self.configuration.problems.iter().find(is_it)?;
+        Some(format!("The {name}: {}.", problem.message))
+    }
+
+    /// Whether another policy was saved for all nodes since this was read.
+    pub(crate) fn has_old_policy(&self) -> bool {
+        self.heard.policy != Heard::now().policy
+    }
+
+    /// Whether another node has changed something since this was read.
+    pub(crate) fn is_outdated(&self) -> bool {
+        self.heard != Heard::now()
+    }
+
     /// Refuses a namespace that does not exist, and suggests similar names.
     pub(crate) fn check_namespace(&self, name: &str) -> Result<(), Failure> {
         let namespaces = self.configuration.namespaces.iter();
@@ -649,6 +770,7 @@ impl Loaded {
         settings
             .notices
             .extend(self.waiting.iter().map(|path| format!("{}.", trust::waiting(path))));
+        settings.notices.extend(self.unreadable_policy());
         settings.policy.presence = self.presence_or_strictest();
         if self.no_servers {
             settings.servers = Vec::new();
@@ -679,21 +801,32 @@ pub(crate) fn store() -> Option<Store> {
     })
 }
 
-/// The `fleet` of the configuration. The file of a working folder has none.
-pub(crate) fn fleet(globals: &Globals) -> Option<FleetConfig> {
+/// The `fleet` of the configuration. The file of a working folder has none. A mistake in it is a failure: what keeps its
+/// records for itself is no part of the fleet.
+pub(crate) fn fleet(globals: &Globals) -> Result<Option<FleetConfig>, Failure> {
     let (path, source) = match &globals.config {
         Some(path) => (path.clone(), Source::Given),
         None => match folders::own_configuration().filter(|path| path.is_file()) {
             Some(path) => (path, Source::Own),
-            None => return None,
+            None => return Ok(None),
         },
     };
     // What is wrong with the file is told by the command that reads all of it.
-    let text = read(&path).ok()?;
-    if !text.contains("fleet") {
-        return None;
+    let Some(text) = read(&path).ok().filter(|text| text.contains("fleet")) else {
+        return Ok(None);
+    };
+    let configuration = parse(&path, &path, &text, &environment(), &source, None)?;
+    let is_of_fleet = |problem: &&Problem| {
+        problem.severity == ProblemSeverity::Error
+            && problem
+                .path
+                .strip_prefix("fleet")
+                .is_some_and(|it| !it.starts_with(char::is_alphanumeric))
+    };
+    match configuration.problems.iter().find(is_of_fleet) {
+        Some(problem) => Err(problem.into()),
+        None => Ok(configuration.fleet),
     }
-    parse(&path, &path, &text, &environment(), &source).ok()?.fleet
 }
 
 /// The state folder, for a command that needs it.

@@ -14,6 +14,7 @@ mod logins;
 mod memory;
 mod own_entry;
 mod person;
+mod policy_place;
 mod print;
 mod table;
 mod terminal;

@@ -80,6 +80,7 @@ impl FolderFile {
             commands: CommandTime::Reading,
             workspace_folder: None,
             working_folder: None,
+            saved_policy: None,
         };
         let text = all.lock().text.clone();
         // What is wrong with the configuration is said where it is used.

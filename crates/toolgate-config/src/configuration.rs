@@ -162,8 +162,13 @@ struct ServerList {
     lazy_except: Option<HashSet<String>>,
 }
 
-/// Reads the settings of a file.
-pub(crate) fn read(root: &Object<'_>, format: Format, mut file: FileReader<'_>) -> Configuration {
+/// Reads the settings of a file. A policy that was `saved` elsewhere counts in place of the one in it.
+pub(crate) fn read(
+    root: &Object<'_>,
+    format: Format,
+    mut file: FileReader<'_>,
+    saved: Option<(PolicySettings, Vec<Problem>)>,
+) -> Configuration {
     let mut scope = Scope::new(root, Location::default(), &mut file);
     let scope = &mut scope;
     let mut list = ServerList::default();
@@ -211,8 +216,12 @@ pub(crate) fn read(root: &Object<'_>, format: Format, mut file: FileReader<'_>) 
     }
     let mut configuration = Configuration::default();
     configuration.read_keys(scope);
-    let policy = root.written("policy");
-    let mut policy = policy.map(|member| policy::read(scope, member, policy::base()));
+    let (mut policy, saved_problems) = if let Some((policy, problems)) = saved {
+        (Some(policy), problems)
+    } else {
+        let policy = root.written("policy");
+        (policy.map(|member| policy::read(scope, member, policy::base())), Vec::new())
+    };
     denials.extend(report_replaced(scope));
     let limits = root.written("limits").map(|member| limit::read(scope, member));
     let Limits { limits, denials: unlimited } = limits.unwrap_or_default();
@@ -242,6 +251,7 @@ pub(crate) fn read(root: &Object<'_>, format: Format, mut file: FileReader<'_>) 
         configuration.namespaces = namespace::read(scope, member, &configuration, &base);
     }
     configuration.problems = file.finish();
+    configuration.problems.extend(saved_problems);
     configuration
 }
 

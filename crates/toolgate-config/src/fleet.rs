@@ -7,7 +7,7 @@ use url::Url;
 use crate::Secret;
 use crate::document::{Member, Value};
 use crate::scope::Scope;
-use crate::section::{custom, seconds, section, text_schema};
+use crate::section::{Section as _, custom, seconds, section, text_schema};
 
 section! {
     /// The PostgreSQL that several toolgates share: the `fleet` key.
@@ -22,7 +22,7 @@ section! {
         /// What the nodes know of each other by: at least 32 characters, the same on all of them, as `${NAME}`.
         "secret" => secret: Option<Secret> = None, custom(text_schema, shared_secret);
         /// After how many seconds without a sign of life a node counts as dead.
-        "leaseSeconds" => lease: Duration = Duration::from_secs(15), seconds(1.0, 3_600.0);
+        "leaseSeconds" => lease: Duration = Duration::from_secs(15), seconds(1.0, 3_600.0).refused();
     }
 }
 
@@ -33,8 +33,19 @@ const SHORTEST_SECRET: usize = 32;
 /// Reads the section. With a mistake in it there is no database, and nothing is served: a node that keeps its records
 /// for itself is no node.
 pub(crate) fn read(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> FleetConfig {
-    let read = scope.sound_section(member, HINT, |scope| scope.require("database", HINT));
-    read.unwrap_or_default()
+    let at = scope.at.value(member);
+    let Value::Object(object) = &member.node.value else {
+        let kind = member.node.value.kind();
+        scope.error(member, &format!("must be an object, but is {kind}"), HINT);
+        return FleetConfig::default();
+    };
+    let mut scope = Scope::new(object, at, scope.file);
+    scope.refuse_replaced();
+    scope.refuse_unknown::<FleetConfig>();
+    scope.require("database", HINT);
+    let mut settings = FleetConfig::default();
+    settings.read_keys(&mut scope);
+    if scope.first_error.is_none() { settings } else { FleetConfig::default() }
 }
 
 /// A secret that is not written in the file.

@@ -142,6 +142,17 @@ pub struct Surroundings<'a> {
     /// The folder that the client works in: the servers that Claude Code has for this folder alone are
     /// read too.
     pub working_folder: Option<&'a str>,
+    /// The policy that counts in place of `policy` of the text.
+    pub saved_policy: Option<SavedPolicyText<'a>>,
+}
+
+/// A policy that is saved outside of the configuration. Where it cannot be read, every call is denied.
+#[derive(Debug, Clone, Copy)]
+pub struct SavedPolicyText<'a> {
+    /// What messages call it.
+    pub name: &'a str,
+    /// The value of `policy` as JSON, or why it is not known.
+    pub text: Result<&'a str, &'a str>,
 }
 
 impl<'a> Surroundings<'a> {
@@ -154,6 +165,7 @@ impl<'a> Surroundings<'a> {
             commands: CommandTime::default(),
             workspace_folder: None,
             working_folder: None,
+            saved_policy: None,
         }
     }
 }
@@ -178,7 +190,8 @@ pub fn parse_within(
     let source = position::SourceText::new(text, source_name);
     let root = document::read(&source, format)?;
     let file = scope::FileReader::new(&source, *surroundings);
-    Ok(configuration::read(&root, format, file))
+    let saved = surroundings.saved_policy.map(|saved| policy::read_saved(saved, surroundings));
+    Ok(configuration::read(&root, format, file, saved))
 }
 
 /// The content of a configuration as it is written: nothing is expanded and nothing left out but

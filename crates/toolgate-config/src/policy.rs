@@ -6,14 +6,15 @@ use toolgate_policy::{
     PolicySettings, RuleTarget, Verdict,
 };
 
-use crate::ProblemSeverity;
-use crate::document::{Member, Value};
+use crate::document::{self, Member, Value};
+use crate::position::SourceText;
 use crate::rule::{self, RuleConfig};
-use crate::scope::Scope;
+use crate::scope::{FileReader, Location, Scope};
 use crate::section::{
     Choice, Definitions, Flag, Section as _, Setting, Word, Wrong, choices, remember_minutes,
     section,
 };
+use crate::{Problem, ProblemSeverity, SavedPolicyText, StoredValueError, Surroundings};
 
 choices! {
     Verdict: "allow" => Allow, "ask" => Ask, "deny" => Deny;
@@ -162,6 +163,45 @@ pub(crate) fn read(
     // A word that cannot be read becomes the strictest.
     policy.read_keys(&mut scope);
     policy
+}
+
+/// Reads a policy that is saved outside of the configuration. Another version of toolgate may have saved it, so a
+/// mistake in it is none of a person who is at it: then every call is denied, and not only what the mistake is about.
+pub(crate) fn read_saved(
+    saved: SavedPolicyText<'_>,
+    surroundings: &Surroundings<'_>,
+) -> (PolicySettings, Vec<Problem>) {
+    let source = SourceText::new(saved.text.unwrap_or_default(), saved.name);
+    // Who may save a policy may not read files or run commands of all nodes.
+    let surroundings =
+        Surroundings { stored: &|_| Err(StoredValueError::NoAccess), ..*surroundings };
+    let mut file = FileReader::new(&source, surroundings);
+    let root = saved
+        .text
+        .map_err(str::to_owned)
+        .and_then(|_| document::read_member(&source, "policy").map_err(|error| error.to_string()));
+    let policy = root.map(|root| {
+        let mut scope = Scope::new(&root, Location::default(), &mut file);
+        let member = root.written("policy");
+        member.map_or_else(base, |member| read(&mut scope, member, base()))
+    });
+    let at = Location { path: "policy".to_owned(), offset: 0 };
+    let (mut policy, why) = match policy {
+        Ok(policy) if !file.has_errors() => return (policy, file.finish()),
+        Ok(policy) => (policy, String::new()),
+        // The excerpt of a text may be long.
+        Err(why) => (base(), format!(": {}", why.lines().next().unwrap_or_default())),
+    };
+    policy.mode = Mode::Deny;
+    policy.rules.push(rule::denial(&file, &at, RuleTarget::default()));
+    let predicate =
+        format!("cannot be read by this version of toolgate, so every call is denied{why}");
+    let hint = "give all nodes the same version; or save another policy with `toolgate policy save`, or remove it with \
+                `toolgate policy remove`";
+    let problem = file.problem(ProblemSeverity::Error, &at, &predicate, hint);
+    let mut problems = file.finish();
+    problems.insert(0, problem);
+    (policy, problems)
 }
 
 /// Labels by pattern. A tool whose labels cannot be read has them all.

@@ -135,6 +135,12 @@ impl<'c> FileReader<'c> {
         }
     }
 
+    /// Whether anything was wrong that is more than a warning.
+    pub(crate) fn has_errors(&self) -> bool {
+        let is_error = |problem: &Problem| problem.severity == ProblemSeverity::Error;
+        self.left_out > 0 || self.problems.iter().any(is_error)
+    }
+
     /// Whether one more problem is recorded; the last one is the number of the others.
     fn has_capacity(&self) -> bool {
         self.problems.len() < MAX_PROBLEMS - 1

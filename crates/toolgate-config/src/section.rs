@@ -246,11 +246,12 @@ pub(crate) fn one_or_many(schema: &Json) -> Json {
     json!({ "anyOf": [schema, { "type": "array", "items": schema }] })
 }
 
-/// A number within bounds; anything else is ignored with a warning.
+/// A number within bounds; anything else is ignored with a warning, or an error.
 pub(crate) struct Bounded<T> {
     min: f64,
     max: f64,
     kind: &'static str,
+    severity: ProblemSeverity,
     parse: fn(&str) -> Option<T>,
     write: fn(&T) -> String,
 }
@@ -261,17 +262,19 @@ pub(crate) fn integer(min: u32, max: u32) -> Bounded<usize> {
 
 pub(crate) fn whole<T: FromStr + ToString>(min: u32, max: u32) -> Bounded<T> {
     let parse = |text: &str| text.parse().ok();
-    Bounded { min: min.into(), max: max.into(), kind: "integer", parse, write: T::to_string }
+    let (min, max, severity) = (min.into(), max.into(), ProblemSeverity::Warning);
+    Bounded { min, max, kind: "integer", severity, parse, write: T::to_string }
 }
 
 pub(crate) fn number(min: f64, max: f64) -> Bounded<f64> {
-    Bounded { min, max, kind: "number", parse: |text| text.parse().ok(), write: f64::to_string }
+    let (severity, write) = (ProblemSeverity::Warning, f64::to_string);
+    Bounded { min, max, kind: "number", severity, parse: |text| text.parse().ok(), write }
 }
 
 pub(crate) fn seconds(min: f64, max: f64) -> Bounded<Duration> {
     let parse = |text: &str| Duration::try_from_secs_f64(text.parse().ok()?).ok();
     let write = |duration: &Duration| duration.as_secs_f64().to_string();
-    Bounded { min, max, kind: "number", parse, write }
+    Bounded { min, max, kind: "number", severity: ProblemSeverity::Warning, parse, write }
 }
 
 pub(crate) fn hours(min: f64, max: f64) -> Bounded<Duration> {
@@ -285,7 +288,14 @@ pub(crate) fn remember_minutes(min: f64, max: f64) -> Bounded<RememberTime> {
         Duration::try_from_secs_f64(text.parse::<f64>().ok()? * 60.0).ok().map(RememberTime)
     };
     let write = |time: &RememberTime| (time.0.as_secs_f64() / 60.0).to_string();
-    Bounded { min, max, kind: "number", parse, write }
+    Bounded { min, max, kind: "number", severity: ProblemSeverity::Warning, parse, write }
+}
+
+impl<T> Bounded<T> {
+    /// The same, where a wrong number is an error.
+    pub(crate) fn refused(self) -> Self {
+        Self { severity: ProblemSeverity::Error, ..self }
+    }
 }
 
 impl<T> Setting for Bounded<T> {
@@ -303,7 +313,7 @@ impl<T> Setting for Bounded<T> {
             let (min, max) = (grouped(self.min), grouped(self.max));
             let expected = format!("{kind} from {min} to {max}");
             let at = scope.at.value(member);
-            scope.unfit(ProblemSeverity::Warning, &at, &expected, "");
+            scope.unfit(self.severity, &at, &expected, "");
         }
         value
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use toolgate_store::{
-    ChoiceStore, Choices, DamagedChoices, MAX_SHAPES_BYTES, PinStore, ShapeStore, StoreError,
-    StoreStamp,
+    ChoiceStore, Choices, DamagedChoices, MAX_SHAPES_BYTES, PinStore, PolicyStore, ShapeStore,
+    StoreError, StoreStamp, VersionedText,
 };
 
 use crate::{
@@ -25,6 +25,13 @@ pub(crate) struct SharedPins(pub(crate) Arc<Node>);
 
 /// The name of their document, and the topic of its changes.
 const PINS: &str = "pins";
+
+/// The policy that was saved for all nodes.
+#[derive(Debug)]
+pub(crate) struct SharedPolicy(pub(crate) Arc<Node>);
+
+/// The name of its document, and the topic of its changes.
+const POLICY: &str = "policy";
 
 /// The learned types of results.
 #[derive(Debug)]
@@ -123,6 +130,53 @@ impl PinStore for SharedPins {
             Ok(())
         });
         changed.map_err(|error| StoreError::of(PLACE, error.into_io()))
+    }
+}
+
+impl PolicyStore for SharedPolicy {
+    fn stamp(&self) -> StoreStamp {
+        StoreStamp::Version(self.0.version(POLICY))
+    }
+
+    fn read(&self) -> Result<VersionedText, StoreError> {
+        let read = self.0.database.with(|connection| async move {
+            // One statement, so that the text is that of the version.
+            let select = "SELECT
+                coalesce((SELECT number FROM version WHERE topic = $1), 0),
+                (SELECT content FROM document WHERE name = $1 AND content <> '')";
+            let row = connection.query_one(select, &[&POLICY]).await?;
+            let (number, content): (i64, Option<Vec<u8>>) = (row.get(0), row.get(1));
+            Ok(VersionedText { version: number.cast_unsigned(), text: content.map(crate::text) })
+        });
+        read.map_err(|error| StoreError::of(PLACE, error.into_io()))
+    }
+
+    fn replace(&self, before: u64, text: Option<&str>) -> Result<Option<u64>, StoreError> {
+        let replaced = self.0.database.with(|mut connection| async move {
+            let transaction = connection.transaction().await?;
+            // The row is there to be locked. Without a text it counts for nothing.
+            let row = "INSERT INTO document (name, content) VALUES ($1, '') ON CONFLICT DO NOTHING";
+            transaction.execute(row, &[&POLICY]).await?;
+            let lock = "SELECT 1 FROM document WHERE name = $1 FOR UPDATE";
+            transaction.query_one(lock, &[&POLICY]).await?;
+            // A statement of its own, which sees what another one has committed before the lock was free.
+            let current = "SELECT coalesce((SELECT number FROM version WHERE topic = $1), 0)";
+            let current: i64 = transaction.query_one(current, &[&POLICY]).await?.get(0);
+            if current.cast_unsigned() != before {
+                return Ok(None);
+            }
+            let write = "UPDATE document SET content = $2 WHERE name = $1";
+            transaction.execute(write, &[&POLICY, &text.unwrap_or_default().as_bytes()]).await?;
+            let number: i64 = transaction.query_one(BUMP, &[&POLICY]).await?.get(0);
+            transaction.commit().await?;
+            self.0.made(POLICY, number);
+            Ok(Some(number.cast_unsigned()))
+        });
+        replaced.map_err(|error| StoreError::of(PLACE, error.into_io()))
+    }
+
+    fn on_change(&self, wake: Box<dyn Fn() + Send + Sync>) {
+        self.0.on_change(POLICY, wake);
     }
 }
 

@@ -39,8 +39,8 @@ use std::{
 use tokio::sync::Semaphore;
 use toolgate_store::{
     AccessTokens, AuditLimits, AuditLog, ChoiceStore, DefinitionStore, Journal, JournalError,
-    Logins, NodeHealth, PinStore, Quotas, SecretSeal, ServerLeases, ShapeStore, SharedStore,
-    StoreError, TimedValues, UsageLog, WaitingLogins,
+    Logins, NodeHealth, PinStore, PolicyStore, Quotas, SecretSeal, ServerLeases, ShapeStore,
+    SharedStore, StoreError, TimedValues, UsageLog, WaitingLogins,
 };
 
 pub use database::FleetError;
@@ -52,7 +52,7 @@ pub use status::{FleetStatus, NodeStatus, ServerLeaseStatus};
 use audit::SharedAudit;
 use database::{Database, PLACE};
 use definitions::SharedDefinitions;
-use documents::{SharedChoices, SharedPins, SharedShapes};
+use documents::{SharedChoices, SharedPins, SharedPolicy, SharedShapes};
 use journal::SharedJournal;
 use logins::{RENEWALS, SharedLogins};
 use node::Node;
@@ -179,6 +179,10 @@ impl SharedStore for Fleet {
 
     fn pins(&self) -> Arc<dyn PinStore> {
         Arc::new(SharedPins(Arc::clone(&self.node)))
+    }
+
+    fn policy(&self) -> Arc<dyn PolicyStore> {
+        Arc::new(SharedPolicy(Arc::clone(&self.node)))
     }
 
     fn health(&self) -> NodeHealth {

@@ -177,8 +177,15 @@ impl<'de, const FROM: usize> Deserialize<'de> for Whole<FROM> {
 /// more than similar names. If a person has to visit a page first, the text names the page.
 pub(crate) fn refusal(session: &ToolSession, error: &BrokerError) -> String {
     let mut text = error.to_string();
-    if matches!(error, BrokerError::UnknownTool { .. }) {
+    if let BrokerError::UnknownTool { name, .. } = error {
         let host = session.host();
+        // The caller knows it from another list: one before a change, or one of another node.
+        if let Some(why) = session.held_back(name) {
+            return format!(
+                "`{name}` was not called: its definition {why}, so it is held back until a person approves it: \
+                 `toolgate definitions`, in a terminal of their own"
+            );
+        }
         for note in notes::absent_servers(session, &host.catalog().read()) {
             text.push('\n');
             text.push_str(&note);

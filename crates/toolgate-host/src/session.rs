@@ -18,7 +18,7 @@ use toolgate_catalog::{
     Catalog, ExposedName, Exposure, ExposureKind, Reason, ServerName, TokenCounter, Tool, nearest,
 };
 use toolgate_mcp::LogLevel;
-use toolgate_policy::CallPath;
+use toolgate_policy::{CallPath, definitions::ChangeKind};
 use toolgate_upstream::{CallError, CallOptions, InputHandler};
 
 use crate::{
@@ -32,6 +32,7 @@ use crate::{
     recent_searches::RecentSearches,
     resources::{self, NotificationStream, Subscriber, clients::ClientEntry},
     spans,
+    tool_filter::HiddenReason,
 };
 
 /// What a session is shown, what it has loaded, and how it calls tools.
@@ -703,6 +704,24 @@ impl ToolSession {
     pub(crate) fn sees(&self, server: &ServerName) -> bool {
         let hidden = self.hidden.get().is_some_and(|hidden| hidden.contains(server));
         !hidden || !self.host.is_off(server)
+    }
+
+    /// Why a tool of this name is held back, if the caller could call it otherwise.
+    pub(crate) fn held_back(&self, name: &str) -> Option<&'static str> {
+        let hidden = self.host.hidden_tools().into_iter().find(|hidden| hidden.name == name)?;
+        let why = match &hidden.why {
+            HiddenReason::Denied => return None,
+            HiddenReason::Held(change) if matches!(change.kind, ChangeKind::Changed(_)) => {
+                "differs from the approved one"
+            }
+            HiddenReason::Held(_) => "is new",
+            HiddenReason::Suspicious(_) => "is suspicious",
+        };
+        let tool = hidden.tool();
+        let is_seen = self.sees(&hidden.id.server)
+            && self.opens(&tool, CallPath::Direct)
+            && !self.host.broker().is_closed(&tool, &self.context.caller().facts);
+        is_seen.then_some(why)
     }
 
     /// Whether the caller can call a tool in this way with some arguments.

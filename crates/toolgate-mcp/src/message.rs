@@ -183,7 +183,10 @@ pub fn json_text(value: &Value) -> String {
 
 /// A message as a line of a pipe.
 pub fn json_line(message: &Value) -> Vec<u8> {
-    let mut line = json_text(message).into_bytes();
+    // Most messages are shorter, so that it does not grow.
+    let mut line = Vec::with_capacity(512);
+    // Writing to memory cannot fail.
+    let _ = serde_json::to_writer(&mut line, message);
     line.push(b'\n');
     line
 }

@@ -95,8 +95,8 @@ pub use savings::{SavedTokens, SavingsFile};
 pub use sealed::Sealed;
 pub use shapes::{MAX_SHAPES_BYTES, ShapeFolder, ShapeStore};
 pub use shared::{
-    NodeHealth, NodeMessage, PinStore, ServerHolder, ServerLeases, SharedStore, TimedKind,
-    TimedValue, TimedValues,
+    NodeHealth, NodeMessage, PinStore, PolicyStore, ServerHolder, ServerLeases, SharedStore,
+    TimedKind, TimedValue, TimedValues, VersionedText,
 };
 pub use timed::LocalValues;
 pub use tokens::{

@@ -25,6 +25,9 @@ pub trait SharedStore: fmt::Debug + Send + Sync {
     /// The approved definitions.
     fn pins(&self) -> Arc<dyn PinStore>;
 
+    /// The policy that a person has saved for all nodes.
+    fn policy(&self) -> Arc<dyn PolicyStore>;
+
     /// What is watched of this process.
     fn health(&self) -> NodeHealth;
 
@@ -89,6 +92,31 @@ pub trait PinStore: fmt::Debug + Send + Sync {
         &self,
         change: &mut dyn FnMut(Option<&str>) -> Option<String>,
     ) -> Result<(), StoreError>;
+}
+
+/// The policy that was saved for all nodes, as one text that only its readers understand.
+pub trait PolicyStore: fmt::Debug + Send + Sync {
+    /// Another one after each change that this node has heard of. Does not wait.
+    fn stamp(&self) -> StoreStamp;
+
+    /// What is saved. Waits for the database.
+    fn read(&self) -> Result<VersionedText, StoreError>;
+
+    /// Saves another text in place of the one of the version `before`, or none. Returns the new version; `None` if
+    /// somebody has saved another one meanwhile, and then nothing is changed. Waits for the database.
+    fn replace(&self, before: u64, text: Option<&str>) -> Result<Option<u64>, StoreError>;
+
+    /// Calls `wake` when this node has heard of a change.
+    fn on_change(&self, wake: Box<dyn Fn() + Send + Sync>);
+}
+
+/// A text, and how often it was changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VersionedText {
+    /// 0 if it never was.
+    pub version: u64,
+    /// `None` if there is none.
+    pub text: Option<String>,
 }
 
 /// Which node runs a server that runs once. A node has a server as long as the node lives.

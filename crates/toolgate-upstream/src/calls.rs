@@ -237,8 +237,8 @@ pub(crate) struct ConnectionState {
     pub(crate) extensions: OnceLock<JsonObject>,
     /// Whether it is the instance that clients share, and not one for a single client.
     pub(crate) is_shared: bool,
-    /// Whether another node runs the server. It has said already which server asks or logs.
-    pub(crate) is_node: bool,
+    /// The other node that runs the server, if one does. It has said already which server asks or logs.
+    pub(crate) node: Option<String>,
 }
 
 impl ConnectionState {
@@ -261,8 +261,13 @@ impl ConnectionState {
             held: Arc::default(),
             extensions: OnceLock::new(),
             is_shared: true,
-            is_node: false,
+            node: None,
         }
+    }
+
+    /// Whether another node runs the server.
+    pub(crate) fn is_node(&self) -> bool {
+        self.node.is_some()
     }
 
     /// Adds a call and returns its key.
@@ -367,7 +372,7 @@ impl ConnectionState {
     /// Passes a log message on: to the call that it belongs to, or to the observer if there is no call. If
     /// several callers have open calls, it may be about any of them, and none of them gets it.
     fn logged(&self, about: Option<&Value>, params: Option<Value>) {
-        let params = if self.is_node {
+        let params = if self.is_node() {
             params.filter(|params| logs::level_of(params).is_some())
         } else {
             logs::signed(&self.server, params)
@@ -398,7 +403,8 @@ impl ConnectionState {
             ("promptsListChanged", methods::PROMPTS_CHANGED),
             ("resourcesListChanged", methods::RESOURCES_CHANGED),
         ];
-        for (_, method) in lists.iter().filter(|(key, _)| self.is_node && wanted.get(key).is_some())
+        for (_, method) in
+            lists.iter().filter(|(key, _)| self.is_node() && wanted.get(key).is_some())
         {
             self.observer.notified(&self.server, method, None);
         }
@@ -515,7 +521,7 @@ impl ConnectionHandler for ConnectionState {
             return self.observer.roots(&self.server);
         }
         let request =
-            if self.is_node { request } else { input_handler::signed(&self.server, request) };
+            if self.is_node() { request } else { input_handler::signed(&self.server, request) };
         let held = Arc::clone(&self.held);
         let extensions = self.extensions.get().cloned().unwrap_or_default();
         let (open, tasks) = (Arc::clone(&self.calls), Arc::clone(&self.tasks));

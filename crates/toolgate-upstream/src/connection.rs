@@ -1,6 +1,6 @@
 //! One live connection to a server.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -261,9 +261,10 @@ impl Connection {
         &self,
         about: &str,
         method: &str,
-        mut params: JsonObject,
+        params: &JsonObject,
         options: &CallOptions,
     ) -> Result<Value, CallFailure> {
+        let mut params = Cow::Borrowed(params);
         let mut limits = self.about.limits;
         if method == methods::LISTEN {
             if self.handshake.era == Era::Legacy {
@@ -279,7 +280,8 @@ impl Connection {
         let mut visited = Vec::new();
         for round in 0.. {
             let started = Instant::now();
-            let sent = self.send_kept(about, method, params.clone(), options, &limits).await;
+            let sent =
+                self.send_kept(about, method, JsonObject::clone(&params), options, &limits).await;
             if let Some(visits) = required_visits(&sent, options)
                 && visited.len() < MAX_VISITS
                 && !visited.contains(&visits)
@@ -311,7 +313,7 @@ impl Connection {
             }
             let pause = required.pause(round);
             let answers = self.answers(about, &required, pause, options, &mut person_time).await?;
-            required.answer(&mut params, answers);
+            required.answer(params.to_mut(), answers);
         }
         Err(self.unusable(about, ASKS_WITHOUT_END))
     }
@@ -328,7 +330,7 @@ impl Connection {
         let started = Instant::now();
         let answering = async {
             tokio::time::sleep(pause).await;
-            let server = (!self.state.is_node).then_some(&self.about.name);
+            let server = (!self.state.is_node()).then_some(&self.about.name);
             required.ask(server, options.input_handler.as_deref()).await
         };
         let answers = tokio::select! {

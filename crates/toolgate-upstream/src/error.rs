@@ -44,16 +44,14 @@ pub enum CallError {
     },
     /// The connection ended during the call. Whether the call had an effect is unknown, and it was
     /// not repeated. The server is being restarted.
-    #[error(
-        "server `{server}` stopped during the call, so it is unknown whether `{tool}` took \
-         effect; it was not repeated, and the server is being restarted (`toolgate logs {server}` \
-         shows its last output)"
-    )]
+    #[error("{}", stopped(server, tool, node.as_deref()))]
     Stopped {
         /// The server.
         server: ServerName,
         /// The tool.
         tool: String,
+        /// The other node of the fleet that ran it, if the connection to that node ended.
+        node: Option<String>,
     },
     /// No response and no progress in time. The server was notified of the cancellation; whether it
     /// stopped is unknown. It is still connected.
@@ -135,4 +133,19 @@ pub enum CallError {
         /// What happened.
         message: String,
     },
+}
+
+/// What ended during a call, and what happens next.
+fn stopped(server: &ServerName, tool: &str, node: Option<&str>) -> String {
+    let unknown = format!("so it is unknown whether `{tool}` took effect; it was not repeated");
+    match node {
+        Some(node) => format!(
+            "node {node}, which ran server `{server}`, was lost during the call, {unknown}; later calls can be tried again: \
+             if the node is dead, another one runs the server once its lease is over"
+        ),
+        None => format!(
+            "server `{server}` stopped during the call, {unknown}, and the server is being restarted (`toolgate logs {server}` \
+             shows its last output)"
+        ),
+    }
 }

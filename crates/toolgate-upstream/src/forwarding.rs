@@ -44,6 +44,13 @@ pub fn forwarded_error(error: &CallError) -> ErrorObject {
     ErrorObject::new(codes::INTERNAL_ERROR, error.to_string(), Some(json!({ KIND: kind })))
 }
 
+/// The data of the error of a node that stops, for a node whose request it has not begun.
+pub fn not_begun() -> Value {
+    let reason = "the node that runs it is stopping, and the request was not begun";
+    let action = "try again: another node runs the server then";
+    json!({ KIND: { "kind": "notConnected", "reason": reason, "action": action } })
+}
+
 /// The error that another node has passed on.
 pub(crate) fn read(server: ServerName, tool: String, error: ErrorObject) -> CallError {
     let Some(passed_on) = error.data.as_ref().and_then(|data| data.get(KIND)) else {
@@ -73,7 +80,7 @@ pub(crate) fn read(server: ServerName, tool: String, error: ErrorObject) -> Call
         Some("transport") => CallError::Transport { server, tool, message: text("message") },
         Some("cancelled") => CallError::Cancelled,
         // Also of a newer version: nothing is known then.
-        _ => CallError::Stopped { server, tool },
+        _ => CallError::Stopped { server, tool, node: None },
     }
 }
 
@@ -92,13 +99,21 @@ mod tests {
         let limit = Duration::from_mins(1);
         for error in [
             CallError::NotConnected { server: server.clone(), failure },
-            CallError::Stopped { server: server.clone(), tool: tool.clone() },
+            CallError::Stopped { server: server.clone(), tool: tool.clone(), node: None },
             CallError::TimedOut { server: server.clone(), tool: tool.clone(), limit, total: true },
             CallError::Cancelled,
             CallError::Transport { server, tool, message: "unknown".to_owned() },
         ] {
             assert_eq!(passed_on(&error).to_string(), error.to_string());
         }
+    }
+
+    #[test]
+    fn a_node_that_stops_has_begun_nothing() {
+        let error = ErrorObject::invalid_request("this gateway is stopping", Some(not_begun()));
+        insta::assert_snapshot!(read("s".into(), "t".to_owned(), error), @"server `s` is not connected: the node that runs it is stopping, and the request was not begun; try again: another node runs the server then");
+        let (server, tool, node) = ("s".into(), "t".to_owned(), Some("n_1".to_owned()));
+        insta::assert_snapshot!(CallError::Stopped { server, tool, node }, @"node n_1, which ran server `s`, was lost during the call, so it is unknown whether `t` took effect; it was not repeated; later calls can be tried again: if the node is dead, another one runs the server once its lease is over");
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub use auth::{
 };
 pub use connection::{CallOptions, LogSink, Progress, SendCheck, SubscriptionEvent};
 pub use error::CallError;
-pub use forwarding::forwarded_error;
+pub use forwarding::{forwarded_error, not_begun};
 pub use handshake::Handshake;
 pub use input_handler::{ClientId, ClientKey, InputHandler, can_answer};
 pub use input_required::required_pages;

@@ -38,6 +38,7 @@ mod older_era;
 mod supervise;
 
 pub(crate) use instances::Asking;
+pub(crate) use supervise::node_is_gone;
 
 use callers::CallerServers;
 use demand::Demand;
@@ -436,7 +437,7 @@ impl Server {
                         continue;
                     }
                 }
-                let mut sent = connection.request(&about, &method, params.clone(), &options).await;
+                let mut sent = connection.request(&about, &method, &params, &options).await;
                 if let Some(is_switched) = server.use_older_era(&connection, &sent).await {
                     if is_switched && options.is_repeatable {
                         // In that era clients may need instances of their own.

@@ -7,6 +7,7 @@
 
 use std::{
     pin::pin,
+    sync::LazyLock,
     thread,
     time::{Duration, Instant},
 };
@@ -22,6 +23,9 @@ const QUICK: Duration = Duration::from_millis(1);
 const GRACE: Duration = Duration::from_micros(50);
 /// To look once takes less.
 const TAKEN: Duration = Duration::from_micros(50);
+/// To find out reads files of the system.
+static HAS_PROCESSORS: LazyLock<bool> =
+    LazyLock::new(|| thread::available_parallelism().is_ok_and(|count| count.get() > 1));
 /// The number of quick messages in a row after which a reader looks for the next one.
 const IN_A_ROW: u8 = 2;
 
@@ -47,8 +51,7 @@ impl QuickWait {
     pub fn new() -> Self {
         let has_one_thread = Handle::try_current()
             .is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::CurrentThread);
-        let has_processors = || thread::available_parallelism().is_ok_and(|count| count.get() > 1);
-        let limit = (has_one_thread && has_processors()).then_some(QUICK);
+        let limit = (has_one_thread && *HAS_PROCESSORS).then_some(QUICK);
         Self { limit, taken: TAKEN, in_a_row: 0, usual: QUICK }
     }
 

@@ -70,10 +70,10 @@ pub trait PageSource: fmt::Debug + Send + Sync {
     /// Which servers are disabled; `None` if nothing can be stored.
     fn choices(&self) -> Option<Arc<dyn ChoiceStore>>;
 
-    /// The `policy` of the configuration, as JSON.
-    fn policy_text(&self) -> String;
+    /// The policy as it is written, and where that is. Nothing if it cannot be read.
+    fn written_policy(&self) -> WrittenPolicy;
 
-    /// The policy that would hold if `policy` of the configuration were this JSON, or why it cannot be. Nothing is
+    /// The policy that would hold if this JSON were written in place of that one, or why it cannot be. Nothing is
     /// written.
     fn changed_policy(&self, text: &str) -> Result<TriedPolicy, String>;
 
@@ -116,7 +116,7 @@ pub trait PageSource: fmt::Debug + Send + Sync {
         by: &'s str,
     ) -> BoxFuture<'s, Result<String, String>>;
 
-    /// Writes the `policy` of the configuration in place of `before`, and lets it hold. Returns what was done.
+    /// Writes this policy in place of the one with the digest `before`, and lets it hold. Returns what was done.
     fn save_policy<'s>(
         &'s self,
         text: &'s str,
@@ -124,8 +124,23 @@ pub trait PageSource: fmt::Debug + Send + Sync {
         by: &'s str,
     ) -> BoxFuture<'s, Result<String, String>>;
 
+    /// Removes the policy that is saved for all nodes of a fleet, if it has the digest `before`, and lets that of the
+    /// configuration hold. Returns what was done.
+    fn remove_policy<'s>(
+        &'s self,
+        before: &'s str,
+        by: &'s str,
+    ) -> BoxFuture<'s, Result<String, String>>;
+
     /// Why there is no namespace of this name.
     fn check_namespace(&self, name: &str) -> Result<(), String>;
+
+    /// Revokes a token and the logins of its caller at servers, as `toolgate token revoke` does. Returns what was done.
+    fn revoke_token<'s>(
+        &'s self,
+        name: &'s str,
+        by: &'s str,
+    ) -> BoxFuture<'s, Result<String, String>>;
 
     /// Revokes the login of a caller at a server. Returns what was done.
     fn revoke_login<'s>(
@@ -159,6 +174,21 @@ pub struct UnusedServer {
     pub name: String,
     /// What is wrong with it, and what to do; `None` if it is switched off.
     pub problem: Option<String>,
+}
+
+/// The policy as it is written.
+#[derive(Debug, Clone, Default)]
+pub struct WrittenPolicy {
+    /// The value of `policy`, as JSON.
+    pub text: String,
+    /// Where it comes from, in words.
+    pub origin: String,
+    /// What becomes of another one that is saved, in words.
+    pub consequence: String,
+    /// Changes when the text does, or when somebody saves one.
+    pub digest: String,
+    /// Whether it is saved for all nodes of a fleet, in place of that of the configuration.
+    pub is_saved: bool,
 }
 
 /// A policy that a person tries.

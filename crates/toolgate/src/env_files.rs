@@ -8,7 +8,7 @@ use std::{
 
 use toolgate_config::{
     CommandTime, ConfigError, Configuration, EnvFileError, Format, MAX_ENV_FILE_BYTES,
-    StoredReference, StoredValueError, Surroundings, parse_within,
+    SavedPolicyText, StoredReference, StoredValueError, Surroundings, parse_within,
 };
 
 use crate::host_config::resolve;
@@ -29,6 +29,8 @@ pub struct FileAccess<'a> {
     pub workspace_folder: Option<&'a Path>,
     /// The folder that the client works in.
     pub working_folder: Option<&'a Path>,
+    /// The policy that counts in place of the one in the file.
+    pub saved_policy: Option<SavedPolicyText<'a>>,
 }
 
 /// Reads the text of a configuration file.
@@ -58,6 +60,7 @@ pub fn parse_file(
         commands: access.commands,
         workspace_folder: workspace_folder.as_deref(),
         working_folder: access.working_folder.and_then(Path::to_str),
+        saved_policy: access.saved_policy,
     };
     parse_within(text, format, name, &surroundings)
 }

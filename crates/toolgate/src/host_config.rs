@@ -171,6 +171,7 @@ impl HostConfig {
             commands: CommandTime::Start,
             workspace_folder: None,
             working_folder: None,
+            saved_policy: None,
         };
         let mut configuration = parse_file(text, format, &name, path.as_deref(), &access)?;
         configuration.place_limits(&name);

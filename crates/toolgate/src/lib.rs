@@ -82,6 +82,7 @@ mod host;
 mod host_config;
 mod pins;
 mod role;
+mod saved_policy;
 mod script;
 mod search;
 mod server;
@@ -171,6 +172,7 @@ pub mod setup {
         Variables, audit_limits, code_settings, configuration_name,
     };
     pub use crate::pins::{PinFile, PinFileError, PinFileProblem};
+    pub use crate::saved_policy::{PolicyContent, SavedPolicy};
     pub use crate::server::AuthorizerError;
     pub use crate::session_tools::{SavedChat, SessionTools};
     pub use crate::stored_values::{read_stored, read_stored_file, vault_name};

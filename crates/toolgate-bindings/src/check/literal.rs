@@ -2,7 +2,14 @@
 
 use std::{collections::HashSet, rc::Rc};
 
-use super::declared::one_of;
+use super::{
+    Language,
+    declared::one_of,
+    wording::{cut, nearest, quoted_list},
+};
+
+/// The number of names that a hint lists.
+const SHOWN_NAMES: usize = 12;
 
 /// A value, as far as the source determines it.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +30,46 @@ pub(super) struct Origin {
     pub(super) tool: Rc<str>,
     /// The names from the result to the part, such as `.items[]`; empty for the result itself.
     pub(super) path: String,
+}
+
+impl Origin {
+    /// The part in words.
+    pub(super) fn subject(&self) -> String {
+        let tool = cut(&self.tool);
+        match self.path.trim_start_matches('.') {
+            "" => format!("the result of `{tool}`"),
+            "[]" => format!("an item of the result of `{tool}`"),
+            "{}" => format!("a key of the result of `{tool}`"),
+            path => match path.strip_suffix("{}") {
+                Some(path) => format!("a key of `{}` in the result of `{tool}`", cut(path)),
+                None => format!("`{}` in the result of `{tool}`", cut(path)),
+            },
+        }
+    }
+}
+
+impl Literal {
+    /// What the value has instead of `name`.
+    pub(super) fn contents(&self, name: &str, language: Language) -> String {
+        match &self.kind {
+            LiteralKind::Object { entries, .. } => {
+                let names: Vec<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
+                if let Some(meant) = nearest(name, names.iter().copied()) {
+                    return format!("did you mean `{}`?", cut(meant));
+                }
+                let more = if names.len() > SHOWN_NAMES { " …" } else { "" };
+                let shown = &names[..names.len().min(SHOWN_NAMES)];
+                format!("it has {}{more}", quoted_list(shown, "and"))
+            }
+            LiteralKind::Array { .. } | LiteralKind::ListOf(_) => "it is a list".to_owned(),
+            LiteralKind::Text(_) => "it is a text".to_owned(),
+            LiteralKind::Number(_) | LiteralKind::SomeNumber => "it is a number".to_owned(),
+            _ => match language {
+                Language::TypeScript => "it is `true` or `false`".to_owned(),
+                Language::Python => "it is `True` or `False`".to_owned(),
+            },
+        }
+    }
 }
 
 /// What the source says about a value.

@@ -79,6 +79,21 @@ pub(crate) enum PolicyCommand {
         #[command(flatten)]
         output: Output,
     },
+    /// Save another policy in place of the one that counts, after you have seen its effect and agreed. On one machine
+    /// it replaces `policy` in the configuration; in a fleet it is saved in the database, and holds on all nodes
+    /// within a second
+    Save {
+        /// The other policy: a file with the value of `policy` as JSON, or a configuration; `-` reads it from stdin
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// In a fleet: save it only if this version of the policy is the one that counts, as `toolgate policy` shows it
+        #[arg(long, value_name = "VERSION")]
+        replace: Option<u64>,
+    },
+    /// Print the policy as it is written, as JSON that `toolgate policy save` takes
+    Export,
+    /// Remove the policy that is saved in the database of a fleet, so that `policy` of the configuration counts again
+    Remove,
     /// Explain the decision on a call: which rule decides, and which matching rules do not
     Check {
         /// The exposed name of the tool

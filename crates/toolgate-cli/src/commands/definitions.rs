@@ -66,7 +66,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Definitions) -> CommandRe
     let entries = host.entries().await;
     let held = held::all(&host, &entries);
     let outcome = match &arguments.command {
-        None => list(&host, &entries, &held, arguments.output.json),
+        None => list(&loaded, &host, &entries, &held, arguments.output.json),
         Some(DefinitionsCommand::Diff { name }) => diff(&held, name),
         Some(DefinitionsCommand::Approve { names, all }) => {
             approve(&loaded, &host, &entries, &held, names, *all)
@@ -76,7 +76,13 @@ pub(crate) async fn run(globals: &Globals, arguments: &Definitions) -> CommandRe
     outcome
 }
 
-fn list(host: &ToolHost, entries: &[JudgedEntry], held: &[Held], as_json: bool) -> CommandResult {
+fn list(
+    loaded: &Loaded,
+    host: &ToolHost,
+    entries: &[JudgedEntry],
+    held: &[Held],
+    as_json: bool,
+) -> CommandResult {
     if as_json {
         let rows: Vec<Value> = held.iter().map(row).collect();
         print::json(&rows)?;
@@ -96,6 +102,7 @@ fn list(host: &ToolHost, entries: &[JudgedEntry], held: &[Held], as_json: bool) 
             "`toolgate definitions diff NAME` shows one, `toolgate definitions approve NAME` lets it in",
         );
     }
+    not_looked_at(loaded).iter().for_each(print::note);
     for finding in Findings::of(host, entries).listed {
         print::note(finding);
     }
@@ -212,6 +219,7 @@ fn approve(
         }
     }
     print::line(match pinned {
+        0 => "No definition is approved: no server that was looked at has any.".to_owned(),
         1 => "1 definition is approved as it is now.".to_owned(),
         pinned => format!("{pinned} definitions are approved as they are now."),
     });
@@ -219,6 +227,7 @@ fn approve(
     if !all {
         return Ok(ExitCode::SUCCESS);
     }
+    not_looked_at(loaded).iter().for_each(print::note);
     let missing = missing(host);
     for sentence in &missing {
         print::note(sentence);
@@ -253,6 +262,19 @@ pub(super) async fn approve_seen(
         ..decisions::record("definition", true, held.record())
     };
     decisions::write(&store, &record)
+}
+
+/// The namespaces whose servers this command does not use, a sentence each.
+fn not_looked_at(loaded: &Loaded) -> Vec<String> {
+    let namespaces = loaded.configuration.namespaces.iter();
+    let left_out = namespaces.filter(|it| it.exclusive && loaded.namespace.is_none());
+    let sentence = |name: &str| {
+        format!(
+            "the servers of the namespace `{name}` were not looked at, because it is exclusive; `toolgate definitions \
+             --namespace {name}` looks at them"
+        )
+    };
+    left_out.map(|it| sentence(&it.name)).collect()
 }
 
 /// The servers whose definitions are not known or may be old, with the reasons.

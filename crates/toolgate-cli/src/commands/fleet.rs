@@ -16,7 +16,7 @@ use crate::{
 };
 
 pub(crate) fn run(globals: &Globals, command: &FleetCommand) -> CommandResult {
-    let config = load::fleet(globals).ok_or_else(|| {
+    let config = load::fleet(globals)?.ok_or_else(|| {
         Failure::usage("the configuration has no `fleet`, so there is no shared database")
             .hint("write \"fleet\": { \"database\": \"${DATABASE_URL}\" }")
     })?;
@@ -76,6 +76,7 @@ fn after_restore(ended: RestoreSummary) -> String {
          These are of the time of the back-up too, so look through them before you start the nodes:\n\
          - `toolgate token list`: a token that was revoked since then is valid again.\n\
          - `toolgate grants`: the same holds for grants.\n\
+         - `toolgate policy`: a policy that was saved or removed since then is as it was.\n\
          - `toolgate logins`: a login that was renewed since then has an old token, and its caller has to log in again.\n\
          - The limits of a day count from the back-up on.",
         grouped(runs),

@@ -56,17 +56,21 @@ pub(super) async fn revoke_one(
     let key = key.ok_or_else(|| Failure::new("there is no such login"))?;
     let settings = AuthorizationSettings::default();
     let ended = Authorizer::new(key, settings, Arc::clone(logins))?.logout().await?;
-    if ended != LogoutOutcome::NotLoggedIn
-        && let Some(store) = load::store()
-    {
-        let record = AuditRecord {
-            server: server.to_owned(),
-            caller: by.to_owned(),
-            ..decisions::record("login", false, format!("logged out: {caller}"))
-        };
-        decisions::write(&store, &record)?;
+    if ended != LogoutOutcome::NotLoggedIn {
+        note_logout(server, caller, by)?;
     }
     Ok(format!("{caller} at {server}: {}.", outcome(&ended).trim_end_matches('.')))
+}
+
+/// Writes to the audit log that a person has ended the login of a caller.
+fn note_logout(server: &str, caller: &str, by: &str) -> Result<(), Failure> {
+    let Some(store) = load::store() else { return Ok(()) };
+    let record = AuditRecord {
+        server: server.to_owned(),
+        caller: by.to_owned(),
+        ..decisions::record("login", false, format!("logged out: {caller}"))
+    };
+    decisions::write(&store, &record)
 }
 
 /// The logins of callers, for the callers themselves.
@@ -114,7 +118,7 @@ async fn revoke(
         };
         caller.is_none_or(is_caller) && server.is_none_or(|server| *key.server == *server)
     };
-    let ended = revoke_those(logins, fits).await?;
+    let ended = revoke_those(logins, fits, &decisions::caller()).await?;
     if ended.is_empty() {
         let hint = "`toolgate logins` shows them";
         return Err(Failure::new("there is no such login").hint(hint));
@@ -123,10 +127,11 @@ async fn revoke(
     Ok(())
 }
 
-/// Revokes logins, and returns what became of each.
+/// Revokes logins for the person `by`, and returns what became of each.
 pub(super) async fn revoke_those(
     logins: &Arc<dyn StoredLogins>,
     fits: impl Fn(&LoginKey) -> bool,
+    by: &str,
 ) -> Result<Vec<String>, Failure> {
     let all = logins.list().map_err(|error| Failure::new(error.to_string()))?;
     let mut ends = Vec::new();
@@ -135,7 +140,7 @@ pub(super) async fn revoke_those(
         let settings = AuthorizationSettings::default();
         let ended = Authorizer::new(key, settings, Arc::clone(logins))?.logout().await?;
         if ended != LogoutOutcome::NotLoggedIn {
-            decisions::about_server("login", &server, false, format!("logged out: {owner}"))?;
+            note_logout(&server, &owner, by)?;
         }
         ends.push(format!("{owner} at `{server}`: {}", outcome(&ended)));
     }

@@ -1,5 +1,6 @@
 //! `toolgate policy`
 
+mod save;
 mod show;
 mod suggest;
 mod what_if;
@@ -27,6 +28,9 @@ pub(crate) async fn run(globals: &Globals, arguments: &Policy) -> CommandResult 
         Some(PolicyCommand::WhatIf { file, output }) => {
             what_if::run(globals, file, output.json).await
         }
+        Some(PolicyCommand::Save { file, replace }) => save::run(globals, file, *replace).await,
+        Some(PolicyCommand::Export) => save::export(globals),
+        Some(PolicyCommand::Remove) => save::remove(globals).await,
         Some(PolicyCommand::Check { name, arguments, output }) => {
             check(globals, name, arguments.as_deref(), output.json).await
         }

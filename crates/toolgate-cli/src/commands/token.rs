@@ -6,7 +6,9 @@ use std::{
 };
 
 use serde_json::json;
-use toolgate_store::{AccessTokens, Store, TokenError, TokenOrder, TokenRecord, utc};
+use toolgate_store::{
+    AccessTokens, AuditRecord, LoginKey, Store, TokenError, TokenOrder, TokenRecord, utc,
+};
 
 use super::logins;
 use crate::{
@@ -41,32 +43,60 @@ pub(crate) async fn run(globals: &Globals, command: &TokenCommand) -> CommandRes
         }
         TokenCommand::List { output } => list(tokens, now, output.json)?,
         TokenCommand::Revoke { name } => {
-            let is_it = |record: &TokenRecord| record.name == *name;
-            let caller = tokens.list().ok().and_then(|all| all.into_iter().find(is_it));
-            tokens.revoke(name).map_err(|error| not_revoked(tokens, name, error))?;
-            decisions::write(&store, &record("token", false, format!("token {name} revoked")))?;
-            print::line(format!("Token {name} is revoked: clients with it are refused."));
-            if let Some(caller) = caller.map(|record| record.caller()) {
-                end_logins(&store, &caller).await;
+            let RevokedToken { said, remaining } =
+                revoke(&store, name, &decisions::caller()).await?;
+            said.into_iter().for_each(print::line);
+            if let Some(RemainingLogins { why, hint }) = remaining {
+                print::note(format!("warning: {why}"));
+                print::note(format!("  hint: {hint}"));
             }
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Revokes the logins of a caller who has no token any more: nobody could use or end them.
-async fn end_logins(store: &Store, caller: &str) {
+/// What became of a token, and of the logins of its caller.
+pub(super) struct RevokedToken {
+    /// What was done.
+    pub(super) said: Vec<String>,
+    /// Why some logins were not ended.
+    pub(super) remaining: Option<RemainingLogins>,
+}
+
+/// Logins that stay although their caller has no token any more.
+pub(super) struct RemainingLogins {
+    pub(super) why: String,
+    pub(super) hint: String,
+}
+
+/// Revokes a token for the person `by`, and the logins of its caller at servers: nobody could use or end them any more.
+pub(super) async fn revoke(store: &Store, name: &str, by: &str) -> Result<RevokedToken, Failure> {
+    let tokens = &*store.access_tokens();
+    let is_it = |record: &TokenRecord| record.name == *name;
+    let caller = tokens.list().ok().and_then(|all| all.into_iter().find(is_it));
+    tokens.revoke(name).map_err(|error| not_revoked(tokens, name, error))?;
+    let revoked = AuditRecord {
+        caller: by.to_owned(),
+        ..record("token", false, format!("token {name} revoked"))
+    };
+    decisions::write(store, &revoked)?;
+    let mut said = vec![format!("Token {name} is revoked: clients with it are refused.")];
+    let Some(caller) = caller.map(|record| record.caller()) else {
+        return Ok(RevokedToken { said, remaining: None });
+    };
     let logins = store.logins(&load::vault_key());
-    match logins::revoke_those(&logins, |key| key.caller.as_deref() == Some(caller)).await {
-        Ok(ended) => ended.into_iter().for_each(print::line),
-        Err(failure) => {
-            let why = failure.first_line();
-            print::note(format!("warning: the logins of the caller `{caller}` stay: {why}"));
-            print::note(format!(
-                "  hint: `toolgate logins revoke --caller \"{caller}\"` ends them"
-            ));
+    let is_callers = |key: &LoginKey| key.caller.as_deref() == Some(&*caller);
+    let remaining = match logins::revoke_those(&logins, is_callers, by).await {
+        Ok(ended) => {
+            said.extend(ended);
+            None
         }
-    }
+        Err(failure) => Some(RemainingLogins {
+            why: format!("the logins of the caller `{caller}` stay: {}", failure.first_line()),
+            hint: format!("`toolgate logins revoke --caller \"{caller}\"` ends them"),
+        }),
+    };
+    Ok(RevokedToken { said, remaining })
 }
 
 /// Refuses unknown namespaces: a token for them would be useless without any message.

@@ -18,10 +18,11 @@ use toolgate_config::{LoginGrant, Presence, Problem, ServerConfig, Transport};
 use toolgate_gateway::HttpSettings;
 use toolgate_host::{JudgedEntry, ToolHost};
 use toolgate_policy::definitions::shown;
-use toolgate_store::{AuditRecord, ChoiceStore, Store};
+use toolgate_store::{ChoiceStore, Store};
 use toolgate_web::{
     FlaggedDefinition, HeldDefinition, ListedServer, ListedServers, NewServer, Page, PageSource,
     ShownClients, ShownDefinitions, ShownLogin, ShownPlan, ShownSetup, TriedPolicy, UnusedServer,
+    WrittenPolicy as ShownPolicy,
 };
 
 use super::{
@@ -29,7 +30,7 @@ use super::{
     findings::Findings,
     held, login, logins as logins_command, serve, servers,
     setup::{self, ClientState, PlannedSetup},
-    token,
+    token::{self, RevokedToken},
 };
 use crate::{
     access,
@@ -37,9 +38,10 @@ use crate::{
     decisions,
     failure::{CommandResult, Failure},
     folders, lineage,
-    load::{self, Loaded},
+    load::{self, Loaded, OtherPolicy},
     logins,
     person::OpenTerminal,
+    policy_place::{self, WrittenPolicy},
     print,
 };
 
@@ -304,6 +306,24 @@ impl Shown {
         read(servers)
     }
 
+    /// What is configured, and the policy as it is written, if it is the one with this digest.
+    fn policy_before(&self, digest: &str) -> Result<(Loaded, WrittenPolicy), String> {
+        let loaded = load::load_quietly(&self.globals).map_err(in_words)?;
+        let written = WrittenPolicy::of(&loaded);
+        if written.digest() != digest {
+            return Err("the policy has changed since; try it again".to_owned());
+        }
+        Ok((loaded, written))
+    }
+
+    /// Lets what is written hold.
+    async fn use_policy(&self) -> Result<(), String> {
+        *self.servers.lock() = None;
+        let loaded = load::load_quietly(&self.globals).map_err(in_words)?;
+        self.host().reload(loaded.settings(None), &BTreeSet::new()).await;
+        Ok(())
+    }
+
     /// Writes a server to the configuration, as `toolgate add` does.
     async fn add(&self, server: NewServer) -> Result<String, Failure> {
         let mut missing = Vec::new();
@@ -373,17 +393,25 @@ impl PageSource for Shown {
         self.choices.clone()
     }
 
-    fn policy_text(&self) -> String {
-        let loaded = load::load_quietly(&self.globals);
-        let policy = loaded.map(|loaded| load::policy_text(&loaded)).unwrap_or_default();
-        serde_json::to_string_pretty(&policy).unwrap_or_default()
+    fn written_policy(&self) -> ShownPolicy {
+        let written = load::load_quietly(&self.globals).map(|loaded| WrittenPolicy::of(&loaded));
+        written.map_or_else(
+            |failure| ShownPolicy { origin: in_words(failure), ..ShownPolicy::default() },
+            |written| ShownPolicy {
+                text: written.text(),
+                origin: written.origin(),
+                consequence: written.consequence(),
+                digest: written.digest(),
+                is_saved: written.is_saved(),
+            },
+        )
     }
 
     fn changed_policy(&self, text: &str) -> Result<TriedPolicy, String> {
         let policy = serde_json::from_str(text)
             .map_err(|error| format!("the policy is not JSON: {error}"))?;
-        let changed =
-            load::load_quietly(&self.globals).and_then(|loaded| load::policy_if(&loaded, &policy));
+        let changed = load::load_quietly(&self.globals)
+            .and_then(|loaded| load::policy_if(&loaded, OtherPolicy::Written(&policy)));
         let (settings, warnings) = changed.map_err(in_words)?;
         Ok(TriedPolicy { settings, warnings })
     }
@@ -503,27 +531,33 @@ impl PageSource for Shown {
         by: &'s str,
     ) -> BoxFuture<'s, Result<String, String>> {
         async move {
-            let read = |text: &str| {
-                serde_json::from_str(text).map_err(|error| format!("the policy is not JSON: {error}"))
-            };
-            let (policy, before) = (read(text)?, read(before)?);
-            let loaded = load::load_quietly(&self.globals).map_err(in_words)?;
-            load::save_policy(&loaded, &policy, &before).map_err(in_words)?;
-            *self.servers.lock() = None;
-            let record = AuditRecord {
-                caller: by.to_owned(),
-                ..decisions::record("policy", true, "policy saved")
-            };
-            decisions::write(&self.store, &record).map_err(in_words)?;
+            let policy = serde_json::from_str(text)
+                .map_err(|error| format!("the policy is not JSON: {error}"))?;
+            let (loaded, written) = self.policy_before(before)?;
+            let place = policy_place::save(&loaded, &self.store, &policy, &written, by)
+                .map_err(in_words)?;
             if loaded.is_folders {
                 return Ok(format!(
-                    "The policy is in {}. Run `toolgate trust` again: it has another content than you have trusted.",
-                    self.configuration
+                    "The policy is in {place}. Run `toolgate trust` again: it has another content than you have trusted."
                 ));
             }
-            let loaded = load::load_quietly(&self.globals).map_err(in_words)?;
-            self.host().reload(loaded.settings(None), &BTreeSet::new()).await;
-            Ok(format!("The policy is in {}, and holds.", self.configuration))
+            self.use_policy().await?;
+            Ok(format!("The policy is in {place}, and holds."))
+        }
+        .boxed()
+    }
+
+    fn remove_policy<'s>(
+        &'s self,
+        before: &'s str,
+        by: &'s str,
+    ) -> BoxFuture<'s, Result<String, String>> {
+        async move {
+            let (loaded, written) = self.policy_before(before)?;
+            let place =
+                policy_place::remove(&loaded, &self.store, &written, by).map_err(in_words)?;
+            self.use_policy().await?;
+            Ok(format!("The policy is in {place}, and holds."))
         }
         .boxed()
     }
@@ -531,6 +565,20 @@ impl PageSource for Shown {
     fn check_namespace(&self, name: &str) -> Result<(), String> {
         let loaded = load::load_quietly(&self.globals).map_err(in_words)?;
         if name == token::DEFAULT { Ok(()) } else { loaded.check_namespace(name).map_err(in_words) }
+    }
+
+    fn revoke_token<'s>(
+        &'s self,
+        name: &'s str,
+        by: &'s str,
+    ) -> BoxFuture<'s, Result<String, String>> {
+        async move {
+            let RevokedToken { said, remaining } =
+                token::revoke(&self.store, name, by).await.map_err(in_words)?;
+            let remaining = remaining.map(|it| format!("But {}; {}.", it.why, it.hint));
+            Ok(said.into_iter().chain(remaining).collect::<Vec<_>>().join(" "))
+        }
+        .boxed()
     }
 
     fn revoke_login<'s>(

@@ -503,6 +503,28 @@ async fn the_logins_of_a_revoked_token_are_revoked() {
 }
 
 #[tokio::test]
+async fn the_page_revokes_the_logins_of_a_token_too() {
+    let team = Team::start(AuthorizationOptions::default()).await;
+    team.log_in(&team.ada, "Ada").await;
+    team.log_in(&team.bob, "Bob").await;
+    let page = OpenPage::start(&team.workplace).await;
+    page.post("/ui/access", &[("action", "revoke-token"), ("what", "ada")]).await;
+    let said = page.get("/ui/access").await;
+    assert!(said.contains("Token ada is revoked") && said.contains("logged out"), "{said}");
+    let left = team.workplace.run(&["logins", "--json"]).await.json();
+    assert_eq!(left.as_array().unwrap().len(), 1, "{left}");
+    assert!(left[0]["caller"].as_str().unwrap().starts_with("token bob "), "{left}");
+    let log = team.workplace.run(&["audit", "--json"]).await.stdout;
+    let by_page = |what: &str| {
+        let mut lines = log.lines().filter(|line| line.contains(what));
+        lines.any(|line| line.contains("\"caller\":\"page"))
+    };
+    assert!(by_page("token ada revoked") && by_page("logged out: token ada "), "{log}");
+    page.post("/ui/access", &[("action", "revoke-token"), ("what", "ada")]).await;
+    assert!(page.get("/ui/access").await.contains("Nothing was changed"));
+}
+
+#[tokio::test]
 async fn a_client_over_stdio_logs_in_by_a_port_of_this_machine() {
     let authorization = AuthorizationServer::start(AuthorizationOptions::default()).await.unwrap();
     let address = ([127, 0, 0, 1], 0).into();

@@ -3,6 +3,7 @@
 mod bench;
 mod faults;
 mod logins;
+mod policy;
 mod single;
 
 use std::{
@@ -496,6 +497,11 @@ async fn what_is_approved_at_one_node_is_approved_at_all() {
     for node in [&second, &third] {
         until("the definitions", async || lists(node, "kit_echo").await.then_some(())).await;
         assert!(!lists(node, "kit_newer").await, "nobody has approved it");
+        // A client may know it from another node, whose server is the new one too.
+        let call = json!({ "name": "kit_newer", "arguments": {} });
+        let refused = node.client().refused("tools/call", call).await;
+        let why = refused["message"].as_str().unwrap_or_default();
+        assert!(why.contains("its definition is new, so it is held back"), "{refused}");
     }
     let approved = agree(&second.place, &["definitions", "approve", "kit_newer"]).await;
     assert_eq!(approved.code, Some(0), "{approved:?}");
@@ -518,6 +524,30 @@ async fn a_node_listens_where_it_advertises_and_joins_with_the_secret_of_the_oth
     let stranger = place.workplace().run(&["serve", "--http", "127.0.0.1:0"]).await;
     assert_eq!(stranger.code, Some(1), "{stranger:?}");
     assert!(stranger.stderr.contains("`fleet.secret` of this node is not that of"), "{stranger:?}");
+}
+
+/// A gateway that keeps its records for itself is no node.
+#[tokio::test]
+async fn a_mistake_in_fleet_starts_nothing_and_is_named() {
+    for (more, named) in [
+        (json!({ "leaseSeconds": 0 }), "`fleet.leaseSeconds` must be a number from 1 to 3,600"),
+        (json!({ "leaseSecond": 5 }), "`fleet.leaseSecond` is not a known key"),
+        (json!({ "database": null }), "`fleet` has no `database`"),
+    ] {
+        let mut fleet = json!({ "database": "${DATABASE}" });
+        fleet.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let place = Workplace::new(&json!({ "mcpServers": {}, "fleet": fleet }))
+            .with_variable("DATABASE", "postgresql://u:p@127.0.0.1:1/d");
+        for command in
+            [&["serve", "--http", "127.0.0.1:0"][..], &["token", "list"], &["fleet", "status"]]
+        {
+            let refused = place.run(command).await;
+            assert_eq!(refused.code, Some(2), "{command:?}: {refused:?}");
+            assert!(refused.stderr.contains(named), "{command:?}: {refused:?}");
+        }
+        let checked = place.run(&["config", "check"]).await;
+        assert!(checked.code != Some(0) && checked.shown().contains(named), "{checked:?}");
+    }
 }
 
 #[tokio::test]

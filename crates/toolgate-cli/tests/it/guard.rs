@@ -247,7 +247,10 @@ async fn changed_tools_are_held_until_approved() {
     let servers = json!({ "mcpServers": { "records": entry(&changed) } });
     workplace.rewrite(&servers.to_string());
     let called = workplace.run(&["call", "records_delete", r#"{"id":"1"}"#]).await;
-    assert!(called.stderr.contains("there is no tool `records_delete`"), "{called:?}");
+    assert!(
+        called.stderr.contains("its definition differs from the approved one, so it is held back"),
+        "{called:?}"
+    );
     insta::assert_snapshot!(workplace.run(&["definitions"]).await.shown(), @"
     exit code 0
     --- stdout
@@ -299,7 +302,7 @@ async fn a_pinned_tool_that_is_listed_twice_is_not_used() {
     let servers = json!({ "mcpServers": { "records": entry(&doubled) }, "policy": "allow" });
     workplace.rewrite(&servers.to_string());
     let called = workplace.run(&["call", "records_delete", r#"{"id":"1"}"#]).await;
-    assert!(called.stderr.contains("there is no tool `records_delete`"), "{called:?}");
+    assert!(called.stderr.contains("is held back until a person approves it"), "{called:?}");
     let held = workplace.run(&["definitions"]).await.stdout;
     assert!(held.starts_with("records_delete: changed in 1 place"), "{held}");
 }
@@ -324,7 +327,7 @@ async fn a_gateway_keeps_its_pins_if_their_file_is_gone() {
     }
     let refused = client.call("records_delete", json!({ "id": "1" })).await.unwrap();
     let message = refused["error"]["message"].as_str().unwrap_or_default();
-    assert!(message.contains("there is no tool"), "{refused}");
+    assert!(message.contains("is held back until a person approves it"), "{refused}");
     assert!(!lock.exists(), "no file without the earlier approvals is written");
 }
 

@@ -87,6 +87,20 @@ pub(crate) fn read<'a>(source: &SourceText<'a>, format: Format) -> Result<Object
     }
 }
 
+/// Reads the JSON of one value, as the value of this key.
+pub(crate) fn read_member<'a>(
+    source: &SourceText<'a>,
+    key: &'static str,
+) -> Result<Object<'a>, ConfigError> {
+    let bytes = source.text().len();
+    if bytes > MAX_FILE_BYTES {
+        let source_name = source.name().to_owned();
+        return Err(ConfigError::TooLarge { source_name, bytes, limit: MAX_FILE_BYTES });
+    }
+    let node = jsonc::read(source)?.unwrap_or(Node { value: Value::Null, offset: 0 });
+    Ok(Object::new(vec![Member { key: key.into(), key_offset: node.offset, node }]))
+}
+
 impl<'a> Object<'a> {
     /// Makes an object in which the last of several equal keys counts, as in every other reader of
     /// these files.

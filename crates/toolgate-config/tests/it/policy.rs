@@ -2,7 +2,9 @@
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use toolgate_config::Configuration;
+use toolgate_config::{
+    Configuration, Format, SavedPolicyText, StoredReference, Surroundings, parse_within,
+};
 use toolgate_policy::{
     Annotations, Claims, Flow, FlowMode, Label, LabelSet, Mode, NewTools, Policy, PolicySettings,
     ServerName, Verdict,
@@ -404,5 +406,68 @@ fn a_namespace_with_a_misspelt_or_doubled_policy_is_left_out() {
         let told = told(&configuration);
         assert!(told.starts_with("error: "), "{wrong}: {told}");
         assert!(configuration.namespaces.is_empty(), "{wrong}");
+    }
+}
+
+/// A file with a policy of its own, where this policy is saved elsewhere.
+fn with_saved(saved: Result<&str, &str>) -> Configuration {
+    let text = r#"{
+        "mcpServers": { "crm": { "command": "x", "labels": ["private"] } },
+        "policy": { "default": "allow", "rules": [{ "tool": "crm_list", "verdict": "deny" }] },
+        "namespaces": { "n": { "servers": ["crm"], "policy": { "labels": { "crm_b": "egress" } } } }
+    }"#;
+    let environment = |name: &str| (name == "HOME").then(|| "/home/a".to_owned());
+    let stored = |_: StoredReference<'_>| Ok("stored".to_owned());
+    let surroundings = Surroundings {
+        stored: &stored,
+        saved_policy: Some(SavedPolicyText { name: "policy 7 of the fleet", text: saved }),
+        ..Surroundings::of(&environment)
+    };
+    parse_within(text, Format::Jsonc, "toolgate.json", &surroundings).expect("the syntax is valid")
+}
+
+#[test]
+fn a_saved_policy_counts_in_place_of_the_one_in_the_file() {
+    let saved = r#"{
+  "default": "ask",
+  "labels": { "crm_a": "untrusted" },
+  "rules": [{ "tool": "crm_send", "verdict": "deny",
+    "when": { "arguments": { "path": { "under": "${HOME}/x" } } } }]
+}"#;
+    let read = with_saved(Ok(saved));
+    assert!(read.problems.is_empty(), "{:?}", read.problems);
+    assert!(read.has_policy);
+    assert_eq!(read.policy.mode, Mode::Ask);
+    assert_eq!(read.policy.rules.len(), 1, "{:?}", read.policy.rules);
+    let origin = read.policy.rules[0].origin.to_string();
+    assert_eq!(origin, "`policy.rules[0]` (policy 7 of the fleet:4:13)");
+    assert_eq!(read.policy.labels.len(), 1);
+    assert_eq!(read.policy.servers.len(), 1, "that of the servers stays in the file");
+    let namespace = &read.namespaces[0].policy;
+    assert_eq!((namespace.mode, namespace.rules.len()), (Mode::Ask, 1));
+    assert_eq!(namespace.labels.len(), 2, "a namespace adds to the saved policy");
+}
+
+#[test]
+fn a_saved_policy_that_cannot_be_read_denies_every_call() {
+    for saved in [
+        Err("a newer toolgate has saved it"),
+        Ok("{"),
+        Ok(""),
+        Ok("7"),
+        Ok(r#"{ "default": "allow", "futureKey": true }"#),
+        Ok(r#"{ "default": "allow", "rules": [{ "tool": "a", "verdict": "perhaps" }] }"#),
+        Ok(r#"{ "default": "allow", "default": "ask" }"#),
+        Ok(
+            r#"{ "rules": [{ "verdict": "allow", "when": { "arguments": { "p": { "under": "${command:id}" } } } }] }"#,
+        ),
+    ] {
+        let read = with_saved(saved);
+        for policy in [&read.policy, &read.namespaces[0].policy] {
+            assert_eq!(verdict(policy.clone(), &json!({})), Verdict::Deny, "{saved:?}");
+        }
+        let problem = &read.problems[0];
+        assert_eq!(&*problem.source, "policy 7 of the fleet", "{saved:?}");
+        assert!(problem.message.contains("every call is denied"), "{problem:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! The texts that people see: each one sentence and the way out.
 
 use insta::assert_snapshot;
-use toolgate_config::ProblemSeverity;
+use toolgate_config::{Problem, ProblemSeverity};
 
 use crate::{problems, read, read_toml, server_problems, shown};
 
@@ -411,11 +411,17 @@ fn a_fleet_without_a_usable_database() {
         r#"{ "secret": "${TOKEN}" }"#,
         r#"{ "database": "${TOKEN}", "secret": "${TOKEN}" }"#,
         r#"{ "database": "${TOKEN}", "advertise": "http://10.0.0.1:8443" }"#,
+        r#"{ "database": "${TOKEN}", "leaseSeconds": 0 }"#,
+        r#"{ "database": "${TOKEN}", "leaseSecond": 5 }"#,
+        r#"{ "database": "${TOKEN}", "leaseSeconds": 5, "leaseSeconds": 7 }"#,
         "7",
     ];
     for wrong in wrong {
         let read = fleet(wrong);
-        assert!(!read.problems.is_empty(), "{wrong}");
+        let is_named = |problem: &Problem| {
+            problem.path.starts_with("fleet") && problem.severity == ProblemSeverity::Error
+        };
+        assert!(read.problems.iter().any(is_named), "{wrong}: {:?}", read.problems);
         // A node that keeps its records for itself is no node.
         assert!(read.fleet.is_some_and(|fleet| fleet.database.is_none()), "{wrong}");
     }

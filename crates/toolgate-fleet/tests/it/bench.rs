@@ -143,7 +143,7 @@ fn bench_fleet_stores() {
         let page = time(&|| drop(journal.runs_before(middle, 20).unwrap()));
         let begun = time(&|| journal.write(RunEntry::began(&run("run_begun"))).unwrap());
         println!(
-            "| {target} runs kept: history of one / the last 20 / 20 before a time / a new one | | {history:.2} / {listed:.2} / {page:.2} / {begun:.2} ms |"
+            "| {target} runs kept: the history of one / the last 20 / 20 before a time / a new one | | {history:.2} / {listed:.2} / {page:.2} / {begun:.2} ms |"
         );
         target *= 10;
     }

@@ -1,7 +1,11 @@
 //! What several nodes do together.
 
 use std::{
-    sync::{Arc, mpsc},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
     time::Duration,
 };
 
@@ -10,7 +14,7 @@ use toolgate_store::{
     ApprovalState, AuditLimits, AuditProblem, AuditRecord, CallDecision, CallEnd, Choices,
     GrantRow, Journal, NewCall, NewRun, NodeMessage, QuotaOutcome, QuotaRequest, Retention,
     RunEntry, RunState, SharedStore as _, Store, StoredApproval, SwitchedBy, TimedKind, TimedValue,
-    TokenOrder,
+    TokenOrder, VersionedText,
 };
 use toolgate_testkit::deadline;
 
@@ -439,6 +443,33 @@ fn approved_definitions_reach_all_nodes_and_none_is_lost() {
     });
     assert_eq!(nodes[1].pins().read().unwrap().unwrap(), "x".repeat(20));
     until("the change", || nodes[1].pins().stamp() != before);
+}
+
+#[test]
+fn a_policy_is_saved_only_in_place_of_the_one_that_was_seen() {
+    let Some(shared) = Shared::start() else { return };
+    let nodes = [shared.node(LONG), shared.node(LONG)];
+    let [one, other] = [nodes[0].policy(), nodes[1].policy()];
+    assert_eq!(one.read().unwrap(), VersionedText::default(), "nothing was saved");
+    let woken = Arc::new(AtomicBool::new(false));
+    let waking = Arc::clone(&woken);
+    other.on_change(Box::new(move || waking.store(true, Ordering::Relaxed)));
+    let before = other.stamp();
+    assert_eq!(one.replace(0, Some("first")).unwrap(), Some(1));
+    until("the change", || other.stamp() != before && woken.load(Ordering::Relaxed));
+    assert_eq!(other.replace(0, Some("second")).unwrap(), None, "somebody was faster");
+    let first = VersionedText { version: 1, text: Some("first".to_owned()) };
+    assert_eq!(other.read().unwrap(), first);
+    // Of several who have seen the same version, one saves.
+    let saved: usize = std::thread::scope(|scope| {
+        let savers = [&one, &other, &one, &other];
+        let savers = savers.map(|policy| scope.spawn(|| policy.replace(1, Some("x")).unwrap()));
+        savers.map(|saver| usize::from(saver.join().unwrap().is_some())).into_iter().sum()
+    });
+    assert_eq!(saved, 1);
+    assert_eq!(one.replace(2, None).unwrap(), Some(3));
+    let none = VersionedText { version: 3, text: None };
+    assert_eq!(other.read().unwrap(), none, "the version goes on");
 }
 
 #[test]

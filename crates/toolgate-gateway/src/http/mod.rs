@@ -572,7 +572,10 @@ impl RequestContext {
         };
         if begins && self.server.is_closing.load(Ordering::SeqCst) {
             let message = "this gateway is stopping, and the request was not begun; try again";
-            return Err(HttpError::new(StatusCode::SERVICE_UNAVAILABLE, message).not_begun());
+            // A node that sends calls to a server of this one tells its client about the server, not about this gateway.
+            let data = self.connection.is_node().then(toolgate_upstream::not_begun);
+            let error = ErrorObject::invalid_request(message, data);
+            return Err(HttpError::with(StatusCode::SERVICE_UNAVAILABLE, error).not_begun());
         }
         Ok(())
     }

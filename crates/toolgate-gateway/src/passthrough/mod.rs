@@ -32,8 +32,11 @@ use toolgate_upstream::{
 };
 
 use self::{
-    connection::ServerConnector, entries::EntryLists, router::MessageRouter,
-    subscriptions::OwnSubscription, tools::ToolList,
+    connection::ServerConnector,
+    entries::EntryLists,
+    router::{MessageRouter, RouteRegistration},
+    subscriptions::OwnSubscription,
+    tools::ToolList,
 };
 use crate::{
     era::{Era, ServerInfo, adapt_outcome, get_meta, remove_meta, set_meta},
@@ -249,14 +252,24 @@ impl PassthroughService {
     /// Sends an admitted request, converted to the era of the server.
     async fn forward(
         &self,
-        request: IncomingRequest,
+        mut request: IncomingRequest,
         admission: &mut Admission,
     ) -> Result<Value, ErrorObject> {
-        let params = request.params.clone();
         match (request.era, self.connection.era()) {
-            (Era::Legacy, Era::Legacy) => self.send(admission, &request, params).await,
-            (Era::Modern, Era::Modern) => {
-                let outcome = self.send(admission, &request, params).await;
+            // Apart, as most clients and servers are of one era: every request has room for what it awaits.
+            (Era::Legacy, Era::Modern) => {
+                Box::pin(self.forward_to_modern(request, admission)).await
+            }
+            (Era::Modern, Era::Legacy) => {
+                Box::pin(self.forward_to_legacy(request, admission)).await
+            }
+            (era, _) => {
+                let route = self.router.register_request(&request);
+                let params = request.params.take();
+                let outcome = self.send_on(admission, &request, route, params).await;
+                if era == Era::Legacy {
+                    return outcome;
+                }
                 if request.method == methods::LISTEN && request.cancel.is_cancelled() {
                     return Ok(subscriptions::ended_subscription(&request.id));
                 }
@@ -266,8 +279,6 @@ impl PassthroughService {
                 }
                 Ok(result)
             }
-            (Era::Legacy, Era::Modern) => self.forward_to_modern(request, admission).await,
-            (Era::Modern, Era::Legacy) => self.forward_to_legacy(request, admission).await,
         }
     }
 
@@ -275,9 +286,19 @@ impl PassthroughService {
         &self,
         admission: &mut Admission,
         request: &IncomingRequest,
-        mut params: Option<Value>,
+        params: Option<Value>,
     ) -> Result<Value, ErrorObject> {
         let route = self.router.register_request(request);
+        self.send_on(admission, request, route, params).await
+    }
+
+    async fn send_on(
+        &self,
+        admission: &mut Admission,
+        request: &IncomingRequest,
+        route: RouteRegistration<'_>,
+        mut params: Option<Value>,
+    ) -> Result<Value, ErrorObject> {
         // Modern clients share the connection and may have chosen the same progress token.
         if request.era == Era::Modern
             && get_meta(params.as_ref(), meta::PROGRESS_TOKEN).is_some()

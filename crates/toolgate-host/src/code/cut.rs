@@ -1,7 +1,7 @@
 //! One budget of tokens for all texts that a model gets together. What does not fit is stored.
 
 use serde_json::{Map, Value, json};
-use toolgate_mcp::meta::REPLACED;
+use toolgate_mcp::{json_size, meta::REPLACED};
 
 use super::{budget, outputs::SessionOutputs};
 
@@ -55,6 +55,12 @@ pub(super) fn cut_texts(
         index == 0 || !note.is_empty() || !(is_whole || head.is_empty() && tail.is_empty())
     });
     Some(id)
+}
+
+/// Whether [`cut_result`] changes nothing, found without looking at the texts: a token has at least one byte, and a text
+/// is shorter than its JSON.
+pub(super) fn surely_fits(result: &Value, tokens: usize) -> bool {
+    json_size(result) <= tokens && replaced_in(result).is_none()
 }
 
 /// Cuts the texts of a tool's result. Media, `isError` and `_meta` stay as they are.

@@ -289,7 +289,10 @@ impl ToolSession {
     /// Structured content that the client checks with a schema stays whole.
     pub(crate) fn within_budget(&self, mut result: Value, is_checked: bool) -> Value {
         let tokens = self.host().settings().max_output_tokens;
-        if let Value::Object(fields) = &mut result {
+        // Most results are short.
+        if !cut::surely_fits(&result, tokens)
+            && let Value::Object(fields) = &mut result
+        {
             let outputs = self.host().code().outputs(self.context());
             let before = cut::text_bytes(fields);
             if cut::cut_result(fields, tokens, is_checked, outputs).is_some() {

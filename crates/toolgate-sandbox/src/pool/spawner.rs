@@ -4,12 +4,17 @@ use std::{
     collections::VecDeque,
     io,
     sync::{Arc, Weak},
+    time::Duration,
 };
 
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
+use tokio::{sync::oneshot, time::sleep};
 
 use super::{WorkerProgram, worker::Worker, zygote::Zygote};
+
+/// A worker that was taken is replaced after its run, because a fork takes time from the run; but after this time at the
+/// latest.
+const REPLACED_AFTER: Duration = Duration::from_millis(20);
 
 /// Starts workers and keeps some waiting.
 #[derive(Debug)]
@@ -71,7 +76,12 @@ impl Spawner {
             // A worker that died while it waited is replaced.
             let alive = std::iter::from_fn(|| state.idle.pop_front()).find(Worker::is_alive);
             if let Some(worker) = alive {
-                self.shared.order(&mut state);
+                // The next run may come at once.
+                if state.idle.is_empty() && state.asked == 0 {
+                    self.shared.order(&mut state);
+                } else {
+                    self.shared.order_later();
+                }
                 return Ok(worker);
             }
             let (order, worker) = oneshot::channel();
@@ -143,6 +153,21 @@ impl SpawnerShared {
         for _ in 0..asked {
             self.hand_out(Err(io::Error::other(why)));
         }
+    }
+
+    /// Asks for the workers that are missing, if the spawner is still needed.
+    pub(super) fn replace(&self) {
+        self.order(&mut self.state.lock());
+    }
+
+    fn order_later(&self) {
+        let this = Weak::clone(&self.this);
+        tokio::spawn(async move {
+            sleep(REPLACED_AFTER).await;
+            if let Some(this) = this.upgrade() {
+                this.replace();
+            }
+        });
     }
 
     /// Asks for the workers that are missing.

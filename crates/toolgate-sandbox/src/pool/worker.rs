@@ -1,16 +1,20 @@
 //! A worker process, on the side of the host.
 
 use std::{
-    io, os::unix::net::UnixStream as StdStream, process::ExitStatus, sync::Arc, time::Duration,
+    io,
+    os::unix::net::UnixStream as StdStream,
+    process::ExitStatus,
+    sync::{Arc, Weak},
+    time::Duration,
 };
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     process::Signal,
 };
-use tokio::{net::UnixStream, time::timeout};
+use tokio::{net::UnixStream, task::yield_now, time::timeout};
 
-use super::zygote::Zygote;
+use super::{spawner::SpawnerShared, zygote::Zygote};
 use crate::system::{clock::CpuClock, process::ProcessHandle};
 
 /// How long to wait for the exit status of a worker that was killed. The system needs much less.
@@ -25,6 +29,8 @@ pub(crate) struct Worker {
     /// `None` once the process is reaped.
     handle: Option<ProcessHandle>,
     stream: Option<StdStream>,
+    /// Who starts the next worker.
+    spawner: Weak<SpawnerShared>,
 }
 
 impl Worker {
@@ -33,8 +39,9 @@ impl Worker {
         process: u32,
         handle: ProcessHandle,
         stream: StdStream,
+        spawner: Weak<SpawnerShared>,
     ) -> Self {
-        Self { zygote, process, handle: Some(handle), stream: Some(stream) }
+        Self { zygote, process, handle: Some(handle), stream: Some(stream), spawner }
     }
 
     /// Whether the process still runs.
@@ -72,6 +79,18 @@ impl Worker {
         self.kill();
         self.handle.take()?;
         timeout(REAP_TIME, self.zygote.reap(self.process)).await.ok()?.ok()
+    }
+
+    /// Ends the worker after its last frame, and replaces it. Whoever waits for the result of the run gets it first.
+    pub(crate) fn retire(self, pipe: impl Send + 'static) {
+        tokio::spawn(async move {
+            yield_now().await;
+            let spawner = Weak::clone(&self.spawner);
+            drop((pipe, self));
+            if let Some(spawner) = spawner.upgrade() {
+                spawner.replace();
+            }
+        });
     }
 
     fn signal(&self, signal: Signal) {

@@ -174,10 +174,10 @@ impl Attendant {
         let started = match message {
             FromZygote::Started { process, handle } => {
                 let handle = ProcessHandle::new(process, handle);
-                state
-                    .asked
-                    .pop_front()
-                    .map(|(stream, zygote)| Ok(Worker::new(zygote, process, handle, stream)))
+                let spawner = Weak::clone(&self.spawner);
+                state.asked.pop_front().map(|(stream, zygote)| {
+                    Ok(Worker::new(zygote, process, handle, stream, spawner))
+                })
             }
             FromZygote::Failed(why) => state.asked.pop_front().map(|_| Err(io::Error::other(why))),
             FromZygote::Ended { process, status } => {

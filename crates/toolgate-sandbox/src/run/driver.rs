@@ -196,11 +196,13 @@ impl<'a> RunDriver<'a> {
     /// Continues with a worker of Python's own interpreter, which gets the script that was checked.
     pub(super) fn move_to(&mut self, worker: Worker, script: Box<RawValue>) -> io::Result<()> {
         self.earlier = self.cpu_used();
-        self.worker = worker;
+        let mut worker = worker;
+        let wire = Wire::new(worker.stream()?);
+        let checker = std::mem::replace(&mut self.worker, worker);
+        checker.retire(std::mem::replace(&mut self.wire, wire));
         self.kind = WorkerKind::Interpreter;
         self.cpu_clock = self.worker.clock();
         self.before = self.cpu_clock.and_then(CpuClock::used).unwrap_or_default();
-        self.wire = Wire::new(self.worker.stream()?);
         self.is_ready = false;
         self.has_begun = false;
         self.wire.send(&ToWorker::Run(PreparedRun { script, bounds: self.bounds }));

@@ -140,6 +140,7 @@ impl RunDriver<'_> {
         let wall = self.started.elapsed();
         let (calls, calls_left_out) = self.call_table.finish();
         let output = self.capture.finish();
+        self.worker.retire(self.wire);
         RunReport {
             outcome,
             output,

@@ -37,6 +37,8 @@ pub(super) struct OpenAuditLog {
 const A_DAY: Duration = Duration::from_hours(24);
 /// The head is one short line.
 const LONGEST_HEAD: usize = 4_096;
+/// The bytes of most lines.
+const USUAL_LINE: usize = 640;
 
 impl OpenAuditLog {
     pub(super) fn new(path: &Path) -> io::Result<Self> {
@@ -179,7 +181,7 @@ impl OpenAuditLog {
             end = 0;
         }
         let time = u64::try_from(crate::since_epoch().as_millis()).unwrap_or(u64::MAX);
-        let mut text = Vec::new();
+        let mut text = Vec::with_capacity(records.len() * USUAL_LINE);
         let (mut number, mut hash) = (self.known.number, self.known.hash.clone());
         let lost = self.known.missing.saturating_add(*missing);
         let missed = (lost > 0).then(|| AuditRecord {
@@ -212,8 +214,7 @@ impl OpenAuditLog {
     fn head(&mut self) -> io::Result<Option<ChainHead>> {
         // One read, which is short only at the end of the file.
         let mut text = [0; LONGEST_HEAD];
-        self.head_file.seek(SeekFrom::Start(0))?;
-        let length = self.head_file.read(&mut text)?;
+        let length = read_at_start(&mut self.head_file, &mut text)?;
         let text = &text[..length];
         if !text.is_empty() && text == self.known_text {
             return Ok(Some(self.known.clone()));
@@ -224,8 +225,7 @@ impl OpenAuditLog {
     fn write_head(&mut self) -> io::Result<()> {
         let text = self.known.text().into_bytes();
         self.known_text.clear();
-        self.head_file.seek(SeekFrom::Start(0))?;
-        self.head_file.write_all(&text)?;
+        write_at_start(&mut self.head_file, &text)?;
         self.known_text = text;
         Ok(())
     }
@@ -303,6 +303,28 @@ impl OpenAuditLog {
             none => Ok(none.insert(open(&self.path)?)),
         }
     }
+}
+
+#[cfg(unix)]
+fn read_at_start(file: &mut File, text: &mut [u8]) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, text, 0)
+}
+
+#[cfg(unix)]
+fn write_at_start(file: &mut File, text: &[u8]) -> io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, text, 0)
+}
+
+#[cfg(not(unix))]
+fn read_at_start(file: &mut File, text: &mut [u8]) -> io::Result<usize> {
+    file.seek(SeekFrom::Start(0))?;
+    file.read(text)
+}
+
+#[cfg(not(unix))]
+fn write_at_start(file: &mut File, text: &[u8]) -> io::Result<()> {
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(text)
 }
 
 fn open(path: &Path) -> io::Result<File> {

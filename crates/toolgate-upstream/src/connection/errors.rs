@@ -9,6 +9,7 @@ use crate::{
     error::CallError,
     forwarding,
     input_required::{self, InputRequired, UnansweredInput},
+    server::node_is_gone,
 };
 
 const LOST: &str = "the connection ended before the response came, so it is unknown whether the \
@@ -18,7 +19,7 @@ impl Connection {
     pub(super) fn failed(&self, about: &str, error: RequestError) -> CallFailure {
         let (server, tool) = (self.about.name.clone(), about.to_owned());
         let (cause, message) = match error {
-            RequestError::Refused(error) if self.state.is_node => {
+            RequestError::Refused(error) if self.state.is_node() => {
                 return CallFailure::Failed(forwarding::read(server, tool, error));
             }
             RequestError::Refused(error) => {
@@ -45,10 +46,13 @@ impl Connection {
             }
             TransportFailure::Unreachable => {
                 self.doubt();
-                let failure = ConnectFailure::new(message, START_OR_CORRECT);
+                let failure = match &self.state.node {
+                    Some(node) => node_is_gone(node),
+                    None => ConnectFailure::new(message, START_OR_CORRECT),
+                };
                 CallFailure::Failed(CallError::NotConnected { server, failure })
             }
-            TransportFailure::Other if self.state.is_node => self.lost(about),
+            TransportFailure::Other if self.state.is_node() => self.lost(about),
             TransportFailure::Other => {
                 self.doubt();
                 let unknown = "whether the call took effect is unknown, and it was not repeated";
@@ -59,12 +63,13 @@ impl Connection {
 
     /// The connection ended during the call.
     pub(super) fn lost(&self, about: &str) -> CallFailure {
-        if self.state.is_node {
+        if self.state.is_node() {
             self.doubt();
         }
-        if self.raw.is_child() || self.state.is_node {
+        if self.raw.is_child() || self.state.is_node() {
             let (server, tool) = (self.about.name.clone(), about.to_owned());
-            return CallFailure::Failed(CallError::Stopped { server, tool });
+            let node = self.state.node.clone();
+            return CallFailure::Failed(CallError::Stopped { server, tool, node });
         }
         self.doubt();
         self.transport(about, LOST.to_owned())

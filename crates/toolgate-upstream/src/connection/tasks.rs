@@ -1,6 +1,6 @@
 //! Calls that a server makes a task of. The call waits for the end of the task.
 
-use std::{collections::HashSet, time::Duration};
+use std::{borrow::Cow, collections::HashSet, time::Duration};
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -84,7 +84,7 @@ impl Connection {
 
     /// Lets the server make a task of a call, where it may. A legacy server is asked for one only if the tool
     /// needs it: a modern server decides by itself.
-    pub(super) fn add_task(&self, params: &mut JsonObject, options: &CallOptions) -> bool {
+    pub(super) fn add_task(&self, params: &mut Cow<'_, JsonObject>, options: &CallOptions) -> bool {
         let has_tasks = self.has_tasks();
         match self.handshake.era {
             // It may make a task also without saying so before.
@@ -92,7 +92,7 @@ impl Connection {
             Era::Legacy => {
                 let is_task = has_tasks && options.needs_task;
                 if is_task {
-                    params.insert("task".to_owned(), json!({}));
+                    params.to_mut().insert("task".to_owned(), json!({}));
                 }
                 is_task
             }

@@ -89,7 +89,7 @@ impl Server {
         outcome: &Result<Value, CallFailure>,
     ) -> Option<bool> {
         // Another node does this for its own servers.
-        let may_need = connection.handshake.era == Era::Modern && !connection.state.is_node;
+        let may_need = connection.handshake.era == Era::Modern && !connection.state.is_node();
         if !may_need || !wanted_to_ask(outcome) {
             return None;
         }

@@ -151,7 +151,7 @@ impl Server {
     async fn use_connection(&self, connected: Connected) -> (Arc<Connection>, ConnectionEnd) {
         let (connection, listing, mut placed) = connected;
         let mut connection = Arc::new(connection);
-        if connection.handshake.era == Era::Modern && !connection.state.is_node {
+        if connection.handshake.era == Era::Modern && !connection.state.is_node() {
             // It may have been asked for the legacy era first.
             self.asking.older_era().is_unavailable();
         }
@@ -214,10 +214,15 @@ impl Server {
             None => self.spec.complete_endpoint().await?,
         };
         let (began, limit) = (tokio::time::Instant::now(), self.spec.limits.connect);
-        let is_node = placed.as_ref().is_some_and(|placed| placed.elsewhere.is_some());
+        let node = placed.as_ref().filter(|placed| placed.elsewhere.is_some());
+        let node = node.map(|placed| placed.node.clone());
         // Nodes speak the modern era, whatever the server speaks: changes and questions of many calls find their way.
-        let era = if is_node { Some(Era::Modern) } else { era };
-        let connection = self.connect(&endpoint, era, is_node).await?;
+        let era = if node.is_some() { Some(Era::Modern) } else { era };
+        let connection = self.connect(&endpoint, era, node.clone()).await;
+        let connection = connection.map_err(|failure| match &node {
+            Some(node) => no_connection_to(node, &failure.reason),
+            None => failure,
+        })?;
         let listed = tokio::time::timeout_at(began + limit, self.list(&connection)).await;
         let listing = listed.unwrap_or_else(|_| {
             let reason = format!("no answer to tools/list within {} s", limit.as_secs_f64());
@@ -231,11 +236,11 @@ impl Server {
         &self,
         endpoint: &Endpoint,
         era: Option<Era>,
-        is_node: bool,
+        node: Option<String>,
     ) -> Result<Connection, ConnectFailure> {
         let (observer, asking) = (Arc::clone(&self.observer), Arc::clone(&self.asking));
         let mut state = ConnectionState::new(self.spec.name.clone(), observer, asking);
-        (state.is_shared, state.is_node) = (self.is_first(), is_node);
+        (state.is_shared, state.node) = (self.is_first(), node);
         let state = Arc::new(state);
         let see_logs = self.see_logs();
         let settings = ConnectionSettings { endpoint, era, ..self.spec.settings(&see_logs) };
@@ -325,7 +330,7 @@ impl Server {
                         connection.state.lists.fetched(announced);
                     }
                     Ok(Err(error)) => {
-                        if let Some(failure) = Self::gone(&error) {
+                        if let Some(failure) = gone(&error, connection.state.node.as_deref()) {
                             return failure;
                         }
                         self.note(&format!("the list of tools did not come: {error}"));
@@ -349,7 +354,7 @@ impl Server {
                 None => std::future::pending().await,
             }
         };
-        let may_need_older = connection.handshake.era == Era::Modern && !connection.state.is_node;
+        let may_need_older = connection.handshake.era == Era::Modern && !connection.state.is_node();
         tokio::select! {
             () = over => ConnectionEnd::Closed,
             () = self.asking.older_era().needed(), if may_need_older => ConnectionEnd::OtherEra,
@@ -357,7 +362,7 @@ impl Server {
             way_on = self.unneeded() => ConnectionEnd::Unneeded(way_on),
             () = moved => {
                 let reason = "the node that ran it has it no longer";
-                ConnectionEnd::Gone(ConnectFailure::new(reason, "try again"))
+                ConnectionEnd::Gone(ConnectFailure::new(reason, "try again: another node runs it then"))
             }
         }
     }
@@ -375,16 +380,36 @@ impl Server {
             }
         }
     }
+}
 
-    /// The failure, if an error means that the server at the URL is gone or refuses toolgate.
-    fn gone(error: &RequestError) -> Option<ConnectFailure> {
-        let RequestError::Transport { cause, message } = error else { return None };
-        match cause {
-            TransportFailure::Authorization(error) if !error.only_this_request => {
-                Some(error.failure.clone())
-            }
-            TransportFailure::Unreachable => Some(ConnectFailure::new(message, START_OR_CORRECT)),
-            _ => None,
+/// The failure, if an error means that the server at the URL is gone or refuses toolgate. `node` is the other node that
+/// runs it.
+fn gone(error: &RequestError, node: Option<&str>) -> Option<ConnectFailure> {
+    let RequestError::Transport { cause, message } = error else { return None };
+    match (cause, node) {
+        (TransportFailure::Authorization(error), _) if !error.only_this_request => {
+            Some(error.failure.clone())
         }
+        (TransportFailure::Unreachable, Some(node)) => Some(node_is_gone(node)),
+        (TransportFailure::Unreachable, None) => {
+            Some(ConnectFailure::new(message, START_OR_CORRECT))
+        }
+        _ => None,
     }
+}
+
+/// The node that ran a server answers no more. What a caller can do is to wait: nobody has to start anything.
+pub(crate) fn node_is_gone(node: &str) -> ConnectFailure {
+    ConnectFailure::new(
+        format!("node {node} ran it and cannot be reached any more"),
+        "nothing was sent; try again: if the node is dead, another one runs the server once its lease is over",
+    )
+}
+
+/// There is no connection to the node that runs a server.
+fn no_connection_to(node: &str, why: &str) -> ConnectFailure {
+    ConnectFailure::new(
+        format!("node {node} runs it, and there is no connection to that node: {why}"),
+        "nothing was sent; try again: if the node is dead, another one runs the server once its lease is over",
+    )
 }

@@ -70,6 +70,11 @@ pub(crate) async fn change(State(page): Shared, Extension(request): Asked) -> Re
             };
             return screen(page, request, said).await;
         }
+        "revoke-token" => {
+            let revoked = page.source.revoke_token(form.get("what"), &by).await;
+            let said = revoked.unwrap_or_else(|why| format!("Nothing was changed: {why}."));
+            return done(&page, &request, "/ui/access", page.clean(&said));
+        }
         "revoke-login" => {
             let revoked = page.source.revoke_login(form.get("what"), form.get("caller"), &by).await;
             let said = revoked.unwrap_or_else(|why| format!("Nothing was changed: {why}."));
@@ -103,12 +108,6 @@ fn act(page: &PageState, form: &Fields, by: &str) -> Result<String, String> {
             }
             note(&record("grant", format!("revoked {}", shown(what, 60))))?;
             Ok("The grant is revoked.".to_owned())
-        }
-        "revoke-token" => {
-            let tokens = page.source.store().access_tokens();
-            tokens.revoke(what).map_err(|error| error.to_string())?;
-            note(&record("token", format!("revoked {}", shown(what, 60))))?;
-            Ok(format!("The token {} is revoked.", shown(what, 60)))
         }
         "set-up" | "undo-setup" if page.source.presence() > Presence::Terminal => {
             Err(MORE_PRESENCE.to_owned())

@@ -14,7 +14,7 @@ use toolgate_policy::{Flow, Policy, Presence, RuleOrigin};
 
 use super::{Asked, Shared, done, in_background, servers::state};
 use crate::{
-    PageState,
+    PageState, WrittenPolicy,
     form::{Fields, path_part},
     guard::PageRequest,
     layout::{self, Screen, form_token},
@@ -23,16 +23,22 @@ use crate::{
 };
 
 pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Response {
-    let notes = in_background(&page, |page| {
-        page.source.notices().into_iter().chain(page.source.policy_notes()).collect::<Vec<_>>()
+    let found = in_background(&page, |page| {
+        let (mut notes, written) = (page.source.notices(), page.source.written_policy());
+        // A policy that is saved for a fleet holds in place of that of the configuration.
+        if !written.is_saved {
+            notes.extend(page.source.policy_notes());
+        }
+        (notes, written)
     });
-    let notes = notes.await.unwrap_or_default();
+    let (notes, written) = found.await.unwrap_or_default();
     let content = html! {
         @for note in &notes { p.notice { (line(&page.clean(note), 1_000)) } }
-        p.lead { code { "toolgate policy" } " shows the same in a terminal. The rules are in " code { (line(&page.source.configuration(), 200)) } "." }
+        p.lead { code { "toolgate policy" } " shows the same in a terminal. The policy is " (line(&page.clean(&written.origin), 1_000)) "." }
         (explain(&page, &request.query))
         h2 { "Try other rules" }
         p { a.button href="/ui/policy/what-if" { "What would another policy have decided?" } }
+        @if written.is_saved { (removal(&request, &written)) }
         (rules(&page))
     };
     layout::page(&page, &request, Screen::Policy, "Policy", &content).into_response()
@@ -40,16 +46,21 @@ pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Resp
 
 /// The form for another policy.
 pub(crate) async fn show_trial(State(page): Shared, Extension(request): Asked) -> Response {
-    let text = in_background(&page, |page| page.source.policy_text()).await.unwrap_or_default();
-    trial(&page, &request, &page.clean(&text), &html! {})
+    let written = in_background(&page, |page| page.source.written_policy()).await;
+    trial(&page, &request, &page.clean(&written.unwrap_or_default().text), &html! {})
 }
 
 /// What another policy would have decided about the last calls. Nothing changes.
 pub(crate) async fn try_out(State(page): Shared, Extension(request): Asked) -> Response {
     let text = request.form.get("policy").replace("\r\n", "\n");
-    if request.form.get("action") == "save" {
-        return save(&page, &request, &text).await;
+    match request.form.get("action") {
+        "save" => return save(&page, &request, &text).await,
+        "remove" => return remove(&page, &request).await,
+        _ => {}
     }
+    // First: what is saved afterwards is saved in place of this one.
+    let written = in_background(&page, |page| page.source.written_policy()).await;
+    let written = written.unwrap_or_default();
     let policy = text.clone();
     let found = in_background(&page, move |page| {
         let tried = page.source.changed_policy(&policy)?;
@@ -62,22 +73,23 @@ pub(crate) async fn try_out(State(page): Shared, Extension(request): Asked) -> R
         Ok((found, warnings)) => html! {
             @for warning in &warnings { p.notice role="status" { "Warning: " (line(&page.clean(warning), 1_000)) } }
             (differences(&page, &found))
-            (save_form(&page, &request, &text))
+            (save_form(&page, &request, &text, &written))
         },
         Err(why) => html! { p.notice.bad role="alert" { (line(&page.clean(&why), 1_000)) } },
     };
     trial(&page, &request, &text, &outcome)
 }
 
-/// Saves the policy whose effect was shown, if the file is as it was then.
+/// Why the page saves no policy.
+const MORE_PRESENCE: &str = "your configuration asks for more than this page";
+
+/// Saves the policy whose effect was shown, if the one before is as it was then.
 async fn save(page: &Arc<PageState>, request: &PageRequest, text: &str) -> Response {
     let by = page.person(request);
     let saved = if page.source.presence() > Presence::Terminal {
-        Err("your configuration asks for more than this page".to_owned())
-    } else if digest(&page.source.policy_text()) == request.form.get("before") {
-        page.source.save_policy(text, &page.source.policy_text(), &by).await
+        Err(MORE_PRESENCE.to_owned())
     } else {
-        Err("the policy of the file has changed since; try it again".to_owned())
+        page.source.save_policy(text, request.form.get("before"), &by).await
     };
     match saved {
         Ok(said) => done(page, request, "/ui/policy", said),
@@ -88,11 +100,39 @@ async fn save(page: &Arc<PageState>, request: &PageRequest, text: &str) -> Respo
     }
 }
 
+/// Removes the policy that is saved for all nodes.
+async fn remove(page: &Arc<PageState>, request: &PageRequest) -> Response {
+    let by = page.person(request);
+    let removed = if page.source.presence() > Presence::Terminal {
+        Err(MORE_PRESENCE.to_owned())
+    } else {
+        page.source.remove_policy(request.form.get("before"), &by).await
+    };
+    let said = removed.unwrap_or_else(|why| format!("Nothing was removed: {}.", page.clean(&why)));
+    done(page, request, "/ui/policy", said)
+}
+
+/// The button that removes the policy that is saved for all nodes.
+fn removal(request: &PageRequest, written: &WrittenPolicy) -> Markup {
+    html! {
+        form.panel method="post" action="/ui/policy/what-if" {
+            (form_token(request))
+            input type="hidden" name="before" value=(written.digest);
+            p { "Without the saved policy, each node uses " code { "policy" } " of its own configuration again." }
+            button name="action" value="remove" { "Remove the saved policy" }
+        }
+    }
+}
+
 /// The button that saves what was tried.
-fn save_form(page: &PageState, request: &PageRequest, text: &str) -> Markup {
-    let before = page.source.policy_text();
-    // A secret that was removed from the text would be lost in the file.
-    let has_secrets = page.clean(&before) != before;
+fn save_form(
+    page: &PageState,
+    request: &PageRequest,
+    text: &str,
+    written: &WrittenPolicy,
+) -> Markup {
+    // A secret that was removed from the text would be lost where it is written.
+    let has_secrets = page.clean(&written.text) != written.text;
     html! {
         h2 { "Keep it" }
         @if has_secrets {
@@ -101,16 +141,12 @@ fn save_form(page: &PageState, request: &PageRequest, text: &str) -> Markup {
             form.panel method="post" action="/ui/policy/what-if" {
                 (form_token(request))
                 input type="hidden" name="policy" value=(text);
-                input type="hidden" name="before" value=(digest(&before));
-                p { "It replaces " code { "policy" } " in " code { (line(&page.source.configuration(), 200)) } " and holds from then on. Comments within it are lost, all others stay." }
+                input type="hidden" name="before" value=(written.digest);
+                p { (line(&written.consequence, 1_000)) }
                 button.main name="action" value="save" { "Save this policy" }
             }
         }
     }
-}
-
-fn digest(text: &str) -> String {
-    blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
 fn trial(page: &PageState, request: &PageRequest, text: &str, outcome: &Markup) -> Response {

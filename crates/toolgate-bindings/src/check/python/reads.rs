@@ -2,14 +2,11 @@
 
 use super::{uses::KeyRead, values::Values};
 use crate::check::{
-    CheckSeverity,
+    CheckSeverity, Language,
     finding::FindingCollector,
     literal::{Literal, LiteralKind},
-    wording::{cut, nearest, quoted_list},
+    wording::cut,
 };
-
-/// The number of names that a hint lists.
-const SHOWN_NAMES: usize = 12;
 
 /// Keys by which results say that something went wrong.
 const ERRORS: &[&str] = &["error", "errors", "isError", "ok", "status", "success"];
@@ -59,7 +56,7 @@ pub(super) fn check<'a>(
         let Some(lacking) = lacking(&value, read) else { continue };
         let Some(origin) = &lacking.origin else { continue };
         let key = cut(read.key);
-        let subject = subject(&origin.tool, &origin.path);
+        let subject = origin.subject();
         let is_dict = matches!(lacking.kind, LiteralKind::Object { .. });
         let has_key = matches!(&lacking.kind, LiteralKind::Object { entries, .. }
             if entries.iter().any(|entry| entry.key == read.key));
@@ -77,47 +74,15 @@ pub(super) fn check<'a>(
             (LiteralKind::Object { complete: false, .. }, false)
                 if origin.path.is_empty() || !origin.path.ends_with('}') =>
             {
-                let contents = contents(&lacking, read.key);
+                let contents = lacking.contents(read.key, Language::Python);
                 format!("{contents}; if it is there all the same, write `.get(\"{key}\")`")
             }
-            _ => contents(&lacking, read.key),
+            _ => lacking.contents(read.key, Language::Python),
         };
         let is_expected =
             read.is_tried || !read.is_attribute && (looks || expected.contains(read.key));
         let severity = if is_expected { CheckSeverity::Warning } else { CheckSeverity::Error };
         report.add(severity, read.offset, message, Some(hint));
-    }
-}
-
-fn subject(tool: &str, path: &str) -> String {
-    let tool = cut(tool);
-    match path.trim_start_matches('.') {
-        "" => format!("the result of `{tool}`"),
-        "[]" => format!("an item of the result of `{tool}`"),
-        "{}" => format!("a key of the result of `{tool}`"),
-        path => match path.strip_suffix("{}") {
-            Some(path) => format!("a key of `{}` in the result of `{tool}`", cut(path)),
-            None => format!("`{}` in the result of `{tool}`", cut(path)),
-        },
-    }
-}
-
-/// What a value has instead of `name`.
-fn contents(value: &Literal, name: &str) -> String {
-    match &value.kind {
-        LiteralKind::Object { entries, .. } => {
-            let names: Vec<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
-            if let Some(meant) = nearest(name, names.iter().copied()) {
-                return format!("did you mean `{}`?", cut(meant));
-            }
-            let more = if names.len() > SHOWN_NAMES { " …" } else { "" };
-            let shown = &names[..names.len().min(SHOWN_NAMES)];
-            format!("it has {}{more}", quoted_list(shown, "and"))
-        }
-        LiteralKind::Array { .. } | LiteralKind::ListOf(_) => "it is a list".to_owned(),
-        LiteralKind::Text(_) => "it is a text".to_owned(),
-        LiteralKind::Number(_) | LiteralKind::SomeNumber => "it is a number".to_owned(),
-        _ => "it is `True` or `False`".to_owned(),
     }
 }
 

@@ -12,14 +12,11 @@ use super::{
     values::{Values, assigned, element, item, path},
 };
 use crate::check::{
-    CheckSeverity,
+    CheckSeverity, Language,
     finding::FindingCollector,
     literal::{Literal, LiteralKind},
-    wording::{cut, nearest, quoted_list},
+    wording::cut,
 };
-
-/// The number of names that a hint lists.
-const SHOWN_NAMES: usize = 12;
 
 const OBJECT_PARTS: &[&str] = &[
     "constructor",
@@ -262,13 +259,18 @@ impl<'a> Reads<'_, '_, 'a> {
         if self.values.conditions.is_dead(offset) {
             return;
         }
-        let message = format!("{} is no list", subject(&origin.tool, &origin.path));
+        let message = format!("{} is no list", origin.subject());
         let severity = if self.values.conditions.is_tried(offset) {
             CheckSeverity::Warning
         } else {
             CheckSeverity::Error
         };
-        report.add(severity, offset as usize, message, Some(contents(&value, "")));
+        report.add(
+            severity,
+            offset as usize,
+            message,
+            Some(value.contents("", Language::TypeScript)),
+        );
     }
 }
 
@@ -282,9 +284,9 @@ fn report_lacking(
     report: &mut FindingCollector<'_>,
 ) {
     let Some(origin) = &lacking.origin else { return };
-    let message = format!("{} has no `{}`", subject(&origin.tool, &origin.path), cut(name));
+    let message = format!("{} has no `{}`", origin.subject(), cut(name));
     let is_envelope = matches!(name, "content" | "structuredContent" | "isError");
-    let mut hint = contents(lacking, name);
+    let mut hint = lacking.contents(name, Language::TypeScript);
     if is_envelope && origin.path.is_empty() {
         hint = format!("{ENVELOPE}; {hint}");
     } else if matches!(lacking.kind, LiteralKind::Object { complete: false, .. }) {
@@ -295,34 +297,6 @@ fn report_lacking(
     }
     let severity = if is_expected { CheckSeverity::Warning } else { CheckSeverity::Error };
     report.add(severity, offset as usize, message, Some(hint));
-}
-
-fn subject(tool: &str, path: &str) -> String {
-    let tool = cut(tool);
-    match path.trim_start_matches('.') {
-        "" => format!("the result of `{tool}`"),
-        "[]" => format!("an item of the result of `{tool}`"),
-        path => format!("`{}` in the result of `{tool}`", cut(path)),
-    }
-}
-
-/// What a value has instead of `name`.
-fn contents(value: &Literal, name: &str) -> String {
-    match &value.kind {
-        LiteralKind::Object { entries, .. } => {
-            let names: Vec<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
-            if let Some(meant) = nearest(name, names.iter().copied()) {
-                return format!("did you mean `{}`?", cut(meant));
-            }
-            let more = if names.len() > SHOWN_NAMES { " …" } else { "" };
-            let shown = &names[..names.len().min(SHOWN_NAMES)];
-            format!("it has {}{more}", quoted_list(shown, "and"))
-        }
-        LiteralKind::Array { .. } | LiteralKind::ListOf(_) => "it is a list".to_owned(),
-        LiteralKind::Text(_) => "it is a text".to_owned(),
-        LiteralKind::Number(_) | LiteralKind::SomeNumber => "it is a number".to_owned(),
-        _ => "it is `true` or `false`".to_owned(),
-    }
 }
 
 /// The value, or the alternative of it, that does not have a part of this name, if it is certain that

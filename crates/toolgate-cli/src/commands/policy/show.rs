@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolgate_policy::{FlowMode, Policy, Rule, RuleOrigin, definitions::shown};
 use toolgate_web::{KnownRules, policy_labels, policy_words, trusted_servers};
 
-use crate::{cli::Globals, failure::CommandResult, load, print};
+use crate::{cli::Globals, failure::CommandResult, load, policy_place::WrittenPolicy, print};
 
 /// The longest line, in characters.
 const LINE: usize = 1_000;
@@ -28,6 +28,7 @@ pub(super) async fn show(globals: &Globals, as_json: bool) -> CommandResult {
         .all_rules()
         .iter()
         .filter(|rule| !(is_idle && matches!(rule.origin, RuleOrigin::BuiltIn(_))));
+    let written = WrittenPolicy::of(&loaded);
     if as_json {
         let rules: Vec<Value> = rules.map(|rule| row(rule, cached.matches(rule))).collect();
         let labels = labels.iter().map(|(target, labels)| {
@@ -36,6 +37,7 @@ pub(super) async fn show(globals: &Globals, as_json: bool) -> CommandResult {
             row
         });
         print::json(&json!({
+            "source": written.source(),
             "default": settings.mode, "claims": settings.claims, "flow": settings.flow,
             "branches": settings.branches,
             "newTools": settings.new_tools, "findings": settings.findings, "rules": rules,
@@ -49,6 +51,9 @@ pub(super) async fn show(globals: &Globals, as_json: bool) -> CommandResult {
             },
         }))?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if written.version().is_some() {
+        print::line(shown(&format!("policy: {}", written.origin()), LINE));
     }
     for (what, value) in policy_words(settings) {
         print::line(shown(&format!("{what}: {value}"), LINE));

@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::{Value, json};
 use toolgate_catalog::{ServerName, Tool};
-use toolgate_config::{Format, PolicyAddition, add_to_policy};
+use toolgate_config::{Format, PolicyAddition, add_to_policy, policy_in};
 use toolgate_host::ToolHost;
 use toolgate_policy::{
     CallPath, CallerFacts, Flow, LabelSet, Suggestion, Verdict, definitions::shown, suggest,
@@ -17,10 +17,12 @@ use toolgate_policy::{
 
 use crate::{
     cli::Globals,
+    decisions,
     failure::{CommandResult, Failure},
     folders,
     load::{self, Loaded},
-    person::OpenTerminal,
+    person::{self, OpenTerminal},
+    policy_place::{self, WrittenPolicy},
     print,
 };
 
@@ -168,6 +170,12 @@ fn accept(loaded: &Loaded, found: &BTreeMap<ServerName, ServerSuggestions>) -> C
         return Ok(ExitCode::SUCCESS);
     }
     let count = accepted.len();
+    let before = WrittenPolicy::of(loaded);
+    if before.is_saved() {
+        let place = save(loaded, &before, &addition(accepted.into_iter()))?;
+        print::line(format!("The labels and rules of {count} tools are in {place}."));
+        return Ok(ExitCode::SUCCESS);
+    }
     let copy = write(&path, &addition(accepted.into_iter()))?;
     print::line(format!(
         "The labels and rules of {count} tools are in {file}. The old file is {}.",
@@ -178,6 +186,22 @@ fn accept(loaded: &Loaded, found: &BTreeMap<ServerName, ServerSuggestions>) -> C
         print::line("If this folder was trusted, `toolgate trust` trusts the changed file.");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Adds to the policy that is saved in the database of the fleet. Returns where it is now.
+fn save(
+    loaded: &Loaded,
+    before: &WrittenPolicy,
+    addition: &PolicyAddition,
+) -> Result<String, Failure> {
+    let text = json!({ "policy": before.value }).to_string();
+    let text = add_to_policy(&text, Format::Jsonc, addition)
+        .map_err(|error| Failure::usage(format!("the saved policy was not changed: {error}")))?;
+    let policy = policy_in(&text, Format::Jsonc).unwrap_or_default();
+    let shown = serde_json::to_string_pretty(&policy).unwrap_or_default();
+    let shown = format!("{shown}\n\n{}", before.consequence());
+    person::agrees(loaded.presence()?, &shown, "Save this policy?")?;
+    policy_place::save(loaded, &load::required_store()?, &policy, before, &decisions::caller())
 }
 
 /// Writes the file, with a copy of the old one beside it. Returns the path of the copy.

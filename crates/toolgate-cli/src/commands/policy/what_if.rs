@@ -11,7 +11,8 @@ use toolgate_store::utc;
 use crate::{
     cli::Globals,
     failure::{CommandResult, Failure},
-    load, print,
+    load::{self, OtherPolicy},
+    print,
     table::{grouped, table},
 };
 
@@ -24,7 +25,7 @@ pub(super) async fn run(globals: &Globals, file: &Path, as_json: bool) -> Comman
     let policy = policy_of(&text, Format::of_file(file))?;
     let loaded = load::load(globals)?;
     load::report(&loaded);
-    let (changed, warnings) = load::policy_if(&loaded, &policy)?;
+    let (changed, warnings) = load::policy_if(&loaded, OtherPolicy::Written(&policy))?;
     for warning in warnings {
         print::note(format!("warning: {warning}"));
     }
@@ -42,7 +43,7 @@ pub(super) async fn run(globals: &Globals, file: &Path, as_json: bool) -> Comman
 }
 
 /// The policy in a text: the value of the key `policy` alone, or a configuration with that key.
-fn policy_of(text: &str, format: Format) -> Result<Value, Failure> {
+pub(super) fn policy_of(text: &str, format: Format) -> Result<Value, Failure> {
     if let Some(policy) = policy_in(text, format) {
         return Ok(policy);
     }
@@ -55,37 +56,56 @@ fn policy_of(text: &str, format: Format) -> Result<Value, Failure> {
 }
 
 fn show(found: &PolicyWhatIf) {
-    if !found.changes.is_empty() {
-        let columns = ["tool", "now", "then", ">calls", "last", "because"];
-        let rows = found.changes.iter().map(|change| {
-            let last = change.examples.first().map(|call| utc(call.time / 1_000));
-            vec![
-                change.tool.clone(),
-                change.before.to_string(),
-                change.after.to_string(),
-                grouped(change.count as u64),
-                last.unwrap_or_default(),
-                shown(&change.rule_after, RULE),
-            ]
-        });
-        print::line(table(&columns, rows));
+    if let Some(table) = differences(found) {
+        print::line(table);
     }
+    notes(found).into_iter().for_each(print::note);
+}
+
+/// The same as parts of one text.
+pub(super) fn words(found: &PolicyWhatIf) -> Vec<String> {
+    differences(found).into_iter().chain(notes(found)).collect()
+}
+
+/// The calls that would be decided differently.
+fn differences(found: &PolicyWhatIf) -> Option<String> {
+    if found.changes.is_empty() {
+        return None;
+    }
+    let columns = ["tool", "now", "then", ">calls", "last", "because"];
+    let rows = found.changes.iter().map(|change| {
+        let last = change.examples.first().map(|call| utc(call.time / 1_000));
+        vec![
+            change.tool.clone(),
+            change.before.to_string(),
+            change.after.to_string(),
+            grouped(change.count as u64),
+            last.unwrap_or_default(),
+            shown(&change.rule_after, RULE),
+        ]
+    });
+    Some(table(&columns, rows))
+}
+
+/// How many calls were looked at, and what is not known of them.
+fn notes(found: &PolicyWhatIf) -> Vec<String> {
     let differ: usize = found.changes.iter().map(|change| change.count).sum();
-    print::note(format!(
+    let mut notes = vec![format!(
         "{differ} of the last {} calls would be decided differently; grants do not count",
         found.calls
-    ));
+    )];
     if found.without_arguments > 0 {
-        print::note(format!(
+        notes.push(format!(
             "  the arguments of {} of them are not stored: conditions on arguments may decide otherwise; \"audit\": \
              {{ \"arguments\": true }} stores them",
             found.without_arguments
         ));
     }
     if found.unknown_tools > 0 {
-        print::note(format!(
+        notes.push(format!(
             "  {} more calls were of tools that are not known now",
             found.unknown_tools
         ));
     }
+    notes
 }

@@ -9,16 +9,17 @@ use std::{
     time::Duration,
 };
 
-use tokio::time::MissedTickBehavior;
+use tokio::{sync::Notify, time::MissedTickBehavior};
+use toolgate::setup::SavedPolicy;
 use toolgate_config::{ExposureMode, Problem, ProblemSeverity};
 use toolgate_gateway::PassthroughFactory;
-use toolgate_store::{FileStamp, StoreStamp};
+use toolgate_store::{FileStamp, SharedStore as _};
 
 use super::{ServedHosts, ServedPaths, changes::Changes};
 use crate::{
     cli::Globals,
     failure::Failure,
-    folders,
+    fleet, folders,
     load::{self, Loaded},
     print, trust,
 };
@@ -60,13 +61,18 @@ impl Reloader {
         // Empty, so that a change between the start and the first look is seen too.
         let (mut seen, mut before) = (Stamps::new(), Stamps::new());
         let mut missing = 0;
-        let mut pins = self.pin_stamp();
+        let saved = saved_policies();
         loop {
-            looks.tick().await;
-            // What was approved at another node is complete when it is heard of.
-            let pins_now = self.pin_stamp();
-            if pins != pins_now {
-                pins = pins_now;
+            // What another node has changed is complete when it is heard of.
+            tokio::select! {
+                _ = looks.tick() => {}
+                () = saved.notified() => {
+                    self.reload().await;
+                    continue;
+                }
+            }
+            // While it cannot be read, because the database is away, it is tried again.
+            if self.loaded.is_outdated() {
                 self.reload().await;
             }
             let now = stamps(files.clone()).await;
@@ -81,8 +87,11 @@ impl Reloader {
                 continue;
             }
             missing = 0;
-            seen = now;
-            self.reload().await;
+            let is_taken = self.reload().await;
+            // Without the shared database no configuration can be read. That is no fault of the files.
+            if is_taken || fleet::joined().is_none() {
+                seen = now;
+            }
             let files_now = self.loaded.files(&self.globals);
             if files_now != files {
                 // Other files: they are read once more, which changes nothing.
@@ -92,19 +101,21 @@ impl Reloader {
         }
     }
 
-    /// Another one after each change of the approved definitions at another node.
-    fn pin_stamp(&self) -> Option<StoreStamp> {
-        self.loaded.pins()?.stamp()
-    }
-
-    async fn reload(&mut self) {
+    /// Uses what the files and the shared database say. Returns whether it does.
+    async fn reload(&mut self) -> bool {
         let mut new = match load::load_again(&self.globals, &self.loaded) {
             Ok(new) => new,
-            Err(failure) => return self.keep(failure.first_line(), failure.hints()),
+            Err(failure) => {
+                self.use_saved_policy().await;
+                self.keep(failure.first_line(), failure.hints());
+                return false;
+            }
         };
         let has_kept_pins = new.keep_pins_of(&self.loaded);
         if let Err(failure) = self.check(&new) {
-            return self.keep(failure.first_line(), failure.hints());
+            self.use_saved_policy().await;
+            self.keep(failure.first_line(), failure.hints());
+            return false;
         }
         let changes = Changes::between(&self.loaded.configuration, &new.configuration);
         let moved = new.path != self.loaded.path;
@@ -126,7 +137,7 @@ impl Reloader {
                 self.use_pins(&new).await;
             }
             self.loaded = new;
-            return;
+            return true;
         }
         self.apply(&new, &changes).await;
         let from =
@@ -138,7 +149,12 @@ impl Reloader {
         for problem in fresh(&new, &self.loaded, ProblemSeverity::Warning) {
             print::note(problem);
         }
+        // Only a saved policy is used that cannot be read: it denies every call.
+        for problem in fresh(&new, &self.loaded, ProblemSeverity::Error) {
+            print::note(problem);
+        }
         self.loaded = new;
+        true
     }
 
     /// Refuses what is not to be used in place of what is in use.
@@ -162,7 +178,10 @@ impl Reloader {
             return Err(Failure::new(format!("{} is gone", folders::shown(&old.path)))
                 .hint("restore it, or start the gateway again"));
         }
-        match fresh(new, old, ProblemSeverity::Error).next() {
+        // What was saved for all nodes is not kept out by a mistake: the one before may allow more.
+        let saved = new.saved().map(SavedPolicy::name);
+        let is_files = |problem: &&Problem| saved != Some(&*problem.source);
+        match fresh(new, old, ProblemSeverity::Error).find(is_files) {
             Some(problem) => Err(problem.into()),
             None => Ok(()),
         }
@@ -203,6 +222,23 @@ impl Reloader {
         }
     }
 
+    /// Uses the policy that is saved for all nodes now, although the file of now is not used: the one before may allow
+    /// more. If the database cannot be read, it is tried again.
+    async fn use_saved_policy(&mut self) {
+        if !self.loaded.has_old_policy() {
+            return;
+        }
+        let Ok(new) = load::load_saved_policy(&self.globals, &self.loaded) else { return };
+        let changes = Changes::between(&self.loaded.configuration, &new.configuration);
+        self.apply(&new, &changes).await;
+        if !changes.is_empty() {
+            print::note(format!("the policy of the fleet is used: {}", self.said(&changes)));
+        }
+        self.loaded = new;
+        // Models are told again why the file is not used.
+        self.reported = None;
+    }
+
     /// Uses other approved definitions.
     async fn use_pins(&self, new: &Loaded) {
         for (namespace, host) in &self.hosts.all() {
@@ -241,6 +277,16 @@ impl Reloader {
         }
         self.reported = Some(why.to_owned());
     }
+}
+
+/// Notified when a policy was saved for all nodes of the fleet.
+fn saved_policies() -> Arc<Notify> {
+    let saved = Arc::new(Notify::new());
+    if let Some(fleet) = fleet::joined() {
+        let waking = Arc::clone(&saved);
+        fleet.policy().on_change(Box::new(move || waking.notify_one()));
+    }
+    saved
 }
 
 /// The problems of `new` that `old` does not have.

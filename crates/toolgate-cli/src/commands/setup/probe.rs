@@ -101,6 +101,7 @@ fn parsed(plan: &Plan, stored: StoredValues<'_>) -> Result<Configuration, Failur
         commands: CommandTime::Reading,
         workspace_folder: working_folder.as_deref(),
         working_folder: working_folder.as_deref(),
+        saved_policy: None,
     };
     let (format, name) = (Format::of_file(&plan.target), folders::shown(&plan.target));
     parse_file(plan.target_text(), format, &name, Some(&plan.target), &access)

@@ -182,7 +182,56 @@ async fn other_permissions_need_a_person_too() {
     assert!(pins["servers"]["kit"]["tools"].as_object_mut().unwrap().remove("add").is_some());
     fs::write(&lock, pins.to_string()).unwrap();
     refused(place.run(&["definitions", "approve", "kit_add"]).await);
+    fs::write(place.path().join("policy.json"), "\"off\"").unwrap();
+    refused(place.run(&["policy", "save", "policy.json"]).await);
+    assert_eq!(fs::read_to_string(place.config()).unwrap(), holding.to_string());
     refused(place.run(&["definitions", "approve", "--all"]).await);
+}
+
+/// On one machine it is the policy in the file, as with the button of the page.
+#[tokio::test]
+async fn a_person_saves_another_policy_after_they_have_seen_its_effect() {
+    let config = json!({
+        "mcpServers": { "kit": entry(&kit()) },
+        "policy": { "default": "allow", "rules": [] },
+    });
+    let place = Workplace::with_text(&config.to_string().replacen('{', "{\n  // Ours.\n", 1));
+    assert_eq!(place.run(&["call", "kit_add", r#"{"a":1,"b":2}"#]).await.code, Some(0));
+    let rule = json!({ "tool": "kit_add", "verdict": "deny", "reason": "no sums" });
+    let policy = json!({ "default": "allow", "rules": [rule] });
+    fs::write(place.path().join("policy.json"), policy.to_string()).unwrap();
+    let save = ["policy", "save", "policy.json"];
+    let mut refusing = Typist::start(&place, &save);
+    refusing.sees("[y/N] ").await.types("n\n");
+    let refused = refusing.end().await;
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    let before = fs::read_to_string(place.config()).unwrap();
+    assert!(!before.contains("no sums"), "{before}");
+    let saved = agree(&place, &save).await;
+    assert_eq!(saved.stdout, "The policy is in toolgate.json.\n", "{saved:?}");
+    for shown in [
+        "The policy now is `policy` of toolgate.json.",
+        "\"reason\": \"no sums\"",
+        "kit_add  allow  deny",
+        "1 of the last 1 calls would be decided differently",
+        "It replaces `policy` in toolgate.json",
+        "Save this policy? [y/N] y",
+    ] {
+        assert!(saved.stderr.contains(shown), "{shown}: {}", saved.stderr);
+    }
+    let written = fs::read_to_string(place.config()).unwrap();
+    assert!(written.contains("// Ours.") && written.contains("no sums"), "{written}");
+    assert_ne!(place.run(&["call", "kit_add", r#"{"a":1,"b":2}"#]).await.code, Some(0));
+    assert_eq!(place.run(&["policy", "export"]).await.json(), policy);
+    let log = place.run(&["audit", "--json"]).await.stdout;
+    assert!(log.contains("\"policy saved\"") && log.contains("shell:somebody"), "{log}");
+    for (arguments, why) in [
+        (&["policy", "remove"][..], "there is no fleet"),
+        (&["policy", "save", "policy.json", "--replace", "1"], "the policy has no version"),
+    ] {
+        let refused = place.run(arguments).await;
+        assert!(refused.code == Some(2) && refused.stderr.contains(why), "{refused:?}");
+    }
 }
 
 /// A display that does not exist.

@@ -124,3 +124,25 @@ async fn the_policy_of_a_namespace_is_explained() {
     --- stderr
     "#);
 }
+
+/// What is held back there is not forgotten in silence.
+#[tokio::test]
+async fn approving_all_says_which_namespaces_it_does_not_look_at() {
+    let workplace = Workplace::new(&json!({
+        "mcpServers": { "weather": entry(&weather()) },
+        "namespaces": { "outside": { "servers": ["weather"], "exclusive": true } },
+    }));
+    let approved = workplace.run(&["definitions", "approve", "--all"]).await;
+    insta::assert_snapshot!(approved.shown(), @"
+    exit code 0
+    --- stdout
+    No definition is approved: no server that was looked at has any.
+    --- stderr
+    the servers of the namespace `outside` were not looked at, because it is exclusive; `toolgate definitions --namespace outside` looks at them
+    ");
+    let looked =
+        workplace.run(&["definitions", "approve", "--all", "--namespace", "outside"]).await;
+    assert!(looked.stdout.contains("2 definitions are approved"), "{looked:?}");
+    let listed = workplace.run(&["definitions"]).await;
+    assert!(listed.stderr.contains("`outside` were not looked at"), "{listed:?}");
+}

@@ -11,6 +11,7 @@ use std::{
 };
 
 use serde_json::json;
+use toolgate_store::SharedStore as _;
 use toolgate_testkit::{Builtin, Fixture};
 
 use super::{FleetNode, FleetPlace};
@@ -34,10 +35,10 @@ fn print(line: &str) {
     println!("{line}");
 }
 
-/// How many tasks want a processor, on average of the last minute.
+/// How many tasks want a processor.
 fn load() -> String {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    text.split(' ').next().unwrap_or("?").to_owned()
+    format!("load of the machine: {}", text.split(' ').take(3).collect::<Vec<_>>().join(" "))
 }
 
 /// The seconds that a process has used of a processor.
@@ -143,7 +144,7 @@ async fn bench_fleet_calls() {
     let (here, there) = (embedded.client(), first.client());
     let rounds = number("TOOLGATE_FLEET_CALLS", 1_000);
     let (mut of_one, mut of_fleet) = (Vec::new(), Vec::new());
-    let load_before = load();
+    print(&load());
     for round in 0..rounds + 20 {
         // In turn, so that the machine is the same for both.
         for (client, times) in [(&here, &mut of_one), (&there, &mut of_fleet)] {
@@ -156,7 +157,7 @@ async fn bench_fleet_calls() {
     }
     let (one, fleet) = (median(&mut of_one), median(&mut of_fleet));
     print(&format!(
-        "| a call over HTTP, median of {rounds} | {one:.2} ms | {fleet:.2} ms (+{:.2} ms) | load {load_before} |",
+        "| a call over HTTP, median of {rounds} | {one:.2} ms | {fleet:.2} ms (+{:.2} ms) |",
         fleet - one
     ));
     let (second, third) = (place.node().await, place.node().await);
@@ -165,29 +166,73 @@ async fn bench_fleet_calls() {
     }
     let time = Duration::from_secs(number("TOOLGATE_FLEET_THROUGHPUT_SECONDS", 15));
     let all = [&first, &second, &third];
-    let load_before = load();
+    print(&load());
     let (of_one, cost_of_one) = throughput(&all[..1], time).await;
     let (of_three, cost_of_three) = throughput(&all, time).await;
     print(&format!(
-        "| calls a second, {CLIENTS} clients a node, one node and three that share the processors | {of_one:.0} | {of_three:.0} ({:.2} times) | load {load_before} |",
+        "| calls a second, {CLIENTS} clients a node, one node and three that share the processors | | {of_one:.0} and {of_three:.0} ({:.2} times) |",
         of_three / of_one
     ));
     print(&format!(
-        "| processor time of the nodes for a call, one node and three | {cost_of_one:.2} ms | {cost_of_three:.2} ms ({:.2} times) | |",
+        "| processor time of the nodes for a call, one node and three | | {cost_of_one:.2} and {cost_of_three:.2} ms ({:.2} times) |",
         cost_of_three / cost_of_one
     ));
     let shares = all.map(|node| ProcessorShare::limit(node.gateway.id()));
     if shares.iter().any(Option::is_none) {
-        print(
-            "| three nodes with a part of a processor each | not measured: this user may not make control groups | | |",
-        );
+        print(&format!(
+            "| calls a second with {SHARE} % of a processor for each node, one node and three | | not measured: this user may not make control groups |"
+        ));
         return;
     }
-    let load_before = load();
+    print(&load());
     let (of_one, _) = throughput(&all[..1], time).await;
     let (of_three, _) = throughput(&all, time).await;
     print(&format!(
-        "| the same with {SHARE} % of a processor for each node | {of_one:.0} | {of_three:.0} ({:.2} times) | load {load_before} |",
+        "| calls a second with {SHARE} % of a processor for each node, one node and three | | {of_one:.0} and {of_three:.0} ({:.2} times) |",
         of_three / of_one
+    ));
+}
+
+/// How long after it was saved a policy counts at the other nodes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a benchmark: scripts/bench-fleet"]
+async fn bench_fleet_policy() {
+    let place = FleetPlace::start(json!({ "default": "allow" })).await.unwrap();
+    let nodes = [place.node().await, place.node().await, place.node().await];
+    for node in &nodes {
+        call(&node.client()).await;
+    }
+    let fleet = place.fleet().await;
+    let rounds = number("TOOLGATE_FLEET_POLICIES", 20);
+    print(&load());
+    let mut times = Vec::new();
+    for version in 0..rounds {
+        let verdict = if version % 2 == 0 { "deny" } else { "allow" };
+        let policy =
+            json!({ "default": "allow", "rules": [{ "tool": "kit_echo", "verdict": verdict }] });
+        let text = json!({ "format": 1, "policy": policy, "by": "bench", "at": 1 }).to_string();
+        let saving = Arc::clone(&fleet);
+        let began = tokio::task::spawn_blocking(move || {
+            let saved = saving.policy().replace(version, Some(&text)).unwrap();
+            assert_eq!(saved, Some(version + 1));
+            Instant::now()
+        });
+        let began = began.await.unwrap();
+        for node in &nodes {
+            let client = node.client();
+            loop {
+                let params = json!({ "name": "kit_echo", "arguments": { "message": "x" } });
+                let is_refused = client.answer("tools/call", params).await.get("error").is_some();
+                if is_refused == (verdict == "deny") {
+                    break;
+                }
+            }
+        }
+        times.push(began.elapsed().as_secs_f64() * 1_000.0);
+    }
+    let median = median(&mut times);
+    let longest = times.last().copied().unwrap_or_default();
+    print(&format!(
+        "| a saved policy counts at all of three nodes after, median and longest of {rounds} | | {median:.0} and {longest:.0} ms |"
     ));
 }

@@ -1,10 +1,13 @@
 //! A server that runs once in a fleet.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use toolgate_testkit::{Builtin, Fixture, until};
+use toolgate_testkit::{Builtin, Fixture, until, within};
 
 use super::{Events, FleetNode, FleetPlace, LegacyClient, effects};
 use crate::{
@@ -252,4 +255,65 @@ async fn what_the_server_says_outside_of_calls_reaches_the_clients_of_all_nodes(
         heard.lock().is_empty().then_some(())
     };
     until("the end of the subscription", silent).await;
+}
+
+/// What callers at another node are told while the node with the process stops, until their calls go on.
+async fn told_during(is_killed: bool) -> Vec<String> {
+    let Some(place) = FleetPlace::start(json!("off")).await else { return Vec::new() };
+    let first = place.node_with_single().await;
+    counted(&first).await;
+    let second = place.node_with_single().await;
+    counted(&second).await;
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let is_over = Arc::new(AtomicBool::new(false));
+    let callers: Vec<_> = (0..4)
+        .map(|_| {
+            let (client, told) = (second.client(), Arc::clone(&told));
+            let is_over = Arc::clone(&is_over);
+            tokio::spawn(async move {
+                let mut errors = 0;
+                // Until a call goes on after one that did not.
+                while !(errors > 0 && is_over.load(Ordering::Relaxed)) {
+                    let params = json!({ "name": "kit_counter", "arguments": {} });
+                    let answer = client.answer("tools/call", params).await;
+                    let error = answer["error"]["message"].as_str();
+                    let text = answer["result"]["content"][0]["text"].as_str();
+                    let text = text.filter(|_| answer["result"]["isError"] == true);
+                    match error.or(text) {
+                        Some(error) => {
+                            errors += 1;
+                            told.lock().push(error.to_owned());
+                        }
+                        None if errors > 0 => is_over.store(true, Ordering::Relaxed),
+                        None => {}
+                    }
+                }
+            })
+        })
+        .collect();
+    if is_killed {
+        first.gateway.stop_by_kill().await;
+    } else {
+        first.gateway.stop().await;
+    }
+    for caller in callers {
+        within("the other node runs it", caller).await.unwrap();
+    }
+    let mut told = told.lock().clone();
+    told.sort();
+    told.dedup();
+    told
+}
+
+/// A caller knows of no `url`, and the gateway that answers does not stop.
+#[tokio::test]
+async fn callers_are_told_that_another_node_takes_the_server_over() {
+    for is_killed in [false, true] {
+        for told in told_during(is_killed).await {
+            assert!(told.contains("node"), "{told}");
+            for misleading in ["`url`", "this gateway", "is being restarted", "start the server"] {
+                assert!(!told.contains(misleading), "{told}");
+            }
+        }
+    }
 }

@@ -32,7 +32,10 @@ async fn suspicious_tools_are_reported_or_held_until_approved() {
 
     let place = place(&json!({ "default": "allow", "findings": "hold" }));
     let called = place.run(&["call", "sums_total", "{}"]).await;
-    assert!(called.stderr.contains("there is no tool `sums_total`"), "{called:?}");
+    assert!(
+        called.stderr.contains("its definition is suspicious, so it is held back"),
+        "{called:?}"
+    );
     let status = place.run(&["status"]).await.stdout;
     let held = "Tools: 2 held back; `toolgate definitions` lists them.";
     assert!(status.contains(held), "{status}");

@@ -189,7 +189,7 @@ async fn tokens_and_saved_tokens_are_shown() {
     let page = OpenPage::start(&place).await;
     assert!(page.get("/ui/access").await.contains("laptop"));
     page.post("/ui/access", &[("action", "revoke-token"), ("what", "laptop")]).await;
-    assert!(page.get("/ui/access").await.contains("The token laptop is revoked."));
+    assert!(page.get("/ui/access").await.contains("Token laptop is revoked"));
     assert_eq!(place.run(&["token", "list", "--json"]).await.json(), json!([]));
     let mut agent = place.connect(&["--mode", "stable"]).await;
     crate::support::list(&mut agent).await;
