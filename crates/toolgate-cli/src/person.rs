@@ -8,6 +8,7 @@ mod system;
 use std::{
     fs::{File, OpenOptions},
     io::{BufRead as _, BufReader, Write as _},
+    time::Duration,
 };
 
 use toolgate_broker::{ApprovalRequest, PersonAnswer};
@@ -144,6 +145,23 @@ impl OpenTerminal {
         let mut line = String::new();
         self.typed.read_line(&mut line).map_err(failed)?;
         Ok(line.trim().to_ascii_lowercase())
+    }
+
+    /// Waits until a line is typed for this program; `false` if there will be none. A program that reads in the background
+    /// would be stopped by the terminal.
+    pub(crate) fn line_in_foreground(&mut self) -> bool {
+        const AGAIN: Duration = Duration::from_secs(1);
+        loop {
+            let keyboard = self.typed.get_ref();
+            if keyboard.wait().is_err() {
+                return false;
+            }
+            if keyboard.is_in_foreground() {
+                break;
+            }
+            std::thread::sleep(AGAIN);
+        }
+        matches!(self.typed.read_line(&mut String::new()), Ok(1..))
     }
 }
 

@@ -63,9 +63,9 @@ mod what_if;
 
 pub use activity::{CallActivity, ServerCalls};
 pub use code::{
-    CheckedScript, CodeCompletion, CodeCompletions, CodeMode, CodeRun, CodeSettings, ExtractModel,
-    ExtractSettings, GraphCall, GraphEdge, Resume, ResumeError, RunGraph, SandboxUnavailable,
-    UnknownCall, UnknownCalls, WaitingCall, built_in_language,
+    ArgumentKind, CheckedScript, CodeCompletion, CodeCompletions, CodeMode, CodeRun, CodeSettings,
+    ExtractModel, ExtractSettings, GraphCall, GraphEdge, Resume, ResumeError, RunGraph,
+    SandboxUnavailable, UnknownCall, UnknownCalls, WaitingCall, built_in_language,
 };
 pub use directory::ServerDirectory;
 pub use encoding::{EncodeTools, EncoderSetup, VectorProgress};

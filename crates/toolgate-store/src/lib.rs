@@ -87,7 +87,7 @@ pub use logins::{
     LoginKey, LoginLock, LoginStoreError, LoginWait, Logins, WaitingLogin, WaitingLogins,
     WhichLogin,
 };
-pub use logs::{LogSource, MAX_LOG_BYTES, ServerLog, from_utc, utc};
+pub use logs::{LogSource, MAX_LOG_BYTES, ServerLog, duration, named_time, utc};
 pub use pins::PinText;
 pub use prepared::{MAX_PREPARED_FILES, PreparedCache};
 pub use quotas::{QuotaCount, QuotaError, QuotaFile, QuotaOutcome, QuotaRequest, Quotas};

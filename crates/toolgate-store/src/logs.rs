@@ -3,10 +3,12 @@
 use std::{
     fs,
     io::{self, Read, Seek, SeekFrom, Write},
+    ops::Range,
     path::PathBuf,
+    time::Duration,
 };
 
-use chrono::{DateTime, NaiveDateTime, SecondsFormat};
+use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, SecondsFormat};
 
 use crate::{StoreError, files};
 
@@ -130,13 +132,40 @@ pub fn utc(seconds: u64) -> String {
     time.unwrap_or(DateTime::<chrono::Utc>::MAX_UTC).to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
-/// A time such as `2026-11-15T22:06` or `2026-11-15T22:06:11`, in UTC, as seconds since 1970.
-pub fn from_utc(text: &str) -> Option<u64> {
+/// The time that a person means, in seconds since 1970: how long ago it is (`30m`, `12h`, `7d`), a day, or a time, in UTC. A
+/// day has a beginning and an end, any other time is both.
+pub fn named_time(text: &str, now: u64) -> Option<Range<u64>> {
+    const DAY: u64 = 24 * 60 * 60;
+    let text = text.trim();
+    if let Some(ago) = duration(text) {
+        let time = now.saturating_sub(ago.as_secs());
+        return Some(time..time);
+    }
+    if let Ok(day) = NaiveDate::parse_from_str(text, "%Y-%m-%d") {
+        let start = u64::try_from(day.and_time(NaiveTime::MIN).and_utc().timestamp()).ok()?;
+        return Some(start..start + DAY);
+    }
+    let text = text.replacen(' ', "T", 1);
     let formats = ["%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M"];
     let read =
         |format: &&str| NaiveDateTime::parse_from_str(text.trim_end_matches('Z'), format).ok();
     let time = formats.iter().find_map(read)?;
-    u64::try_from(time.and_utc().timestamp()).ok()
+    let time = u64::try_from(time.and_utc().timestamp()).ok()?;
+    Some(time..time)
+}
+
+/// A length of time: a number and `s`, `m`, `h` or `d`.
+pub fn duration(text: &str) -> Option<Duration> {
+    let unit = text.chars().next_back()?;
+    let number: u64 = text[..text.len() - unit.len_utf8()].parse().ok()?;
+    let seconds = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3_600,
+        'd' => 86_400,
+        _ => return None,
+    };
+    number.checked_mul(seconds).map(Duration::from_secs)
 }
 
 #[cfg(test)]
@@ -150,9 +179,19 @@ mod tests {
         assert_eq!(utc(951_782_399), "2000-02-28T23:59:59Z");
         assert_eq!(utc(951_782_400), "2000-02-29T00:00:00Z");
         assert_eq!(utc(1_794_780_371), "2026-11-15T22:06:11Z");
-        assert_eq!(from_utc("2026-11-15T22:06:11Z"), Some(1_794_780_371));
-        assert_eq!(from_utc("2026-11-15T22:06"), Some(1_794_780_360));
-        assert_eq!(from_utc("yesterday"), None);
+        let named = |text: &str| named_time(text, 1_794_780_371);
+        let at = |time: u64| Some(time..time);
+        assert_eq!(named("2026-11-15T22:06:11Z"), at(1_794_780_371));
+        assert_eq!(named("2026-11-15 22:06"), at(1_794_780_360));
+        assert_eq!((named("30m"), named(" 1d")), (at(1_794_778_571), at(1_794_693_971)));
+        let day = named("2026-11-15").unwrap();
+        let ends = [utc(day.start), utc(day.end)];
+        assert_eq!(ends, ["2026-11-15T00:00:00Z", "2026-11-16T00:00:00Z"]);
+        for wrong in
+            ["yesterday", "", "7", "7w", "-5m", "1h30m", "ü", "2026-02-30", "99999999999999999d"]
+        {
+            assert_eq!(named(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

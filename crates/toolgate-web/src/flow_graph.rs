@@ -6,6 +6,8 @@ use maud::{Markup, html};
 use toolgate_host::{RunFlow, RunFlowEnd};
 use toolgate_policy::{Contact, definitions::shown};
 
+use crate::text::counted;
+
 /// The size of a call, and what is between two of them.
 const WIDTH: usize = 190;
 const HEIGHT: usize = 30;
@@ -38,7 +40,8 @@ pub(crate) fn draw(flows: &[RunFlow]) -> Markup {
     }
     let right = places.values().map(|place| place.x).max().unwrap_or_default() + WIDTH + EDGE;
     let below = places.values().map(|place| place.y).max().unwrap_or_default() + HEIGHT + EDGE;
-    let words = format!("{} calls, between which data went {} times", places.len(), flows.len());
+    let times = counted(flows.len() as u64, "time");
+    let words = format!("{} calls, between which data went {times}", places.len());
     html! {
         div.scroll tabindex="0" role="region" aria-label="Data flow" {
             svg.wide-graph viewBox=(format!("0 0 {right} {below}")) width=(right) height=(below) role="img" aria-label=(words) {

@@ -40,11 +40,6 @@ impl Fields {
         self.0.iter().any(|(key, _)| key == name)
     }
 
-    /// Whether no field says anything.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.iter().all(|(_, value)| value.is_empty())
-    }
-
     /// A field that says something.
     pub(crate) fn some(&self, name: &str) -> Option<&str> {
         Some(self.get(name)).filter(|value| !value.is_empty())

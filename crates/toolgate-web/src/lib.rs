@@ -46,7 +46,7 @@ use self::{
     live::Streams, run_flows::RunFlows, running::PageRuns,
 };
 pub use self::{
-    policy_words::{policy_labels, policy_words, trusted_servers},
+    policy_words::{KnownRules, policy_labels, policy_words, trusted_servers},
     text::took,
 };
 
@@ -76,6 +76,15 @@ pub trait PageSource: fmt::Debug + Send + Sync {
     /// The policy that would hold if this JSON were written in place of that one, or why it cannot be. Nothing is
     /// written.
     fn changed_policy(&self, text: &str) -> Result<TriedPolicy, String>;
+
+    /// What a person should know of the policy of the configuration: that there is none, and what is wrong with it.
+    fn policy_notes(&self) -> Vec<String>;
+
+    /// What a person should know of the configuration: what waits for them, and why it cannot be read.
+    fn notices(&self) -> Vec<String>;
+
+    /// The servers of the configuration that nobody can use: it switches them off, or they are not configured correctly.
+    fn unused_servers(&self) -> Vec<UnusedServer>;
 
     /// Whether a person can log in at a server.
     fn has_login(&self, server: &str) -> bool;
@@ -156,6 +165,15 @@ pub trait PageSource: fmt::Debug + Send + Sync {
 
     /// The logins at servers: of callers, and those that all callers share.
     fn logins(&self) -> BoxFuture<'_, Vec<ShownLogin>>;
+}
+
+/// A server of the configuration that nobody can use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnusedServer {
+    /// Its name.
+    pub name: String,
+    /// What is wrong with it, and what to do; `None` if it is switched off.
+    pub problem: Option<String>,
 }
 
 /// The policy as it is written.
@@ -324,6 +342,8 @@ pub(crate) struct PageState {
     runs: PageRuns,
     cleaner: Mutex<Cleaner>,
     definitions: Arc<Definitions>,
+    /// Which rules are about known tools, at a change of these.
+    known_rules: Mutex<Option<(u64, Arc<KnownRules>)>>,
     flows: Arc<RunFlows>,
 }
 
@@ -396,6 +416,7 @@ impl Page {
             runs: PageRuns::default(),
             cleaner: Mutex::default(),
             definitions: Arc::default(),
+            known_rules: Mutex::default(),
             flows: Arc::default(),
         }))
     }

@@ -18,13 +18,15 @@ pub(crate) struct Parts<'p> {
     pub(crate) first: &'p str,
     /// What the part above it is.
     pub(crate) second: &'p str,
+    /// What one bar is.
+    pub(crate) each: &'p str,
     /// What a bar is for.
     pub(crate) unit: &'p str,
 }
 
 /// Bars of two parts, the oldest first.
 pub(crate) fn bars(values: &[(u64, u64)], parts: &Parts<'_>) -> Markup {
-    let Parts { title, first, second, unit } = parts;
+    let Parts { title, first, second, each: bar, unit } = parts;
     let most = values.iter().map(|(below, above)| below + above).max().unwrap_or_default();
     let below: u64 = values.iter().map(|(below, _)| below).sum();
     let above: u64 = values.iter().map(|(_, above)| above).sum();
@@ -38,7 +40,7 @@ pub(crate) fn bars(values: &[(u64, u64)], parts: &Parts<'_>) -> Markup {
     let width = percent((each * 4 / 5).max(1));
     let base = HEIGHT - BOTTOM;
     let words = format!(
-        "{title}: {} {first}, {} {second}, at most {} at once",
+        "{title}: {} {first}, {} {second}, at most {} in {bar}",
         grouped(below),
         grouped(above),
         grouped(most)

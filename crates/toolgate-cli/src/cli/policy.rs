@@ -1,6 +1,10 @@
 //! The arguments of the commands about policy, approvals and the audit log.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    ops::Range,
+    path::PathBuf,
+    time::{Duration, SystemTime},
+};
 
 use clap::{Args, Subcommand, ValueEnum};
 
@@ -182,9 +186,13 @@ pub(crate) struct Audit {
     /// Show only lines of this run
     #[arg(long, value_name = "ID")]
     pub(crate) run: Option<String>,
-    /// Show only lines that are newer than this, such as 30m, 12h or 7d
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub(crate) since: Option<Duration>,
+    /// Show only lines that are newer than this: how long ago, such as 30m, 12h or 7d, or a time in UTC, such as 2026-11-18
+    /// or 2026-11-18T14:00
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) since: Option<Range<u64>>,
+    /// Show only lines that are older than this, with times as for --since; a day is included
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) until: Option<Range<u64>>,
     /// Show only lines with this verdict
     #[arg(long, value_name = "VERDICT", value_parser = ["allow", "ask", "deny"])]
     pub(crate) verdict: Option<String>,
@@ -200,15 +208,12 @@ pub(crate) struct Audit {
 
 /// Reads a length of time: a number and `s`, `m`, `h` or `d`.
 fn duration(text: &str) -> Result<Duration, &'static str> {
-    const EXPECTED: &str = "write a number and s, m, h or d, such as 12h";
-    let unit = text.chars().next_back().ok_or(EXPECTED)?;
-    let number: u64 = text[..text.len() - unit.len_utf8()].parse().map_err(|_| EXPECTED)?;
-    let seconds = match unit {
-        's' => 1,
-        'm' => 60,
-        'h' => 3_600,
-        'd' => 86_400,
-        _ => return Err(EXPECTED),
-    };
-    number.checked_mul(seconds).map(Duration::from_secs).ok_or(EXPECTED)
+    toolgate_store::duration(text).ok_or("write a number and s, m, h or d, such as 12h")
+}
+
+/// Reads a time, in seconds since 1970.
+fn time(text: &str) -> Result<Range<u64>, &'static str> {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    toolgate_store::named_time(text, now.as_secs())
+        .ok_or("write how long ago it is, such as 12h, or a time in UTC, such as 2026-11-18 or 2026-11-18T14:00")
 }

@@ -1,10 +1,6 @@
 //! `toolgate audit`
 
-use std::{
-    collections::VecDeque,
-    process::ExitCode,
-    time::{Duration, SystemTime},
-};
+use std::{collections::VecDeque, process::ExitCode};
 
 use serde_json::json;
 use toolgate_store::{AuditExtent, AuditFilter, AuditProblem, AuditRecord, utc};
@@ -25,8 +21,8 @@ pub(crate) fn run(globals: &Globals, arguments: &Audit) -> CommandResult {
         run: arguments.run.clone(),
         caller: arguments.caller.clone(),
         verdict: arguments.verdict.clone(),
-        since: arguments.since.map(start),
-        until: None,
+        since: arguments.since.as_ref().map(|time| time.start * 1_000),
+        until: arguments.until.as_ref().map(|time| time.end * 1_000),
     };
     // With a limit, the last lines are known only at the end.
     let mut last = VecDeque::new();
@@ -88,11 +84,6 @@ fn whole(extent: &AuditExtent) -> String {
         _ => String::new(),
     };
     format!("The chain is whole: {lines} lines{among}.{beginning}")
-}
-
-fn start(ago: Duration) -> u64 {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.saturating_sub(ago).as_millis()).unwrap_or(u64::MAX)
 }
 
 /// One line for a person, without control sequences.

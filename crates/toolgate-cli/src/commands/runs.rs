@@ -113,7 +113,11 @@ fn list(journal: &dyn Journal, arguments: &Runs) -> Result<(), Failure> {
         rows.push((RunStanding::of(journal, &run)?, run));
     }
     let data: Vec<Value> = rows.iter().map(|(state, run)| summary(run, *state)).collect();
-    let empty = "no script has been run yet, or all runs are forgotten";
+    let empty = if filter == RunFilter::default() {
+        "no script has been run yet, or all runs are forgotten"
+    } else {
+        "no run is like this"
+    };
     print::list(arguments.output.json, &data, empty, || overview(rows))
 }
 

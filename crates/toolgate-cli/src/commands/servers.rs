@@ -72,11 +72,15 @@ impl ServerFile {
 
     /// What follows a change of the file.
     fn tell_trust(&self) {
-        if self.is_folders {
-            print::line(
-                "Run `toolgate trust` again: it has another content than you have trusted.",
-            );
+        if let Some(next) = self.next_step() {
+            print::line(next);
         }
+    }
+
+    /// What a person has to do after a change of the file.
+    fn next_step(&self) -> Option<&'static str> {
+        let again = "Run `toolgate trust` again: it has another content than you have trusted.";
+        self.is_folders.then_some(again)
     }
 
     /// An entry in the words of the client that the file belongs to.
@@ -163,6 +167,13 @@ pub(super) struct AddedServer {
     server_file: ServerFile,
 }
 
+impl AddedServer {
+    /// What a person has to do before the server is used.
+    pub(super) fn next_step(&self) -> Option<&'static str> {
+        self.server_file.next_step()
+    }
+}
+
 /// Writes a server to the configuration. Its secrets go into the vault.
 pub(super) fn write(
     globals: &Globals,
@@ -171,10 +182,15 @@ pub(super) fn write(
     replaces: bool,
 ) -> Result<AddedServer, Failure> {
     let is_plain = |name: &str| {
-        !name.trim().is_empty() && name.len() <= 128 && !name.contains(char::is_control)
+        // A name that looks like another would pass for it.
+        !name.trim().is_empty()
+            && name.len() <= 128
+            && toolgate_policy::definitions::shown(name, 128) == name
     };
     if !is_plain(name) {
-        return Err(Failure::usage("a server needs a name of 1 to 128 characters"));
+        return Err(Failure::usage(
+            "a server needs a name of 1 to 128 characters that can be seen",
+        ));
     }
     if is_toolgate(&entry, name, &own_program(env::current_exe().unwrap_or_default())) {
         return Err(Failure::usage(
@@ -186,7 +202,7 @@ pub(super) fn write(
     let shown = folders::shown(&file.path);
     if file.servers.contains_key(name) && !replaces {
         return Err(Failure::usage(format!("{shown} has a server `{name}` already"))
-            .hint("choose another name, or add --replace"));
+            .hint(format!("choose another name; `toolgate add {name} --replace` replaces it")));
     }
     let secrets = keep_secrets(name, &mut entry);
     if !secrets.is_empty() {
@@ -407,6 +423,8 @@ fn list_configured(globals: &Globals, output: Output) -> CommandResult {
         ));
     }
     let loaded = load::load(&Globals { config: Some(file.path.clone()), ..globals.clone() })?;
+    let choices = loaded.choices(loaded.namespace.as_deref());
+    let choices = choices.and_then(|choices| choices.read().ok()).unwrap_or_default();
     let rows = loaded.configuration.servers.iter().map(|server| {
         let written = file.servers.get(&server.name).and_then(Value::as_object);
         let target = match &server.transport {
@@ -419,6 +437,8 @@ fn list_configured(globals: &Globals, output: Output) -> CommandResult {
         let state = match (&server.transport, server.settings.enabled) {
             (Err(_), _) => "unusable",
             (_, false) => "disabled",
+            // By `toolgate disable`, or on the page.
+            _ if choices.disabled.contains_key(&server.name) => "disabled",
             _ if server.settings.lazy => "lazy",
             _ => "enabled",
         };

@@ -379,7 +379,9 @@ impl PlannedSetup {
             text.push_str(line);
             text.push('\n');
         };
-        let rows = plan.sources.iter().map(|source| {
+        // The file of a client with a problem stays as it is, and nobody knows what it costs.
+        let changed = || plan.sources.iter().filter(|source| source.problem.is_none());
+        let rows = changed().map(|source| {
             let (now, after) = probe.tokens_of(source);
             let count = |tokens: Option<u64>| tokens.map_or_else(|| "?".to_owned(), grouped);
             vec![source.label(), source.taken.len().to_string(), count(now), count(after)]
@@ -390,6 +392,8 @@ impl PlannedSetup {
             if let Some(problem) = &source.problem {
                 say(&format!("{}: not changed: {problem}", source.label()));
             }
+        }
+        for source in changed() {
             if let (Some(now), Some(after)) = probe.tokens_of(source)
                 && after > now
             {

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
-    io::{BufRead as _, Write as _},
+    io::{self, IsTerminal as _, Write as _},
     net::{Ipv4Addr, SocketAddr},
     process::ExitCode,
     sync::Arc,
@@ -14,14 +14,14 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use toolgate_broker::Caller;
 use toolgate_catalog::ToolId;
-use toolgate_config::{LoginGrant, Presence, ServerConfig, Transport};
+use toolgate_config::{LoginGrant, Presence, Problem, ServerConfig, Transport};
 use toolgate_gateway::HttpSettings;
 use toolgate_host::{JudgedEntry, ToolHost};
 use toolgate_policy::definitions::shown;
 use toolgate_store::{ChoiceStore, Store};
 use toolgate_web::{
     FlaggedDefinition, HeldDefinition, ListedServer, ListedServers, NewServer, Page, PageSource,
-    ShownClients, ShownDefinitions, ShownLogin, ShownPlan, ShownSetup, TriedPolicy,
+    ShownClients, ShownDefinitions, ShownLogin, ShownPlan, ShownSetup, TriedPolicy, UnusedServer,
     WrittenPolicy as ShownPolicy,
 };
 
@@ -102,9 +102,8 @@ fn offer(mut terminal: OpenTerminal, page: &Page, first: &str) {
             terminal.screen,
             "The page is at\n\n  {link}\n\nThe link works once. Enter shows a new one, Ctrl-C ends the page."
         );
-        let mut typed = String::new();
         // At the end of the terminal the page goes on, and there are no new links.
-        if shown.is_err() || !matches!(terminal.typed.read_line(&mut typed), Ok(1..)) {
+        if shown.is_err() || !terminal.line_in_foreground() {
             return;
         }
         link = page.link();
@@ -125,8 +124,24 @@ pub(super) fn beside_gateway(
     let mut terminal = OpenTerminal::open().ok()?;
     let source = Shown::new(globals, loaded, load::store()?, host.clone());
     let page = Page::on_loopback(Arc::new(source), address)?;
-    writeln!(terminal.screen, "  the page, for you alone (the link works once): {}", page.link())
-        .ok()?;
+    writeln!(
+        terminal.screen,
+        "  the page, for you alone (the link works once, Enter shows a new one): {}",
+        page.link()
+    )
+    .ok()?;
+    // What is typed may be meant for a program that shows the messages.
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return Some(page);
+    }
+    let links = page.clone();
+    std::thread::spawn(move || {
+        while terminal.line_in_foreground() {
+            if writeln!(terminal.screen, "  the page: {}", links.link()).is_err() {
+                return;
+            }
+        }
+    });
     Some(page)
 }
 
@@ -165,8 +180,8 @@ struct Shown {
     store: Store,
     configuration: String,
     choices: Option<Arc<dyn ChoiceStore>>,
-    /// The servers at which a person can log in, and when that was read.
-    with_login: Mutex<Option<(Instant, BTreeSet<String>)>>,
+    /// What was read of the servers of the configuration, and when.
+    servers: Mutex<Option<(Instant, ReadServers)>>,
     /// The setup that was shown last, and its number.
     planned: Mutex<(u64, Option<PlannedSetup>)>,
     /// Whether other machines can reach the page. The files of this user's clients are not shown there.
@@ -190,25 +205,56 @@ impl Shown {
             store,
             configuration: folders::shown(&loaded.path),
             choices: loaded.choices(loaded.namespace.as_deref()),
-            with_login: Mutex::default(),
+            servers: Mutex::default(),
             planned: Mutex::default(),
             is_public: false,
         }
     }
 }
 
-/// The servers at which a person can log in.
-fn with_login(globals: &Globals) -> BTreeSet<String> {
-    let Ok(loaded) = load::load_quietly(globals) else { return BTreeSet::new() };
-    let has_login = |server: &&ServerConfig| match &server.transport {
-        Ok(Transport::Http { headers, .. }) => {
-            server.settings.oauth.grant == LoginGrant::Person
-                && !headers.keys().any(|header| header.eq_ignore_ascii_case("authorization"))
+/// What a table of servers shows of the configuration.
+#[derive(Debug, Default)]
+struct ReadServers {
+    /// The servers at which a person can log in.
+    with_login: BTreeSet<String>,
+    /// The servers that nobody can use.
+    unused: Vec<UnusedServer>,
+    /// That there is no policy, and what is wrong with it.
+    policy_notes: Vec<String>,
+    /// Why the configuration cannot be read.
+    broken: Option<String>,
+}
+
+impl ReadServers {
+    fn read(globals: &Globals) -> Self {
+        let loaded = match load::load_quietly(globals) {
+            Ok(loaded) => loaded,
+            Err(why) => return Self { broken: Some(in_words(why)), ..Self::default() },
+        };
+        let has_login = |server: &&ServerConfig| match &server.transport {
+            Ok(Transport::Http { headers, .. }) => {
+                server.settings.oauth.grant == LoginGrant::Person
+                    && !headers.keys().any(|header| header.eq_ignore_ascii_case("authorization"))
+            }
+            _ => false,
+        };
+        let servers = || loaded.configuration.servers.iter();
+        let unused = |server: &ServerConfig| {
+            let problem = server.transport.as_ref().err().map(problem_in_words);
+            let is_unused = problem.is_some() || !server.settings.enabled;
+            is_unused.then(|| UnusedServer { name: server.name.clone(), problem })
+        };
+        let problems = loaded.configuration.problems.iter();
+        let problems = problems.filter(|problem| problem.path.starts_with("policy"));
+        let about_policy =
+            problems.map(|problem| format!("{}: {}", problem.severity, problem_in_words(problem)));
+        Self {
+            with_login: servers().filter(has_login).map(|server| server.name.clone()).collect(),
+            unused: servers().filter_map(unused).collect(),
+            policy_notes: loaded.first_policy().into_iter().chain(about_policy).collect(),
+            broken: None,
         }
-        _ => false,
-    };
-    let found = loaded.configuration.servers.iter().filter(has_login);
-    found.map(|server| server.name.clone()).collect()
+    }
 }
 
 /// What is suspicious and what is held back.
@@ -236,13 +282,30 @@ fn shown_definitions(host: &ToolHost, entries: &[JudgedEntry]) -> ShownDefinitio
     ShownDefinitions { flagged: flagged.collect(), held }
 }
 
+/// A problem of the configuration in a line.
+fn problem_in_words(problem: &Problem) -> String {
+    let Problem { source, position, message, hint, .. } = problem;
+    let hint = hint.as_ref().map_or_else(String::new, |hint| format!("; {hint}"));
+    format!("{source}:{position}: {message}{hint}")
+}
+
 /// A failure as a part of a sentence.
 #[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
 fn in_words(failure: Failure) -> String {
-    failure.to_string().trim_start_matches("error: ").to_owned()
+    [&[failure.first_line().to_owned()], failure.hints()].concat().join("; ")
 }
 
 impl Shown {
+    /// What the configuration says of the servers. It is read again after some seconds.
+    fn read_servers<R>(&self, read: impl FnOnce(&ReadServers) -> R) -> R {
+        let mut known = self.servers.lock();
+        let (_, servers) = match known.take() {
+            Some((at, servers)) if at.elapsed() < READ_EVERY => known.insert((at, servers)),
+            _ => known.insert((Instant::now(), ReadServers::read(&self.globals))),
+        };
+        read(servers)
+    }
+
     /// What is configured, and the policy as it is written, if it is the one with this digest.
     fn policy_before(&self, digest: &str) -> Result<(Loaded, WrittenPolicy), String> {
         let loaded = load::load_quietly(&self.globals).map_err(in_words)?;
@@ -255,6 +318,7 @@ impl Shown {
 
     /// Lets what is written hold.
     async fn use_policy(&self) -> Result<(), String> {
+        *self.servers.lock() = None;
         let loaded = load::load_quietly(&self.globals).map_err(in_words)?;
         self.host().reload(loaded.settings(None), &BTreeSet::new()).await;
         Ok(())
@@ -262,12 +326,14 @@ impl Shown {
 
     /// Writes a server to the configuration, as `toolgate add` does.
     async fn add(&self, server: NewServer) -> Result<String, Failure> {
+        let mut missing = Vec::new();
         let (name, entry) = match server {
             NewServer::FromRegistry { name, fingerprint } => {
                 let (_, plan) = servers::planned(&self.globals, &name).await?;
                 if plan.fingerprint() != fingerprint {
                     return Err(Failure::new("the registry says something else now; look again"));
                 }
+                missing.extend(plan.missing(load::is_set).into_iter().map(str::to_owned));
                 servers::consented(&plan)?
             }
             NewServer::Program { name, words, env } => {
@@ -278,7 +344,15 @@ impl Shown {
             }
         };
         let added = servers::write(&self.globals, &name, entry, false)?;
-        Ok(format!("{name} is in {}.", added.file))
+        let mut said = vec![format!("{name} is in {}.", added.file)];
+        if !missing.is_empty() {
+            said.push(format!(
+                "It needs variables that are not set here: {}. Set them where toolgate runs.",
+                missing.join(", ")
+            ));
+        }
+        said.extend(added.next_step().map(str::to_owned));
+        Ok(said.join(" "))
     }
 }
 
@@ -342,13 +416,22 @@ impl PageSource for Shown {
         Ok(TriedPolicy { settings, warnings })
     }
 
+    fn policy_notes(&self) -> Vec<String> {
+        self.read_servers(|read| read.policy_notes.clone())
+    }
+
+    fn notices(&self) -> Vec<String> {
+        let broken = self.read_servers(|read| read.broken.clone());
+        let broken = broken.map(|why| format!("{why}. What was read before still holds."));
+        self.host().settings().notices.iter().cloned().chain(broken).collect()
+    }
+
+    fn unused_servers(&self) -> Vec<UnusedServer> {
+        self.read_servers(|read| read.unused.clone())
+    }
+
     fn has_login(&self, server: &str) -> bool {
-        let mut known = self.with_login.lock();
-        let is_new = known.as_ref().is_some_and(|(at, _)| at.elapsed() < READ_EVERY);
-        if !is_new {
-            *known = Some((Instant::now(), with_login(&self.globals)));
-        }
-        known.as_ref().is_some_and(|(_, names)| names.contains(server))
+        self.read_servers(|read| read.with_login.contains(server))
     }
 
     fn login<'s>(&'s self, server: &'s str) -> BoxFuture<'s, Result<String, String>> {
@@ -404,6 +487,7 @@ impl PageSource for Shown {
     fn add_server(&self, server: NewServer) -> BoxFuture<'_, Result<String, String>> {
         async move {
             let added = self.add(server).await.map_err(in_words)?;
+            *self.servers.lock() = None;
             let loaded = load::load_quietly(&self.globals).map_err(in_words)?;
             self.host().reload(loaded.settings(None), &BTreeSet::new()).await;
             Ok(added)
@@ -549,9 +633,14 @@ impl PageSource for Shown {
 
     fn set_up(&self, number: u64) -> Result<String, String> {
         let mut last = self.planned.lock();
-        let planned = if last.0 == number { last.1.take() } else { None };
+        let is_last = last.0 == number;
+        let planned = if is_last { last.1.take() } else { None };
         drop(last);
-        let planned = planned.ok_or("another setup was shown since; look at the changes again")?;
+        let planned = planned.ok_or(if is_last {
+            "this setup was written already"
+        } else {
+            "another setup was shown since; look at the changes again"
+        })?;
         planned.write().map_err(|failure| failure.first_line().to_owned())
     }
 

@@ -36,6 +36,25 @@ impl Keyboard {
         Self { file, withdrawn: None }
     }
 
+    /// Waits until something can be read.
+    pub(super) fn wait(&self) -> io::Result<()> {
+        #[cfg(unix)]
+        loop {
+            use rustix::event::{PollFd, PollFlags, poll};
+
+            match poll(&mut [PollFd::new(&self.file, PollFlags::IN)], None) {
+                Ok(1..) => break,
+                Ok(0) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_in_foreground(&self) -> bool {
+        super::in_foreground(&self.file)
+    }
+
     pub(super) fn unless(&mut self, withdrawn: Withdrawn) {
         self.withdrawn = Some(withdrawn);
     }

@@ -52,7 +52,7 @@ impl Visit {
         self
     }
 
-    fn command(&self, arguments: &[&str]) -> tokio::process::Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> tokio::process::Command {
         let mut command = self.user.command(arguments);
         command.current_dir(self.folder());
         command

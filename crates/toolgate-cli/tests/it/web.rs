@@ -4,6 +4,7 @@ mod administering;
 mod browser;
 mod deciding;
 mod everyday;
+mod forms;
 mod playground;
 mod safety;
 mod screens;
@@ -33,12 +34,17 @@ impl OpenPage {
     /// Starts the page, and opens its link.
     pub(super) async fn start(place: &Workplace) -> Self {
         let (typist, link) = started(place).await;
+        Self::open(typist, &link).await
+    }
+
+    /// Opens the link of a page that was started.
+    pub(super) async fn open(typist: Typist, link: &str) -> Self {
         let http = client();
-        let opened = within("the page", http.get(&link).send()).await.unwrap();
+        let opened = within("the page", http.get(link).send()).await.unwrap();
         assert_eq!(opened.status(), StatusCode::SEE_OTHER);
         let cookie = opened.headers()[header::SET_COOKIE].to_str().unwrap();
         let cookie = cookie.split(';').next().unwrap().to_owned();
-        Self { _typist: typist, origin: origin(&link), cookie, http }
+        Self { _typist: typist, origin: origin(link), cookie, http }
     }
 
     /// A screen, as its browser sees it.

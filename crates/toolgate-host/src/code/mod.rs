@@ -4,6 +4,7 @@
 //! any other call. Their results are converted for the script, and what the script prints and returns
 //! is converted for the model.
 
+mod argument;
 pub(crate) mod budget;
 mod check;
 mod complete;
@@ -36,6 +37,7 @@ use toolgate_upstream::CallOptions;
 
 pub(crate) use self::outputs::PageSize;
 pub use self::{
+    argument::ArgumentKind,
     check::CheckedScript,
     complete::{CodeCompletion, CodeCompletions},
     extract::{ExtractModel, ExtractSettings},

@@ -316,9 +316,9 @@ fn clients(page: &PageState, request: &PageRequest) -> Markup {
                 label {
                     "Where two servers are the same but have other values"
                     select name="differing" {
-                        option value="both" { "use both" }
-                        option value="first" { "use the first" }
-                        option value="second" { "use the second" }
+                        @for (value, words) in [("both", "use both"), ("first", "use the first"), ("second", "use the second")] {
+                            option value=(value) selected[request.form.get("differing") == value] { (words) }
+                        }
                     }
                 }
                 button { "Show what a setup would change" }

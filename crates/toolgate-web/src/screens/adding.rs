@@ -49,16 +49,19 @@ pub(crate) async fn add(State(page): Shared, Extension(request): Asked) -> Respo
     };
     match added {
         Ok((name, said)) => {
-            // A server of a registry gets a shorter name, which the list has.
+            // A server of a registry gets a shorter name, and one in the file of a folder waits for trust. The list has both.
+            let is_there = page.source.host().catalog().read().server(&name).is_some();
             let path = match request.form.get("kind") {
                 "registry" => "/ui/servers".to_owned(),
+                _ if !is_there => "/ui/servers".to_owned(),
                 _ => format!("/ui/servers/{}", path_part(&name)),
             };
             done(&page, &request, &path, said)
         }
         Err(why) => {
+            // The form has what was typed, so that it can be corrected.
             let why = format!("Nothing was added: {}.", page.clean(&why));
-            done(&page, &request, PATH, why)
+            screen(&page, &request, &html! { p.notice.bad role="alert" { (line(&why, 1_000)) } })
         }
     }
 }
@@ -139,6 +142,9 @@ fn consent(page: &PageState, request: &PageRequest, name: &str, plan: &ShownPlan
 }
 
 fn screen(page: &PageState, request: &PageRequest, found: &Markup) -> Response {
+    let typed = |kind: &str, field: &str| {
+        if request.form.get("kind") == kind { request.form.get(field) } else { "" }
+    };
     let content = html! {
         p { a href="/ui/servers" { "All servers" } }
         p.lead { code { "toolgate list --registry" } " and " code { "toolgate add" } " do the same in a terminal. It is written to " code { (line(&page.source.configuration(), 200)) } "; secrets go into the vault." }
@@ -152,9 +158,9 @@ fn screen(page: &PageState, request: &PageRequest, found: &Markup) -> Response {
         form.panel method="post" action=(PATH) {
             (form_token(request))
             input type="hidden" name="kind" value="program";
-            p { label { "Name" input type="text" name="name" required autocomplete="off"; } }
-            p { label { "Program and arguments, one a line" textarea name="words" rows="4" required spellcheck="false" {} } }
-            p { label { "Variables, one a line: NAME=VALUE" textarea name="env" rows="2" spellcheck="false" {} } }
+            p { label { "Name" input type="text" name="name" value=(typed("program", "name")) required autocomplete="off"; } }
+            p { label { "Program and arguments, one a line" textarea name="words" rows="4" required spellcheck="false" { "\n" (typed("program", "words")) } } }
+            p { label { "Variables, one a line: NAME=VALUE" textarea name="env" rows="2" spellcheck="false" { "\n" (typed("program", "env")) } } }
             p.quiet { "toolgate runs this program with your rights when it connects." }
             button.main { "Allow, and add it" }
         }
@@ -162,9 +168,9 @@ fn screen(page: &PageState, request: &PageRequest, found: &Markup) -> Response {
         form.panel method="post" action=(PATH) {
             (form_token(request))
             input type="hidden" name="kind" value="url";
-            p { label { "Name" input type="text" name="name" required autocomplete="off"; } }
-            p { label { "URL" input type="url" name="url" required autocomplete="off"; } }
-            p { label { "Headers, one a line: NAME: VALUE" textarea name="headers" rows="2" spellcheck="false" {} } }
+            p { label { "Name" input type="text" name="name" value=(typed("url", "name")) required autocomplete="off"; } }
+            p { label { "URL" input type="url" name="url" value=(typed("url", "url")) required autocomplete="off"; } }
+            p { label { "Headers, one a line: NAME: VALUE" textarea name="headers" rows="2" spellcheck="false" { "\n" (typed("url", "headers")) } } }
             button.main { "Allow, and add it" }
         }
     };

@@ -1,6 +1,6 @@
 //! The calls that wait for a person, and the answers.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Extension,
@@ -53,13 +53,25 @@ pub(crate) async fn show_one(
     Extension(request): Asked,
     Path(reference): Path<String>,
 ) -> Response {
-    let waiting = in_background(&page, PageState::waiting).await.unwrap_or_default();
+    one(&page, &request, &reference, html! {}).await
+}
+
+/// A question with what its form has, so that nothing has to be typed again.
+async fn one(
+    page: &Arc<PageState>,
+    request: &PageRequest,
+    reference: &str,
+    said: Markup,
+) -> Response {
+    let waiting = in_background(page, PageState::waiting).await.unwrap_or_default();
     let found = waiting.iter().find(|call| call.approval.reference().as_str() == reference);
     let content = html! {
-        @if let Some(call) = found { (question(&page, &request, call)) }
+        p { a href=(PATH) { "All questions" } }
+        (said)
+        @if let Some(call) = found { (question(page, request, call)) }
         @else { p.notice { "This question is answered, or there was none." } }
     };
-    layout::page(&page, &request, Screen::Approvals, "Approval", &content).into_response()
+    layout::page(page, request, Screen::Approvals, "Approval", &content).into_response()
 }
 
 /// Answers a question. The guard has made sure that a person does.
@@ -70,9 +82,16 @@ pub(crate) async fn answer(
 ) -> Response {
     let form = request.form.clone();
     let by = page.person(&request);
-    let said = in_background(&page, move |page| decide(page, &reference, &form, &by)).await;
-    let said = said.unwrap_or_else(|| Err("toolgate stops; nothing was decided".to_owned()));
-    done(&page, &request, PATH, said.unwrap_or_else(|why| format!("Nothing was decided: {why}.")))
+    let asked = reference.clone();
+    let said = in_background(&page, move |page| decide(page, &asked, &form, &by)).await;
+    match said.unwrap_or_else(|| Err("toolgate stops; nothing was decided".to_owned())) {
+        Ok(said) => done(&page, &request, PATH, said),
+        Err(why) => {
+            let why = format!("Nothing was decided: {why}.");
+            let said = html! { p.notice.bad role="alert" { (line(&why, 1_000)) } };
+            one(&page, &request, &reference, said).await
+        }
+    }
 }
 
 fn decide(page: &PageState, reference: &str, form: &Fields, by: &str) -> Result<String, String> {
@@ -106,6 +125,12 @@ fn lasts(form: &Fields) -> Result<GrantDuration, String> {
 }
 
 fn extent(call: &QueuedCall, form: &Fields) -> Result<GrantExtent, String> {
+    // A grant without the conditions that somebody has typed would allow more than they meant.
+    if !form.get("where").trim().is_empty() && form.get("extent") != "where" {
+        return Err(
+            "there are conditions, but the choice is not \"only where this holds\"".to_owned()
+        );
+    }
     let extent = match form.get("extent") {
         "these" => GrantExtent::These,
         "any" => GrantExtent::Any,
@@ -200,9 +225,9 @@ fn answers(page: &PageState, request: &PageRequest, call: &QueuedCall) -> Markup
             button.no name="answer" value="deny" { "Deny" span.skip { " " (shown(name, 80)) } }
         }
         @if can_allow {
-            details {
+            details open[request.form.get("answer") == "more"] {
                 summary { "Allow later calls too…" }
-                form method="post" action=(action) { (form_token(request)) (more(call)) }
+                form method="post" action=(action) { (form_token(request)) (more(call, &request.form)) }
             }
         } @else {
             p.notice {
@@ -213,36 +238,40 @@ fn answers(page: &PageState, request: &PageRequest, call: &QueuedCall) -> Markup
     }
 }
 
-/// The choices of a grant that holds for more than one call.
-fn more(call: &QueuedCall) -> Markup {
+/// The choices of a grant that holds for more than one call, as they were made before.
+fn more(call: &QueuedCall, made: &Fields) -> Markup {
     let asked = &call.request;
     let who = shown(&asked.identity, 128);
-    let lasts = asked.choices().filter(|lasts| *lasts != GrantDuration::Once);
+    let lasts: Vec<GrantDuration> =
+        asked.choices().filter(|lasts| *lasts != GrantDuration::Once).collect();
     let words = |lasts: GrantDuration| match lasts {
         GrantDuration::Once => String::new(),
         GrantDuration::Run => "until this run ends".to_owned(),
         GrantDuration::Session => "until this session ends".to_owned(),
         GrantDuration::Always => format!("always, for {who}"),
     };
+    let first = lasts.first().map_or("", |lasts| lasts.as_str());
+    let (lasting, extent) =
+        (made.some("lasts").unwrap_or(first), made.some("extent").unwrap_or("these"));
     html! {
         fieldset {
             legend { "For how long" }
-            @for (index, lasts) in lasts.enumerate() {
+            @for lasts in lasts {
                 label.check {
-                    input type="radio" name="lasts" value=(lasts.as_str()) checked[index == 0];
+                    input type="radio" name="lasts" value=(lasts.as_str()) checked[lasting == lasts.as_str()];
                     (words(lasts))
                 }
             }
-            label { "Ends after days (empty: it does not)" input type="number" name="days" min="1" max=(MAX_LIFETIME_DAYS); }
+            label { "Ends after days (empty: it does not)" input type="number" name="days" min="1" max=(MAX_LIFETIME_DAYS) value=(made.get("days")); }
         }
         fieldset {
             legend { "With which arguments" }
-            label.check { input type="radio" name="extent" value="these" checked; "exactly these arguments" }
-            label.check { input type="radio" name="extent" value="any"; "any arguments" }
-            label.check { input type="radio" name="extent" value="where"; "only where this holds" }
+            @for (value, words) in [("these", "exactly these arguments"), ("any", "any arguments"), ("where", "only where this holds")] {
+                label.check { input type="radio" name="extent" value=(value) checked[extent == value]; (words) }
+            }
             label {
-                "Conditions, such as path=src/*; the operators are " (OPERATORS.join(", "))
-                input type="text" name="where" autocomplete="off" spellcheck="false";
+                "Conditions, such as path=src/*, with ; between them; the operators are " (OPERATORS.join(", "))
+                input type="text" name="where" value=(made.get("where")) autocomplete="off" spellcheck="false";
             }
         }
         button.main name="answer" value="more" { "Allow these calls" }

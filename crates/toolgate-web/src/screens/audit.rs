@@ -1,6 +1,9 @@
 //! The audit log: a filter, the state of its chain, and an export.
 
-use std::ops::ControlFlow;
+use std::{
+    ops::{ControlFlow, Range},
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use axum::{
     Extension,
@@ -11,7 +14,7 @@ use axum::{
 use maud::{Markup, html};
 use serde_json::json;
 use toolgate_policy::definitions::shown;
-use toolgate_store::{AuditFilter, AuditRecord, from_utc};
+use toolgate_store::{AuditFilter, AuditRecord, named_time};
 
 use super::{Asked, Shared, in_background, servers::state};
 use crate::{
@@ -47,23 +50,64 @@ pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Resp
         Err(why) => Some(html! { p.notice.bad role="alert" { (line(&why, 300)) } }),
     };
     let list = list.unwrap_or_default();
-    let is_newest = request.query.is_empty();
+    // Earlier records do not change, and the chain is verified when somebody asks.
+    let is_newest = !["before", "verify"].iter().any(|name| request.query.some(name).is_some())
+        && filter(&request.query).is_ok();
+    let stream = format!("/ui/audit/live?{}", query(&kept(&request.query)));
     let content = html! {
         p.lead { "Every decision and call. " code { "toolgate audit" } " shows the same in a terminal." }
         (filter_form(&request.query))
-        @if is_newest { (layout::live(&page, &request, "records", "/ui/audit/live", &list)) } @else { (list) }
+        @if is_newest { (layout::live(&page, &request, "records", stream.trim_end_matches('?'), &list)) } @else { (list) }
     };
     layout::page(&page, &request, Screen::Audit, "Audit log", &content).into_response()
 }
 
 pub(crate) async fn live(State(page): Shared, Extension(request): Asked) -> Response {
+    let fields = request.query.clone();
+    let Ok(wanted) = filter(&fields) else { return StatusCode::BAD_REQUEST.into_response() };
+    let newest = NewestFitting {
+        filter: wanted,
+        seen: AtomicU64::new(u64::MAX),
+        fitting: AtomicU64::new(0),
+    };
     live::stream_of(
         &page,
         &request,
-        |page| (lately::newest(page), 0),
+        move |page| (newest.number(page), 0),
         None,
-        |page| list(page, &Fields::default(), &AuditFilter::default()),
+        // Times that are so long ago move on.
+        move |page| filter(&fields).map(|filter| list(page, &fields, &filter)).unwrap_or_default(),
     )
+}
+
+/// The newest record that fits a filter. Each record is looked at once.
+struct NewestFitting {
+    filter: AuditFilter,
+    /// The number of the newest record that was looked at; the largest number before anything was.
+    seen: AtomicU64,
+    fitting: AtomicU64,
+}
+
+impl NewestFitting {
+    fn number(&self, page: &PageState) -> u64 {
+        let (seen, mut newest, mut fitting) = (self.seen.load(Ordering::Relaxed), 0, None);
+        let _ = page.source.store().audit().read_back(None, &mut |found| {
+            newest = newest.max(found.number);
+            // The list has what was there before.
+            if found.number <= seen || fitting.is_some() {
+                return ControlFlow::Break(());
+            }
+            if self.filter.fits(found.time, &found.record) {
+                fitting = Some(found.number);
+            }
+            ControlFlow::Continue(())
+        });
+        self.seen.store(newest, Ordering::Relaxed);
+        if let Some(fitting) = fitting {
+            self.fitting.store(fitting, Ordering::Relaxed);
+        }
+        self.fitting.load(Ordering::Relaxed)
+    }
 }
 
 /// The lines that fit the filter, as `toolgate audit --json` writes them; of many the newest.
@@ -108,21 +152,21 @@ fn filter(fields: &Fields) -> Result<AuditFilter, String> {
         run: field("run"),
         caller: field("caller"),
         verdict: field("verdict"),
-        since: time(fields.get("since"))?,
-        until: time(fields.get("until"))?,
+        since: time(fields.get("since"))?.map(|time| time.start),
+        until: time(fields.get("until"))?.map(|time| time.end),
     })
 }
 
-/// A time in milliseconds, as the screen shows it or with a `T`; `None` if the text says nothing.
-fn time(text: &str) -> Result<Option<u64>, String> {
+/// A time in milliseconds, as the screen shows it, as a day, or as how long ago it is; `None` if the text says nothing.
+fn time(text: &str) -> Result<Option<Range<u64>>, String> {
     let text = text.trim();
     if text.is_empty() {
         return Ok(None);
     }
-    match from_utc(&text.replacen(' ', "T", 1)) {
-        Some(seconds) => Ok(Some(seconds * 1_000)),
+    match named_time(text, lately::now() / 1_000) {
+        Some(time) => Ok(Some(time.start * 1_000..time.end * 1_000)),
         None => Err(format!(
-            "`{}` is no time. Write it in UTC, as 2026-11-18 14:00 or 2026-11-18T14:00:30.",
+            "`{}` is no time. Write it in UTC, as 2026-11-18 14:00 or 2026-11-18, or how long ago it is, as 30m, 12h or 7d.",
             shown(text, 60)
         )),
     }
@@ -134,7 +178,7 @@ fn filter_form(fields: &Fields) -> Markup {
     html! {
         form.row method="get" action="/ui/audit" role="search" {
             @for (key, words) in FIELDS { label { (words) input type="text" name=(key) value=(fields.get(key)) autocomplete="off"; } }
-            @for (key, words) in TIMES { label { (words) input type="text" name=(key) value=(fields.get(key)) placeholder="2026-11-18 14:00" autocomplete="off"; } }
+            @for (key, words) in TIMES { label { (words) input type="text" name=(key) value=(fields.get(key)) placeholder="2026-11-18 14:00, or 30m" autocomplete="off"; } }
             label {
                 "Decision"
                 select name="verdict" {
@@ -263,7 +307,8 @@ mod tests {
     fn times_are_read_as_they_are_shown() {
         let shown = time("2026-11-18 20:50").unwrap();
         assert_eq!(shown, time("2026-11-18T20:50:00Z").unwrap());
-        assert_eq!((shown, time(" ")), (Some(1_795_035_000_000), Ok(None)));
-        insta::assert_snapshot!(time("garbage").unwrap_err(), @"`garbage` is no time. Write it in UTC, as 2026-11-18 14:00 or 2026-11-18T14:00:30.");
+        assert_eq!((shown.unwrap().start, time(" ")), (1_795_035_000_000, Ok(None)));
+        assert!(time("30m").unwrap().unwrap().start >= time("31m").unwrap().unwrap().start);
+        insta::assert_snapshot!(time("garbage").unwrap_err(), @"`garbage` is no time. Write it in UTC, as 2026-11-18 14:00 or 2026-11-18, or how long ago it is, as 30m, 12h or 7d.");
     }
 }

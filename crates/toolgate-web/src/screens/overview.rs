@@ -13,7 +13,7 @@ use toolgate_host::ServerOverview;
 
 use super::{
     Asked, Shared, in_background, runs,
-    servers::{buttons, state},
+    servers::{self, buttons, state},
 };
 use crate::{
     FlaggedDefinition, PageState, definitions,
@@ -51,6 +51,11 @@ fn part(page: &PageState, request: &PageRequest) -> Markup {
     let servers = host.overview(&exposure);
     let troubled: Vec<&ServerOverview> =
         servers.iter().filter(|server| server.reason.is_some()).collect();
+    let unused = page.source.unused_servers();
+    let unusable: Vec<(&str, &str)> = unused
+        .iter()
+        .filter_map(|server| Some((server.name.as_str(), server.problem.as_deref()?)))
+        .collect();
     let ready = servers.iter().filter(|server| server.state == "ready").count();
     let tokens: u64 = servers.iter().map(|server| server.tokens).sum();
     let tools: usize = servers.iter().map(|server| server.tools).sum();
@@ -63,8 +68,8 @@ fn part(page: &PageState, request: &PageRequest) -> Markup {
     let day: u64 = hours.iter().map(|(definitions, results)| definitions + results).sum();
     html! {
         div.tiles {
-            (tile("Waiting for you", &grouped(waiting as u64), "calls"))
-            (tile("Servers ready", &format!("{ready} of {}", servers.len()), ""))
+            (tile("Waiting for you", &grouped(waiting as u64), if waiting == 1 { "call" } else { "calls" }))
+            (tile("Servers ready", &format!("{ready} of {}", servers.len() + unusable.len()), ""))
             (tile("Tools", &grouped(tools as u64), &format!("{} tokens", grouped(tokens))))
             (tile("Calls in the last minute", &grouped(last.0 + last.1), ""))
             (tile("Tokens saved in open sessions", &grouped(saved), ""))
@@ -73,7 +78,8 @@ fn part(page: &PageState, request: &PageRequest) -> Markup {
         @if waiting > 0 {
             p.notice { a href="/ui/approvals" { (counted(waiting as u64, "call")) } " waiting for your decision." }
         }
-        @if !troubled.is_empty() {
+        (servers::waiting(page, &page.source.notices()))
+        @if !troubled.is_empty() || !unusable.is_empty() {
             h2 { "Servers that need attention" }
             div.scroll tabindex="0" role="region" aria-label="Servers that need attention" {
                 table.stack {
@@ -90,15 +96,23 @@ fn part(page: &PageState, request: &PageRequest) -> Markup {
                                 td data-label="Action" { (buttons(page, request, server)) }
                             }
                         }
+                        @for (server, problem) in &unusable {
+                            tr {
+                                th scope="row" { (name(server)) }
+                                td data-label="State" { (state("unusable")) }
+                                td data-label="Why, and what to do" { (line(&page.clean(problem), 500)) }
+                                td {}
+                            }
+                        }
                     }
                 }
             }
         }
         (attention(page))
         h2 { "Calls in the last hour" }
-        (bars(&activity.minutes, &Parts { title: "Calls of each minute of the last hour", first: "went well", second: "refused or failed", unit: "minutes ago" }))
+        (bars(&activity.minutes, &Parts { title: "Calls of each minute of the last hour", first: "went well", second: "refused or failed", each: "a minute", unit: "minutes ago" }))
         h2 { "Tokens saved" }
-        (bars(&hours, &Parts { title: "Tokens that sessions did not have to read, by hour", first: "of definitions", second: "of results (about)", unit: "hours ago" }))
+        (bars(&hours, &Parts { title: "Tokens that sessions did not have to read, by hour", first: "of definitions", second: "of results (about)", each: "an hour", unit: "hours ago" }))
         p.quiet.small { code { "toolgate tokens --saved" } " shows the same for all " (HOURS) " hours and before." }
         h2 { "Open sessions" }
         (session_table(&sessions))

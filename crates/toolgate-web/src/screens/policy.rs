@@ -10,7 +10,7 @@ use axum::{
 use maud::{Markup, html};
 use serde_json::Value;
 use toolgate_host::{ChangedDecision, PolicyWhatIf, WHAT_IF_CALLS};
-use toolgate_policy::{Flow, Presence, RuleOrigin};
+use toolgate_policy::{Flow, Policy, Presence, RuleOrigin};
 
 use super::{Asked, Shared, done, in_background, servers::state};
 use crate::{
@@ -18,14 +18,22 @@ use crate::{
     form::{Fields, path_part},
     guard::PageRequest,
     layout::{self, Screen, form_token},
-    policy_words::{policy_labels, policy_words},
+    policy_words::{KnownRules, policy_labels, policy_words},
     text::{block, counted, grouped, json, line, moment, name},
 };
 
 pub(crate) async fn show(State(page): Shared, Extension(request): Asked) -> Response {
-    let written = in_background(&page, |page| page.source.written_policy()).await;
-    let written = written.unwrap_or_default();
+    let found = in_background(&page, |page| {
+        let (mut notes, written) = (page.source.notices(), page.source.written_policy());
+        // A policy that is saved for a fleet holds in place of that of the configuration.
+        if !written.is_saved {
+            notes.extend(page.source.policy_notes());
+        }
+        (notes, written)
+    });
+    let (notes, written) = found.await.unwrap_or_default();
     let content = html! {
+        @for note in &notes { p.notice { (line(&page.clean(note), 1_000)) } }
         p.lead { code { "toolgate policy" } " shows the same in a terminal. The policy is " (line(&page.clean(&written.origin), 1_000)) "." }
         (explain(&page, &request.query))
         h2 { "Try other rules" }
@@ -211,7 +219,7 @@ fn difference(page: &PageState, change: &ChangedDecision) -> Markup {
 
 /// A form, and what the policy says about the call that it names.
 fn explain(page: &PageState, query: &Fields) -> Markup {
-    let (tool, arguments) = (query.get("tool"), query.some("arguments").unwrap_or("{}"));
+    let (tool, arguments) = (query.get("tool").trim(), query.some("arguments").unwrap_or("{}"));
     html! {
         h2 { "Explain a call" }
         form.panel method="get" action="/ui/policy" {
@@ -248,12 +256,28 @@ fn explained(page: &PageState, name: &str, arguments: &str) -> Result<String, St
     Ok(policy.explain(&arguments, &Flow::NONE).to_string())
 }
 
+/// Which rules are about known tools. It is found again when the tools or the policy have changed.
+fn known_rules(page: &PageState, policy: &Policy) -> Arc<KnownRules> {
+    let host = page.source.host();
+    let changes = *host.changes().borrow();
+    let mut last = page.known_rules.lock();
+    match &*last {
+        Some((at, known)) if *at == changes && known.is_of(policy) => Arc::clone(known),
+        _ => {
+            let known = Arc::new(KnownRules::of(&host, policy));
+            *last = Some((changes, Arc::clone(&known)));
+            known
+        }
+    }
+}
+
 fn rules(page: &PageState) -> Markup {
     let host = page.source.host();
     let settings = host.settings();
     let policy = host.broker().policy();
     let is_own = |origin: &RuleOrigin| !matches!(origin, RuleOrigin::BuiltIn(_));
     let watches = settings.policy.watches_data();
+    let known = known_rules(page, &policy);
     html! {
         h2 { "Rules" }
         dl.facts {
@@ -267,7 +291,7 @@ fn rules(page: &PageState) -> Markup {
                     @for rule in policy.all_rules().iter().filter(|rule| watches || is_own(&rule.origin)) {
                         tr {
                             td data-label="Decision" { (state(&rule.verdict.to_string())) }
-                            th scope="row" { (line(&rule.to_string(), 300)) }
+                            th scope="row" { (line(&rule.to_string(), 300)) @if known.matches(rule) == Some(false) { br; span.warn.small { "matches no tool that is known" } } }
                             td data-label="Where it is" { (line(&rule.origin.to_string(), 120)) }
                             td data-label="Reason" { (line(rule.reason.as_deref().unwrap_or_default(), 200)) }
                         }

@@ -295,7 +295,8 @@ pub(crate) fn part(page: &PageState, request: &PageRequest, detail: &RunDetail) 
             }
         }
         @if !detail.output.trim().is_empty() { h2 { "Output" } (block(&page.clean(detail.output.trim_end()))) }
-        @if let Some(error) = &detail.error { h2 { "Error" } (block(&page.clean(error))) }
+        // The output of a run that has ended says it too.
+        @if let Some(error) = detail.error.as_ref().filter(|error| !detail.output.trim_end().ends_with(error.trim_end())) { h2 { "Error" } (block(&page.clean(error))) }
         h2 { "Calls over time" }
         (timeline::draw(detail, flows, standing, &waited))
         (calls(page, detail, standing, &waited))

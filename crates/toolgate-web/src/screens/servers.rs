@@ -16,7 +16,7 @@ use toolgate_store::{AuditRecord, Choices, SwitchedBy};
 
 use super::{Asked, Shared, done, in_background};
 use crate::{
-    FlaggedDefinition, HeldDefinition, PageState, definitions,
+    FlaggedDefinition, HeldDefinition, PageState, UnusedServer, definitions,
     form::path_part,
     guard::PageRequest,
     lately,
@@ -116,7 +116,7 @@ pub(crate) async fn change(
             Ok(format!("{} connects.", shown(&server, 80)))
         }
         "restart" if host.restart(&server).await => Ok(restarted(&page, &server)),
-        "restart" => Err("it is disabled, not known, or its calls do not end".to_owned()),
+        "restart" => Err(not_restarted(&page, &server)),
         "approve" if page.source.presence() > Presence::Terminal => {
             Err("your configuration asks for more than this page".to_owned())
         }
@@ -153,6 +153,19 @@ fn restarted(page: &PageState, server: &str) -> String {
             format!("{name} was ended, and did not start again: {why}.")
         }
     }
+}
+
+/// Why a server was not restarted.
+fn not_restarted(page: &PageState, server: &str) -> String {
+    let host = page.source.host();
+    let overview = host.overview(&host.exposure());
+    let state = overview.iter().find(|known| known.server.as_str() == server);
+    let why = match state.map(|known| known.state) {
+        None => "there is no such server",
+        Some("disabled") => "it is disabled: enable it first",
+        Some(_) => "its calls do not end; disable it, and enable it again",
+    };
+    why.to_owned()
 }
 
 /// Disables or enables a server, as `toolgate disable` and `toolgate enable` do.
@@ -194,7 +207,7 @@ fn switch(page: &PageState, server: &str, on: bool, by: String) -> Result<String
 pub(crate) fn state(state: &str) -> Markup {
     let kind = match state {
         "ready" | "done" | "completed" | "allow" | "ok" => "state good",
-        "failed" | "damaged" | "deny" | "error" | "refused" => "state bad",
+        "failed" | "unusable" | "damaged" | "deny" | "error" | "refused" => "state bad",
         "connecting" | "waiting" | "running" | "in flight" | "ask" | "interrupted" | "unknown" => {
             "state warn"
         }
@@ -232,12 +245,18 @@ fn list(page: &PageState, request: &PageRequest) -> Markup {
         let is_its = |flagged: &&FlaggedDefinition| flagged.server == server.server.as_str();
         known.flagged.iter().filter(is_its).count()
     };
-    if servers.is_empty() {
-        return html! { p { "The configuration has no servers. " code { "toolgate add" } " adds one." } };
+    let unused = page.source.unused_servers();
+    let notices = page.source.notices();
+    if servers.is_empty() && unused.is_empty() {
+        return html! {
+            (waiting(page, &notices))
+            @if notices.is_empty() { p { "The configuration has no servers. " code { "toolgate add" } " adds one." } }
+        };
     }
     html! {
+        (waiting(page, &notices))
         div.scroll tabindex="0" role="region" aria-label="Servers" {
-            table.stack {
+            table.stack.servers {
                 thead { tr {
                     th scope="col" { "Server" } th scope="col" { "State" } th.number scope="col" { "Tools" } th.number scope="col" { "Tokens" }
                     th.number scope="col" { "Calls" } th.number scope="col" { "Latency" } th.number scope="col" { "Restarts" }
@@ -261,7 +280,38 @@ fn list(page: &PageState, request: &PageRequest) -> Markup {
                 }
             }
         }
+        (unused_part(page, &unused))
         p.quiet.small { "Calls and latency of the last hour, from the audit log." }
+    }
+}
+
+/// What is not used before somebody does something, such as the configuration of a folder.
+pub(crate) fn waiting(page: &PageState, notices: &[String]) -> Markup {
+    html! { @for notice in notices { p.notice { (line(&page.clean(notice), 500)) } } }
+}
+
+/// The servers of the configuration that nobody can use.
+fn unused_part(page: &PageState, unused: &[UnusedServer]) -> Markup {
+    let off: Vec<&UnusedServer> = unused.iter().filter(|server| server.problem.is_none()).collect();
+    html! {
+        @if unused.len() > off.len() {
+            h2 { "Servers that cannot be used" }
+            div.scroll tabindex="0" role="region" aria-label="Servers that cannot be used" {
+                table.stack {
+                    thead { tr { th scope="col" { "Server" } th scope="col" { "State" } th scope="col" { "Why, and what to do" } } }
+                    tbody { @for server in unused { @if let Some(problem) = &server.problem {
+                        tr {
+                            th scope="row" { (name(&server.name)) }
+                            td data-label="State" { (state("unusable")) }
+                            td data-label="Why, and what to do" { (line(&page.clean(problem), 500)) }
+                        }
+                    } } }
+                }
+            }
+        }
+        @if !off.is_empty() {
+            p { "The configuration switches off: " @for (index, server) in off.iter().enumerate() { @if index > 0 { ", " } (name(&server.name)) } ". Correct " code { "enabled" } " or " code { "disabled" } " of a server there to use it." }
+        }
     }
 }
 
@@ -269,7 +319,7 @@ fn list(page: &PageState, request: &PageRequest) -> Markup {
 fn why_idle(server: &ServerOverview) -> Option<&'static str> {
     match server.state {
         "idle" if server.per_caller => Some("each caller logs in with their first call"),
-        "idle" if server.lazy => Some("connects when it is needed"),
+        "idle" => Some("connects when it is needed"),
         _ => None,
     }
 }

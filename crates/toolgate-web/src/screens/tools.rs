@@ -11,7 +11,7 @@ use axum::{
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 use toolgate_catalog::Tool;
-use toolgate_host::{CallFailure, ExplainedSearch, ExplainedTool, ToolQuery};
+use toolgate_host::{ArgumentKind, CallFailure, ExplainedSearch, ExplainedTool, ToolQuery};
 use toolgate_policy::definitions::shown;
 use toolgate_sandbox::Language;
 use toolgate_search::StrategyName;
@@ -33,6 +33,8 @@ const LISTED: usize = 100;
 const STARTS: Duration = Duration::from_secs(2);
 /// How many tools a search shows.
 const FOUND: usize = 20;
+/// How many values of an argument can be chosen.
+const MOST_CHOICES: usize = 200;
 /// More fields of a form are not made; the arguments can be written as JSON.
 const MOST_FIELDS: usize = 40;
 
@@ -342,7 +344,7 @@ async fn tool_page(
 /// has what was typed before.
 fn call_form(page: &PageState, request: &PageRequest, tool: &Tool) -> Markup {
     let raw = request.form.some("raw").unwrap_or("{}");
-    let (none, schema) = (Map::new(), tool.definition.input_schema());
+    let (none, schema) = (Map::new(), &tool.definition.input_schema());
     let properties = schema["properties"].as_object().unwrap_or(&none);
     let required: Vec<&str> =
         schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
@@ -355,7 +357,7 @@ fn call_form(page: &PageState, request: &PageRequest, tool: &Tool) -> Markup {
                 p {
                     label {
                         span { (name(key)) @if is_required { " (required)" } @if let Some(text) = property["description"].as_str() { ": " (line(&page.clean(text), 200)) } }
-                        (field(key, property, is_required, &request.form))
+                        (field(key, &ArgumentKind::of(schema, property), is_required, &request.form))
                     }
                 }
             }
@@ -368,33 +370,35 @@ fn call_form(page: &PageState, request: &PageRequest, tool: &Tool) -> Markup {
     }
 }
 
-fn field(key: &str, property: &Value, is_required: bool, typed: &Fields) -> Markup {
+fn field(key: &str, kind: &ArgumentKind<'_>, is_required: bool, typed: &Fields) -> Markup {
     let field = format!("argument.{key}");
     let typed = typed.get(&field);
-    if let Some(choices) = property["enum"].as_array() {
+    if !kind.choices.is_empty() && !kind.is_open {
         return html! {
             select name=(field) {
                 @if !is_required { option value="" { "" } }
-                @for choice in choices.iter().filter_map(Value::as_str).take(200) {
-                    option value=(choice) selected[typed == choice] { (shown(choice, 80)) }
+                @for value in kind.choices.iter().take(MOST_CHOICES).map(|value| ArgumentKind::written(value)) {
+                    option value=(value) selected[typed == value] { (shown(&value, 80)) }
                 }
             }
         };
     }
-    match property["type"].as_str() {
-        Some("boolean") => html! {
-            select name=(field) {
-                option value="" { "" }
-                option value="true" selected[typed == "true"] { "yes" }
-                option value="false" selected[typed == "false"] { "no" }
+    match &kind.types[..] {
+        ["boolean"] => {
+            html! {
+                select name=(field) {
+                    option value="" { "" }
+                    option value="true" selected[typed == "true"] { "yes" }
+                    option value="false" selected[typed == "false"] { "no" }
+                }
             }
-        },
-        Some("integer" | "number") => {
+        }
+        ["integer" | "number"] | ["integer", "number"] => {
             html! { input type="number" step="any" name=(field) value=(typed); }
         }
-        Some("string") => {
-            html! { input type="text" name=(field) value=(typed) autocomplete="off"; }
-        }
+        several if several.contains(&"string") => html! {
+            input type="text" name=(field) value=(typed) placeholder=[(several.len() > 1).then_some("text, or JSON")] autocomplete="off";
+        },
         _ => html! {
             textarea name=(field) rows="2" placeholder="JSON" spellcheck="false" { "\n" (typed) }
         },
@@ -408,8 +412,7 @@ fn is_empty(form: &Fields) -> bool {
 
 /// The arguments that a form says. Empty fields say nothing.
 fn arguments(tool: &Tool, form: &Fields) -> Result<Map<String, Value>, String> {
-    let schema = tool.definition.to_value();
-    let properties = &schema["inputSchema"]["properties"];
+    let schema = &tool.definition.input_schema();
     let mut arguments = match form.some("raw").map(serde_json::from_str::<Value>) {
         None => Map::new(),
         Some(Ok(Value::Object(arguments))) => arguments,
@@ -417,14 +420,10 @@ fn arguments(tool: &Tool, form: &Fields) -> Result<Map<String, Value>, String> {
         Some(Err(error)) => return Err(format!("The further arguments are not JSON: {error}.")),
     };
     for (key, text) in form.beginning("argument.").filter(|(_, text)| !text.is_empty()) {
-        let property = &properties[key];
-        let is_text = property["type"] == "string" || property["enum"].is_array();
-        let value = if is_text {
-            json!(text)
-        } else {
-            serde_json::from_str(text)
-                .map_err(|error| format!("The argument {} is not JSON: {error}.", shown(key, 80)))?
-        };
+        let kind = ArgumentKind::of(schema, &schema["properties"][key]);
+        let value = kind
+            .read(text)
+            .map_err(|error| format!("The argument {} is not JSON: {error}.", shown(key, 80)))?;
         arguments.insert(key.to_owned(), value);
     }
     Ok(arguments)

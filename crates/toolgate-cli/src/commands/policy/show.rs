@@ -1,21 +1,12 @@
 //! The policy in force.
 
-use std::{collections::HashSet, process::ExitCode, sync::Arc};
+use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use toolgate_catalog::Tool;
-use toolgate_policy::{
-    FlowMode, Policy, READING, Rule, RuleOrigin, definitions::shown, request_as_tool,
-};
-use toolgate_web::{policy_labels, policy_words, trusted_servers};
+use toolgate_policy::{FlowMode, Policy, Rule, RuleOrigin, definitions::shown};
+use toolgate_web::{KnownRules, policy_labels, policy_words, trusted_servers};
 
-use crate::{
-    cli::Globals,
-    failure::CommandResult,
-    load::{self, Loaded},
-    policy_place::WrittenPolicy,
-    print,
-};
+use crate::{cli::Globals, failure::CommandResult, load, policy_place::WrittenPolicy, print};
 
 /// The longest line, in characters.
 const LINE: usize = 1_000;
@@ -27,7 +18,10 @@ pub(super) async fn show(globals: &Globals, as_json: bool) -> CommandResult {
     let audit = &loaded.configuration.audit;
     let labels = policy_labels(settings);
     let policy = Policy::new(settings.clone());
-    let cached = CachedTools::read(&loaded, &policy).await;
+    // The tools in the cache: no server is started.
+    let host = super::cached_host(&loaded).await;
+    let cached = KnownRules::of(&host, &policy);
+    host.shutdown().await;
     // The built-in rules are about labels only.
     let is_idle = labels.is_empty() || settings.flow == FlowMode::Off;
     let rules = policy
@@ -78,48 +72,6 @@ pub(super) async fn show(globals: &Globals, as_json: bool) -> CommandResult {
         print::line(shown(&format!("label {target}: {labels}"), LINE));
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// The tools in the cache. No server is started.
-struct CachedTools {
-    /// The rules that are about one of them or more.
-    matched: HashSet<*const Rule>,
-    /// The servers that are configured, and whether their tools are known.
-    servers: Vec<(String, bool)>,
-}
-
-impl CachedTools {
-    async fn read(loaded: &Loaded, policy: &Policy) -> Self {
-        let host = super::cached_host(loaded).await;
-        let mut tools: Vec<Tool> = host.catalog().read().tools().cloned().collect();
-        tools.extend(host.hidden_tools().iter().map(toolgate_host::HiddenTool::tool));
-        let entries: Vec<_> = host.catalog().read().servers().cloned().collect();
-        let servers = entries.iter().map(|entry| {
-            let is_known = tools.iter().any(|tool| tool.id.server == entry.name);
-            (entry.name.to_string(), is_known)
-        });
-        let servers = servers.collect();
-        tools.extend(entries.iter().flat_map(|entry| {
-            let prefix = entry.prefix.as_deref();
-            READING.iter().filter_map(move |method| {
-                request_as_tool(&entry.name, prefix.map(Into::into), method)
-            })
-        }));
-        host.shutdown().await;
-        let of_tool = |tool: &Tool| policy.of(tool).rules().map(Arc::as_ptr).collect::<Vec<_>>();
-        Self { matched: tools.iter().flat_map(of_tool).collect(), servers }
-    }
-
-    /// Whether a rule is about any tool, as far as that is known.
-    fn matches(&self, rule: &Arc<Rule>) -> Option<bool> {
-        if self.matched.contains(&Arc::as_ptr(rule)) {
-            return Some(true);
-        }
-        let meant =
-            |name: &str| rule.target.server.as_ref().is_none_or(|pattern| pattern.matches(name));
-        let mut meant = self.servers.iter().filter(|(name, _)| meant(name));
-        meant.all(|(_, is_known)| *is_known).then_some(false)
-    }
 }
 
 fn row(rule: &Rule, matches: Option<bool>) -> Value {

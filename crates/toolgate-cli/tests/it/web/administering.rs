@@ -114,8 +114,7 @@ async fn a_server_of_a_registry_is_found_looked_at_and_added() {
     let (_, rest) = seen.split_once("name=\"fingerprint\" value=\"").unwrap();
     let fingerprint = rest.split('"').next().unwrap();
     let fields = [("kind", "registry"), ("name", "io.github.acme/sums"), ("fingerprint", "other")];
-    page.post("/ui/servers-add", &fields).await;
-    let refused = page.get("/ui/servers-add").await;
+    let refused = page.post("/ui/servers-add", &fields).await.text().await.unwrap();
     assert!(refused.contains("says something else now"), "{refused}");
     let fields = [fields[0], fields[1], ("fingerprint", fingerprint)];
     page.post("/ui/servers-add", &fields).await;
@@ -149,8 +148,8 @@ async fn a_server_is_added_restarted_and_removed_from_attention() {
     .await;
     assert!(!shown.contains("hunter2-of-the-notes"), "{shown}");
     // A second one of the same name is refused, and so is a server that the registry does not have.
-    page.post("/ui/servers-add", &fields).await;
-    assert!(page.get("/ui/servers-add").await.contains("has a server `notes` already"));
+    let refused = page.post("/ui/servers-add", &fields).await.text().await.unwrap();
+    assert!(refused.contains("has a server `notes` already"), "{refused}");
     let unknown = page.get("/ui/servers-add?registry=io.example/none").await;
     assert!(unknown.contains("names no registry"), "{unknown}");
     page.post("/ui/servers/records", &[("action", "restart")]).await;

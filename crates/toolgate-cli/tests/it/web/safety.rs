@@ -82,6 +82,13 @@ async fn a_gateway_in_a_terminal_has_the_page() {
     let link = shown.split(' ').next_back().unwrap();
     let opened = within("the page", client().get(link).send()).await.unwrap();
     assert_eq!(opened.status(), StatusCode::SEE_OTHER, "{shown}");
+    // The link works once, so there is a way to another one.
+    typist.types("\n");
+    let second = typist.line_with("/ui/open?token=").await;
+    let second = second.split(' ').next_back().unwrap();
+    assert_ne!(second, link);
+    let opened = within("the page", client().get(second).send()).await.unwrap();
+    assert_eq!(opened.status(), StatusCode::SEE_OTHER);
     // Clients of the gateway do not get to the page, and the page is no way to it.
     let health = client().get(format!("{}/health", origin(link)));
     assert_eq!(within("the gateway", health.send()).await.unwrap().status(), StatusCode::OK);
@@ -157,8 +164,8 @@ async fn a_person_denies_and_allows_for_longer_on_the_page() {
     let waits = waiting_call(&mut agent, "src/2").await;
     let path = format!("/ui/approvals/{}", question(&place).await);
     let always = [("answer", "more"), ("lasts", "always"), ("extent", "where")];
-    page.post(&path, &[&always[..], &[("where", "id=docs/*")]].concat()).await;
-    let said = page.get("/ui/approvals").await;
+    let said = page.post(&path, &[&always[..], &[("where", "id=docs/*")]].concat()).await;
+    let said = said.text().await.unwrap();
     assert!(said.contains("the call that waits does not meet this condition"), "{said}");
     page.post(&path, &[&always[..], &[("where", "id=src/*")]].concat()).await;
     assert_eq!(text(&ended(&mut agent, &waits).await["result"]), "gone");

@@ -121,6 +121,8 @@ async fn a_server_is_disabled_and_enabled_on_the_page() {
     assert!(shown.contains("records is disabled.") && shown.contains("Enable"), "{shown}");
     let status = place.run(&["status", "--json"]).await.json();
     assert_eq!(status["servers"][0]["state"], "disabled", "{status}");
+    let listed = place.run(&["list", "--json"]).await.json();
+    assert_eq!(listed["servers"][0]["state"], "disabled", "{listed}");
     page.post("/ui/servers/records", &[("action", "enable")]).await;
     let status = place.run(&["status", "--json"]).await.json();
     assert_eq!(status["servers"][0]["state"], "ready", "{status}");
