@@ -148,7 +148,13 @@ mod linux {
         net::{IpAddr, SocketAddr},
     };
 
-    use rustix::fs::{Mode, OFlags, RawDir, open, readlinkat_raw};
+    use rustix::{
+        fs::{Mode, OFlags, RawDir, open, readlinkat_raw},
+        net::{
+            AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink::SOCK_DIAG, recv,
+            send, socket_with,
+        },
+    };
     use toolgate_upstream::{ProcessLineage, lineage_of};
 
     use super::PeerKind;
@@ -163,10 +169,12 @@ mod linux {
     pub(super) fn find(peer: SocketAddr, own: Option<SocketAddr>) -> PeerKind {
         let Some(own) = own.map(canonical) else { return PeerKind::ServerOrUnknown };
         let peer = canonical(peer);
-        let Some(socket) = ["/proc/net/tcp", "/proc/net/tcp6"]
-            .iter()
-            .find_map(|table| socket(&fs::read_to_string(table).unwrap_or_default(), peer, own))
-        else {
+        let listed = || {
+            let mut tables = ["/proc/net/tcp", "/proc/net/tcp6"].iter();
+            tables
+                .find_map(|table| socket(&fs::read_to_string(table).unwrap_or_default(), peer, own))
+        };
+        let Some(socket) = asked(peer, own).or_else(listed) else {
             let is_here = peer.ip().is_loopback() || peer.ip() == own.ip();
             return if is_here { PeerKind::ServerOrUnknown } else { PeerKind::Free };
         };
@@ -187,6 +195,60 @@ mod linux {
             PeerKind::ServerOrUnknown
         }
     }
+
+    /// The other end of the connection, as the system names it when it is asked for this one (`sock_diag(7)`). To read the
+    /// table of all sockets takes milliseconds on a large machine, however few there are.
+    fn asked(peer: SocketAddr, own: SocketAddr) -> Option<LocalSocket> {
+        let (family, flags) = (AddressFamily::NETLINK, SocketFlags::CLOEXEC);
+        let system = socket_with(family, SocketType::DGRAM, flags, Some(SOCK_DIAG)).ok()?;
+        send(&system, &question(peer, own)?, SendFlags::empty()).ok()?;
+        let mut space = [0; 512];
+        let (length, _) = recv(&system, &mut space[..], RecvFlags::DONTWAIT).ok()?;
+        read_answer(space.get(..length)?)
+    }
+
+    /// `nlmsghdr` and `inet_diag_req_v2`.
+    fn question(peer: SocketAddr, own: SocketAddr) -> Option<Vec<u8>> {
+        let family = if peer.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let words = |ip: IpAddr| match ip {
+            IpAddr::V4(ip) => [&ip.octets()[..], &[0; 12]].concat(),
+            IpAddr::V6(ip) => ip.octets().to_vec(),
+        };
+        let [any_interface, no_cookie, all_states] =
+            [0_u32, u32::MAX, u32::MAX].map(u32::to_ne_bytes);
+        let asked = [
+            &[u8::try_from(family.as_raw()).ok()?, TCP, 0, 0][..],
+            &all_states,
+            // The end that is looked for comes first.
+            &peer.port().to_be_bytes(),
+            &own.port().to_be_bytes(),
+            &words(peer.ip()),
+            &words(own.ip()),
+            &any_interface,
+            &no_cookie,
+            &no_cookie,
+        ]
+        .concat();
+        let length = u32::try_from(HEADER_BYTES + asked.len()).ok()?.to_ne_bytes();
+        let (kind, is_request) = (SOCK_DIAG_BY_FAMILY.to_ne_bytes(), 1_u16.to_ne_bytes());
+        Some([&length[..], &kind, &is_request, &[0; 8], &asked].concat())
+    }
+
+    /// The user and the inode at the end of an `inet_diag_msg`. An error is a message of another kind.
+    fn read_answer(answer: &[u8]) -> Option<LocalSocket> {
+        let kind = u16::from_ne_bytes(answer.get(4..6)?.try_into().ok()?);
+        let number = |at: usize| Some(u32::from_ne_bytes(answer.get(at..at + 4)?.try_into().ok()?));
+        (kind == SOCK_DIAG_BY_FAMILY).then_some(())?;
+        Some(LocalSocket {
+            user: number(HEADER_BYTES + 64)?,
+            inode: number(HEADER_BYTES + 68)?.into(),
+        })
+    }
+
+    /// The size of `nlmsghdr`.
+    const HEADER_BYTES: usize = 16;
+    const SOCK_DIAG_BY_FAMILY: u16 = 20;
+    const TCP: u8 = 6;
 
     /// The other end of the connection in a table of sockets.
     fn socket(table: &str, peer: SocketAddr, own: SocketAddr) -> Option<LocalSocket> {
@@ -299,6 +361,22 @@ mod linux {
             let own = listener.local_addr().ok();
             assert_eq!(find(([127, 0, 0, 1], 1).into(), own), PeerKind::ServerOrUnknown);
             assert_eq!(find(([192, 0, 2, 1], 1).into(), own), PeerKind::Free);
+        }
+
+        #[test]
+        fn the_system_names_the_socket_that_its_table_has() {
+            for own in ["127.0.0.1:0", "[::1]:0"] {
+                // A machine may have no IPv6.
+                let Ok(listener) = TcpListener::bind(own) else { continue };
+                let own = listener.local_addr().unwrap();
+                let client = TcpStream::connect(own).unwrap();
+                let peer = client.local_addr().unwrap();
+                let table = if own.is_ipv4() { "/proc/net/tcp" } else { "/proc/net/tcp6" };
+                let listed = socket(&fs::read_to_string(table).unwrap(), peer, own);
+                assert!(listed.is_some());
+                assert_eq!(asked(peer, own), listed);
+                assert_eq!(asked(SocketAddr::new(peer.ip(), 1), own), None);
+            }
         }
     }
 }
