@@ -67,6 +67,15 @@ impl OpenPage {
         rest.split('"').next().unwrap().to_owned()
     }
 
+    /// Waits until the server of a tool has listed it.
+    pub(super) async fn knows(&self, tool: &str) {
+        until("the tool", async || {
+            let shown = self.http.get(format!("{}/ui/tools/{tool}", self.origin));
+            (self.ask(shown).await.status() == StatusCode::OK).then_some(())
+        })
+        .await;
+    }
+
     /// Sends a form, as the browser does.
     pub(super) async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Response {
         let token = self.form_token().await;

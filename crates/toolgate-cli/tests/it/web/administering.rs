@@ -63,6 +63,7 @@ async fn no_screen_shows_a_secret() {
     let (_, rest) = runs.split_once("href=\"/ui/runs/").unwrap();
     let id = rest.split('"').next().unwrap();
     paths.extend([format!("/ui/runs/{id}"), format!("/ui/playground?run={id}")]);
+    page.knows("records_delete").await;
     page.post("/ui/tools/records_delete", &[]).await;
     for path in &paths {
         seen.push((path.clone(), page.get(path).await));
@@ -155,6 +156,7 @@ async fn a_server_is_added_restarted_and_removed_from_attention() {
     page.post("/ui/servers/records", &[("action", "restart")]).await;
     let restarted = page.get("/ui/servers/records").await;
     assert!(restarted.contains("records was restarted."), "{restarted}");
+    page.knows("records_list").await;
     let called = page.post("/ui/tools/records_list", &[]).await.text().await.unwrap();
     assert!(called.contains("4711, 4712"), "{called}");
     let status = place.run(&["status", "--calls", "--json"]).await.json();

@@ -92,6 +92,7 @@ async fn a_tried_policy_is_saved_after_its_effect_was_seen() {
     let text = config.to_string().replacen('{', "{\n  // Ours.\n", 1);
     let place = Workplace::with_text(&text);
     let page = OpenPage::start(&place).await;
+    page.knows("records_list").await;
     page.post("/ui/tools/records_list", &[]).await;
     let policy = json!({ "default": "allow", "rules": [
         { "tool": "records_list", "verdict": "deny", "reason": "lists are secret" },
@@ -153,6 +154,7 @@ async fn a_token_is_made_and_shown_once() {
 async fn records_are_filtered_by_time_and_tools_are_listed() {
     let place = workplace();
     let page = OpenPage::start(&place).await;
+    page.knows("records_list").await;
     page.post("/ui/tools/records_list", &[]).await;
     let rows = async |query: &str| {
         page.get(&format!("/ui/audit?{query}")).await.matches("<th scope=\"row\">").count()

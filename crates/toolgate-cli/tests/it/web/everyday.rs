@@ -135,13 +135,7 @@ async fn edits_of_the_configuration_reach_the_page() {
 async fn the_form_of_a_call_keeps_what_was_typed() {
     let place = workplace();
     let page = OpenPage::start(&place).await;
-    let is_known = |html: &String| html.contains("argument.id");
-    // Before its server has started, there is no such tool.
-    until("the tool", async || {
-        let request = page.http.get(format!("{}/ui/tools/records_delete", page.origin));
-        Some(page.ask(request).await.text().await.unwrap()).filter(is_known)
-    })
-    .await;
+    page.knows("records_delete").await;
     let fields = [("argument.id", "4711\"<b>"), ("raw", "{ \"more\": ")];
     let wrong = page.post("/ui/tools/records_delete", &fields).await.text().await.unwrap();
     assert!(wrong.contains("are not JSON"), "{wrong}");
@@ -186,6 +180,7 @@ async fn a_run_shows_how_long_it_waited_for_a_person() {
 async fn a_call_that_waits_is_no_failure() {
     let place = workplace();
     let page = OpenPage::start(&place).await;
+    page.knows("records_list").await;
     page.post("/ui/tools/records_list", &[]).await;
     page.post("/ui/tools/records_delete", &[("argument.id", "4711")]).await;
     question(&place).await;
@@ -218,6 +213,7 @@ async fn a_tool_with_long_words_fits_a_phone() {
 async fn a_tried_rule_has_no_place_in_the_file() {
     let place = workplace();
     let page = OpenPage::start(&place).await;
+    page.knows("records_list").await;
     page.post("/ui/tools/records_list", &[]).await;
     let policy =
         json!({ "default": "allow", "rules": [{ "tool": "records_list", "verdict": "deny" }] });
@@ -232,6 +228,7 @@ async fn a_tried_rule_has_no_place_in_the_file() {
 async fn a_policy_with_a_warning_is_tried_and_saved() {
     let place = workplace();
     let page = OpenPage::start(&place).await;
+    page.knows("records_list").await;
     page.post("/ui/tools/records_list", &[]).await;
     let rule = json!({
         "tool": "records_list", "verdict": "deny", "reason": "tried",
@@ -330,6 +327,7 @@ async fn the_page_says_that_toolgate_is_gone_and_keeps_the_script() {
 #[tokio::test]
 async fn times_of_the_audit_log_that_are_none_are_refused() {
     let page = OpenPage::start(&workplace()).await;
+    page.knows("records_list").await;
     page.post("/ui/tools/records_list", &[]).await;
     let ask = async |path: &str| {
         let response = page.ask(page.http.get(format!("{}{path}", page.origin))).await;

@@ -18,6 +18,7 @@ use crate::{
 async fn conditions_that_were_typed_are_not_left_out() {
     let place = workplace();
     let page = OpenPage::start(&place).await;
+    page.knows("records_delete").await;
     page.post("/ui/tools/records_delete", &[("argument.id", "4711")]).await;
     let path = format!("/ui/approvals/{}", question(&place).await);
     let answer = async |extent: &str, condition: &str| {
@@ -171,6 +172,7 @@ async fn a_server_of_a_folder_waits_for_trust() {
 async fn times_of_the_audit_log_are_those_of_the_command() {
     let place = workplace();
     let page = OpenPage::start(&place).await;
+    page.knows("records_list").await;
     page.post("/ui/tools/records_list", &[]).await;
     let log = place.run(&["audit", "--json"]).await.json();
     let today = toolgate_store::utc(log["time"].as_u64().unwrap() / 1_000);

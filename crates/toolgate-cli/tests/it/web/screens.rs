@@ -136,6 +136,7 @@ async fn a_tool_is_found_and_called_on_the_page() {
     assert!(found.contains("href=\"/ui/tools/records_delete\""), "{found}");
     let detail = page.get("/ui/tools/records_delete").await;
     assert!(detail.contains("name=\"argument.id\"") && detail.contains("(required)"), "{detail}");
+    page.knows("records_list").await;
     let called = page.post("/ui/tools/records_list", &[]).await.text().await.unwrap();
     assert!(called.contains("4711, 4712"), "{called}");
     // The policy asks about this one, also on the page.
@@ -180,6 +181,7 @@ async fn text_of_a_hostile_server_stays_text() {
     let place = hostile();
     long_run(&mut place.connect(&[]).await).await;
     let page = OpenPage::start(&place).await;
+    page.knows("records_list").await;
     let called = page.post("/ui/tools/records_list", &[]).await.text().await.unwrap();
     page.post("/ui/tools/records_delete", &[]).await;
     let mut all = vec![called];
