@@ -227,9 +227,10 @@ impl AuditWriter {
     fn write_and_tell(self: &Arc<Self>, record: AuditRecord) -> AuditWritten {
         let mut together = self.together.lock();
         let is_first = together.0.is_empty();
-        if !self.is_busy() && is_first && self.open_calls.load(Ordering::Relaxed) == 0 {
+        let is_alone = is_first && self.open_calls.load(Ordering::Relaxed) == 0;
+        if is_alone || self.is_busy() {
             drop(together);
-            if self.write_at_once(slice::from_ref(&record)) {
+            if is_alone && self.write_at_once(slice::from_ref(&record)) {
                 return AuditWritten::Nothing;
             }
             let (done, written) = oneshot::channel();
@@ -237,11 +238,6 @@ impl AuditWriter {
             return AuditWritten::Soon(written);
         }
         let (done, written) = oneshot::channel();
-        if self.is_busy() {
-            drop(together);
-            self.queue(record, Some(done));
-            return AuditWritten::Soon(written);
-        }
         together.0.push(record);
         together.1.push(done);
         if is_first {

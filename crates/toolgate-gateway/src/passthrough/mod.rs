@@ -256,7 +256,8 @@ impl PassthroughService {
         admission: &mut Admission,
     ) -> Result<Value, ErrorObject> {
         match (request.era, self.connection.era()) {
-            // Apart, as most clients and servers are of one era: every request has room for what it awaits.
+            // Boxed, because few clients and servers are of different eras, and the future of every request would be as
+            // large as these.
             (Era::Legacy, Era::Modern) => {
                 Box::pin(self.forward_to_modern(request, admission)).await
             }

@@ -194,9 +194,8 @@ impl<'a> RunDriver<'a> {
     }
 
     /// Continues with a worker of Python's own interpreter, which gets the script that was checked.
-    pub(super) fn move_to(&mut self, worker: Worker, script: Box<RawValue>) -> io::Result<()> {
+    pub(super) fn move_to(&mut self, mut worker: Worker, script: Box<RawValue>) -> io::Result<()> {
         self.earlier = self.cpu_used();
-        let mut worker = worker;
         let wire = Wire::new(worker.stream()?);
         let checker = std::mem::replace(&mut self.worker, worker);
         checker.retire(std::mem::replace(&mut self.wire, wire));
